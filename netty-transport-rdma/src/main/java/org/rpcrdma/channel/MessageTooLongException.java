@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import java.io.IOException;
+
+/** A Send was longer than {@link RdmaChannelOption#MAX_SEND_SIZE}. Nothing was sent; the channel is unharmed. */
+public final class MessageTooLongException extends IOException {
+
+    private static final long serialVersionUID = 1L;
+
+    public MessageTooLongException(int length, int limit) {
+        super("message of " + length + " bytes (expected: at most " + limit + ", the longest the peer takes)");
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.DefaultByteBufHolder;
+
+/**
+ * An RDMA Read: the peer's memory is read into the readable bytes of the content, which are the sink and whose indexes
+ * do not change. Its promise completes when the data has arrived. The sink has to be memory of {@link
+ * RdmaChannel#registeredBuffer} or another direct buffer in one piece.
+ */
+public final class RdmaRead extends DefaultByteBufHolder {
+
+    private final int handle;
+    private final long offset;
+
+    /**
+     * @param sink its readable bytes are overwritten; owned by this object from now on, so {@code retain()} what is to
+     *     be used after the promise completes
+     * @param handle the peer's handle, an unsigned 32-bit number
+     * @param offset the peer's offset, an unsigned 64-bit number
+     */
+    public RdmaRead(ByteBuf sink, int handle, long offset) {
+        super(sink);
+        this.handle = handle;
+        this.offset = offset;
+    }
+
+    public int handle() {
+        return handle;
+    }
+
+    public long offset() {
+        return offset;
+    }
+
+    @Override
+    public RdmaRead replace(ByteBuf content) {
+        return new RdmaRead(content, handle, offset);
+    }
+}

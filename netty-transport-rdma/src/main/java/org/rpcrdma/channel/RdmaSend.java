@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.DefaultByteBufHolder;
+
+/**
+ * A Send that also asks the peer's device to invalidate one of the handles the peer exposed (Send with Invalidate, RFC
+ * 5040, 5.3). A Send without that is written as a plain {@link ByteBuf}.
+ */
+public final class RdmaSend extends DefaultByteBufHolder {
+
+    private final int invalidateHandle;
+
+    /**
+     * @param content the message; owned by this object from now on
+     * @param invalidateHandle a handle that the peer has advertised as remotely invalidatable
+     */
+    public RdmaSend(ByteBuf content, int invalidateHandle) {
+        super(content);
+        this.invalidateHandle = invalidateHandle;
+    }
+
+    /** The peer's handle, an unsigned 32-bit number. */
+    public int invalidateHandle() {
+        return invalidateHandle;
+    }
+
+    @Override
+    public RdmaSend replace(ByteBuf content) {
+        return new RdmaSend(content, invalidateHandle);
+    }
+}

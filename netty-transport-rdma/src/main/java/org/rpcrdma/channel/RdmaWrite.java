@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.DefaultByteBufHolder;
+
+/**
+ * An RDMA Write: the readable bytes of the content go to the peer's memory. Its promise completes when the content may
+ * be reused; that the peer has the data is known only by a later message of the peer (RFC 8166, 2.3.2).
+ */
+public final class RdmaWrite extends DefaultByteBufHolder {
+
+    private final int handle;
+    private final long offset;
+
+    /**
+     * @param content the data; owned by this object from now on
+     * @param handle the peer's handle, an unsigned 32-bit number
+     * @param offset the peer's offset, an unsigned 64-bit number
+     */
+    public RdmaWrite(ByteBuf content, int handle, long offset) {
+        super(content);
+        this.handle = handle;
+        this.offset = offset;
+    }
+
+    public int handle() {
+        return handle;
+    }
+
+    public long offset() {
+        return offset;
+    }
+
+    @Override
+    public RdmaWrite replace(ByteBuf content) {
+        return new RdmaWrite(content, handle, offset);
+    }
+}

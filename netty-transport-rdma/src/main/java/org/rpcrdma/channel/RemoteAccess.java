@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+/** What a peer may do with exposed memory. Never both: an RPC's memory is either argument or result. */
+public enum RemoteAccess {
+    READ,
+    WRITE
+}

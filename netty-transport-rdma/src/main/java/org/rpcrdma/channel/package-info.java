@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The Netty transport: {@link org.rpcrdma.channel.RdmaEventLoopGroup}, {@link org.rpcrdma.channel.RdmaChannel} and
+ * {@link org.rpcrdma.channel.RdmaServerChannel} take the place of their NIO namesakes.
+ */
+package org.rpcrdma.channel;

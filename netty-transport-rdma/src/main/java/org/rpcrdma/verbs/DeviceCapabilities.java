@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs;
+
+/**
+ * What a device can do. What it cannot do the layer above replaces by rule.
+ *
+ * @param maxScatterGather the most memory ranges in one work request
+ * @param maxReadDepth the most RDMA Reads outstanding in one direction of a connection
+ * @param maxPrivateData the most bytes of connection private data in one direction; 0 when there is none
+ * @param privateDataOnAccept whether a passive endpoint can read and send private data
+ * @param exactExposure whether {@link QueuePair#expose} gives access to the exact range and no more
+ * @param cheapRegistration whether registering memory costs so little that it may be done for each call
+ * @param sendWithInvalidate whether a peer can be asked to invalidate, and a peer may invalidate here
+ */
+public record DeviceCapabilities(
+        int maxScatterGather,
+        int maxReadDepth,
+        int maxPrivateData,
+        boolean privateDataOnAccept,
+        boolean exactExposure,
+        boolean cheapRegistration,
+        boolean sendWithInvalidate) {}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs;
+
+/** What a listener reports, always from inside {@link VerbsContext#poll}. */
+public interface ListenerHandler {
+
+    /** A peer asks for a connection. The request is answered by a queue pair made from it, or rejected. */
+    void connectionRequested(ConnectionRequest request);
+
+    /** Accepting failed; the listener goes on. */
+    void acceptFailed(Throwable cause);
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs;
+
+import java.net.InetSocketAddress;
+
+/**
+ * One end of a connection.
+ *
+ * <p>A work request is opened by {@link #send}, {@link #write} or {@link #read}, given its memory by {@link #gather}
+ * and handed to the device with all others by {@link #doorbell()}. All parameters are primitive; nothing is allocated.
+ * Memory named in a work request stays untouched until its completion. Work requests of the send queue complete in the
+ * order in which they were posted; an unsignalled one completes unseen, together with the next signalled one. One that
+ * fails is always reported.
+ *
+ * <p>After {@link #disconnect()}, or when the connection ends by itself, every posted work request completes, with
+ * {@link WorkStatus#FLUSHED} if it was not carried out, before {@link QueuePairHandler#disconnected} is called.
+ */
+public interface QueuePair {
+
+    /** Flag: report the completion. */
+    int SIGNALED = 1;
+
+    /** Flag: do not start before all earlier RDMA Reads of this queue pair are complete. */
+    int FENCE = 2;
+
+    /** Flag: ask the peer for a solicited event (RFC 5040, 5.3). */
+    int SOLICITED = 4;
+
+    /** Access: the peer may read. */
+    int REMOTE_READ = 1;
+
+    /** Access: the peer may write. */
+    int REMOTE_WRITE = 2;
+
+    /**
+     * Connects. The outcome is reported by {@link QueuePairHandler#connected} or {@link
+     * QueuePairHandler#connectFailed}.
+     *
+     * @param local the address to bind to, or {@code null}
+     * @param privateData carried to the peer with the request, at most {@link DeviceCapabilities#maxPrivateData()}
+     */
+    void connect(InetSocketAddress remote, InetSocketAddress local, byte[] privateData);
+
+    /** Answers the connection request that this queue pair was made from; {@code connected} follows. */
+    void accept(byte[] privateData);
+
+    /** The local address, or {@code null} before it is known. */
+    InetSocketAddress localAddress();
+
+    /** The peer's address, or {@code null} before it is known. */
+    InetSocketAddress remoteAddress();
+
+    /**
+     * Posts a receive: memory for one message of the peer. May be called before the connection exists.
+     *
+     * @param id comes back with the completion
+     */
+    void postReceive(long id, long address, int length, int localKey);
+
+    /** Opens a Send. */
+    void send(long id, int flags);
+
+    /** Opens a Send with Invalidate of a key that the peer has exposed to this end. */
+    void sendWithInvalidate(long id, int flags, int remoteKey);
+
+    /** Opens an RDMA Write to the peer's memory. */
+    void write(long id, int flags, long remoteAddress, int remoteKey);
+
+    /**
+     * Opens an RDMA Read from the peer's memory. Its length is the sum of what is gathered.
+     *
+     * @throws IllegalStateException when the agreed number of outstanding Reads is 0
+     */
+    void read(long id, int flags, long remoteAddress, int remoteKey);
+
+    /** Adds a range of local memory to the work request opened last: its source, or the sink of a Read. */
+    void gather(long address, int length, int localKey);
+
+    /** Hands all opened work requests to the device. */
+    void doorbell();
+
+    /**
+     * Makes an exact range of registered memory reachable by the peer of this queue pair, and by nobody else, under a
+     * fresh, unpredictable key.
+     *
+     * @param access {@link #REMOTE_READ} or {@link #REMOTE_WRITE}
+     * @return the key to advertise; the offset that goes with it is {@link #exposedOffset}
+     * @throws IllegalStateException when the device has no key left
+     */
+    int expose(MemoryRegion region, long address, int length, int access);
+
+    /** The offset of the first exposed byte, as the peer has to name it. */
+    long exposedOffset(int key);
+
+    /** Whether the key is valid: exposed and not invalidated since, by either side. */
+    boolean isExposed(int key);
+
+    /**
+     * Ends the peer's access before it returns, also for placements that are under way. A key that is not valid any
+     * more, because the peer has invalidated it, is left alone.
+     */
+    void invalidate(int key);
+
+    /** The agreed number of Reads that may be outstanding here (ORD); valid once connected. */
+    int outboundReads();
+
+    /** Ends the connection in an orderly way: what the device has accepted is sent, the rest is flushed. */
+    void disconnect();
+
+    /**
+     * Frees the queue pair. A connection that still exists is cut; work that is still posted is dropped without a
+     * completion; the peer's access to all exposed memory ends. No handler is called any more.
+     */
+    void close();
+}

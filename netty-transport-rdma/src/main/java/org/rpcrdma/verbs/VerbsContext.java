@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+
+/**
+ * One event loop's share of a device: its completion queue, its connection events, its wake-up, its memory and its
+ * queue pairs.
+ *
+ * <p>Not thread-safe: every method but {@link #wakeup()} is called by the thread that polls. No handler is ever called
+ * from inside another call than {@link #poll(int)}, so that posting from a handler never re-enters it.
+ */
+public interface VerbsContext extends AutoCloseable {
+
+    /** What this device can do, and its limits. */
+    DeviceCapabilities capabilities();
+
+    /**
+     * Moves bytes and delivers completions and connection events to their handlers.
+     *
+     * @param budget the most events to deliver, at least 1
+     * @return how many events were delivered or bytes were moved; 0 says that there was nothing to do
+     */
+    int poll(int budget);
+
+    /**
+     * Blocks until there is something to poll, until {@link #wakeup()} is called or until the time has passed.
+     *
+     * @param nanos the longest time to wait; 0 returns at once, negative waits without a limit
+     * @throws IOException when the device is broken
+     */
+    void await(long nanos) throws IOException;
+
+    /** Ends the current, or else the next, {@link #await(long)}. Callable from any thread. */
+    void wakeup();
+
+    /**
+     * Registers memory for local use: no peer can reach it before it is exposed by {@link QueuePair#expose}.
+     *
+     * @param memory a direct buffer; the bytes between its position and its limit are registered. The caller keeps
+     *     that memory alive until {@link MemoryRegion#deregister()}
+     * @param address the address of the first byte, as it is used in work requests: the native address, or any number
+     *     the caller makes up when the JVM does not tell it, as long as regions do not overlap
+     */
+    MemoryRegion register(ByteBuffer memory, long address);
+
+    /**
+     * Creates the queue pair of an active (connecting) endpoint. Post receives, then {@link QueuePair#connect}.
+     *
+     * @throws IOException when the device has no more room
+     */
+    QueuePair createQueuePair(QueuePairConfig config, QueuePairHandler handler) throws IOException;
+
+    /**
+     * Creates the queue pair of a passive endpoint. Post receives, then {@link QueuePair#accept}. The request may come
+     * from a listener of another context of the same provider; it is used up.
+     *
+     * @throws IOException when the device has no more room or the peer has gone away
+     */
+    QueuePair createQueuePair(ConnectionRequest request, QueuePairConfig config, QueuePairHandler handler)
+            throws IOException;
+
+    /**
+     * Listens for connection requests.
+     *
+     * @param backlog the most connection requests that wait for an answer; further ones are refused
+     * @throws IOException when the address cannot be bound
+     */
+    Listener listen(InetSocketAddress local, int backlog, ListenerHandler handler) throws IOException;
+
+    /** Frees everything that is left: queue pairs are closed without ceremony, their work is flushed unseen. */
+    @Override
+    void close();
+}

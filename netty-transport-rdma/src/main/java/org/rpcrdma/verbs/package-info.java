@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The verbs SPI: what an RDMA device can do, in primitives, for one thread.
+ *
+ * <p>Everything of one {@link org.rpcrdma.verbs.VerbsContext} happens on the thread that polls it; only {@link
+ * org.rpcrdma.verbs.VerbsContext#wakeup()} and the hand-over of a {@link org.rpcrdma.verbs.ConnectionRequest} may
+ * come from another one. Providers are found with {@link java.util.ServiceLoader}.
+ */
+package org.rpcrdma.verbs;
