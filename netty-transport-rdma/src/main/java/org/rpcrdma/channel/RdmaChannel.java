@@ -82,6 +82,7 @@ public final class RdmaChannel extends AbstractRdmaChannel {
 
     private InetSocketAddress boundAddress;
     private ChannelPromise connectPromise;
+    private SocketAddress requestedAddress;
     private Future<?> connectTimeout;
 
     private QueuePair queuePair;
@@ -362,6 +363,7 @@ public final class RdmaChannel extends AbstractRdmaChannel {
                 }
                 connect0((InetSocketAddress) remote, (InetSocketAddress) local);
                 connectPromise = promise;
+                requestedAddress = remote;
                 limitConnect(remote);
                 promise.addListener(
                         future -> {
@@ -404,7 +406,7 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         }
 
         Throwable annotate(Throwable cause) {
-            return annotateConnectException(cause, remoteAddress);
+            return annotateConnectException(cause, requestedAddress);
         }
 
         @Override
@@ -438,7 +440,7 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     @Override
     protected void doBeginRead() {
         readPending = true;
-        if (disconnected || receives != null && receives.hasMessage()) {
+        if (disconnected || (receives != null && receives.hasMessage())) {
             becomeReady();
         }
     }
@@ -528,7 +530,7 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     private ByteBuf sendable(ByteBuf buffer) {
         int length = buffer.readableBytes();
         boolean inOnePiece = buffer.isDirect() && buffer.nioBufferCount() == 1;
-        if (length == 0 || inOnePiece && isUsable(buffer, length)) {
+        if (length == 0 || (inOnePiece && isUsable(buffer, length))) {
             return buffer;
         }
         ByteBuf copy = loop().pool().registered(length);
@@ -539,7 +541,7 @@ public final class RdmaChannel extends AbstractRdmaChannel {
 
     private boolean isUsable(ByteBuf buffer, int length) {
         return pooledRegion(buffer, buffer.readerIndex(), length) != null
-                || length >= COPY_LIMIT && loop().context().capabilities().cheapRegistration();
+                || (length >= COPY_LIMIT && loop().context().capabilities().cheapRegistration());
     }
 
     @Override

@@ -138,8 +138,8 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         if (hasTasks() || !ready.isEmpty() || isShuttingDown()) {
             return;
         }
-        if (mode == PollMode.BUSY
-                || mode == PollMode.ADAPTIVE && System.nanoTime() - lastWork < SPIN_NANOS) {
+        boolean recent = System.nanoTime() - lastWork < SPIN_NANOS;
+        if (mode == PollMode.BUSY || (mode == PollMode.ADAPTIVE && recent)) {
             Thread.onSpinWait();
             return;
         }

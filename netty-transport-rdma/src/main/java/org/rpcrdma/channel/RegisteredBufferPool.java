@@ -129,7 +129,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         int low = 0;
         int high = regionCount;
         while (low < high) {
-            int middle = low + high >>> 1;
+            int middle = (low + high) >>> 1;
             if (regions[middle].address() <= address) {
                 low = middle + 1;
             } else {
@@ -208,14 +208,14 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     static int sizeClass(int capacity) {
         int n = Math.max(capacity, SMALLEST) - 1;
         int log2 = 31 - Integer.numberOfLeadingZeros(n);
-        return (log2 << STEPS_LOG2) + (n >>> log2 - STEPS_LOG2) - (1 << STEPS_LOG2) + 1;
+        return (log2 << STEPS_LOG2) + (n >>> (log2 - STEPS_LOG2)) - (1 << STEPS_LOG2) + 1;
     }
 
     /** The size in bytes of the buffers of a class. */
     static int size(int sizeClass) {
         int log2 = sizeClass >>> STEPS_LOG2;
-        int step = sizeClass & (1 << STEPS_LOG2) - 1;
-        return (1 << log2) + (step << log2 - STEPS_LOG2);
+        int step = sizeClass & ((1 << STEPS_LOG2) - 1);
+        return (1 << log2) + (step << (log2 - STEPS_LOG2));
     }
 
     /** Ends all registrations. Buffers that are still lent keep their memory, which the garbage collector frees. */
