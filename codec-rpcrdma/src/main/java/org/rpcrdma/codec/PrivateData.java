@@ -31,7 +31,16 @@ public record PrivateData(int sendSize, int receiveSize, boolean remoteInvalidat
     static void checkSize(String name, int size) {
         if (size < UNIT || size > MAXIMUM || size % UNIT != 0) {
             throw new IllegalArgumentException(
-                    name + ": " + size + " (expected: a multiple of " + UNIT + ", " + UNIT + " to " + MAXIMUM + ')');
+                    name
+                            + ": "
+                            + size
+                            + " (expected: a multiple of "
+                            + UNIT
+                            + ", "
+                            + UNIT
+                            + " to "
+                            + MAXIMUM
+                            + ')');
         }
     }
 
@@ -59,7 +68,9 @@ public record PrivateData(int sendSize, int receiveSize, boolean remoteInvalidat
         for (int i = 0; i + BYTES <= data.length; i++) {
             if (magicAt(data, i) && data[i + 4] == VERSION) {
                 return new PrivateData(
-                        size(data[i + 6]), size(data[i + 7]), (data[i + 5] & REMOTE_INVALIDATION) != 0);
+                        size(data[i + 6]),
+                        size(data[i + 7]),
+                        (data[i + 5] & REMOTE_INVALIDATION) != 0);
             }
         }
         return DEFAULT;

@@ -82,13 +82,16 @@ final class RpcCallHeader {
         if (argumentsIndex < 0) {
             return false;
         }
-        reductionAllowed = in.getInt(credential) != RPCSEC_GSS || isPlainGss(in, credential + 8, verifier);
+        reductionAllowed =
+                in.getInt(credential) != RPCSEC_GSS || isPlainGss(in, credential + 8, verifier);
         return true;
     }
 
     private static boolean isPlainGss(ByteBuf in, int body, int end) {
         // Version, procedure, sequence number, service (RFC 2203, 5).
-        return end - body >= 16 && in.getInt(body + 4) == GSS_DATA && in.getInt(body + 12) == GSS_SERVICE_NONE;
+        return end - body >= 16
+                && in.getInt(body + 4) == GSS_DATA
+                && in.getInt(body + 12) == GSS_SERVICE_NONE;
     }
 
     /** The index after a flavor and an opaque body of at most 400 bytes; -1 when that is not there. */
@@ -97,15 +100,17 @@ final class RpcCallHeader {
             return -1;
         }
         long length = in.getUnsignedInt(index + 4);
-        if (length > MAXIMUM_VERIFIER_BYTES || (length + 3 & ~3L) > end - index - 8) {
+        if (length > MAXIMUM_VERIFIER_BYTES || ((length + 3) & ~3L) > end - index - 8) {
             return -1;
         }
-        return index + 8 + ((int) length + 3 & ~3);
+        return index + 8 + (((int) length + 3) & ~3);
     }
 
     /** Where the results of a reply begin; -1 when the call was not executed successfully or the reply is cut short. */
     static int resultsIndex(ByteBuf in, int start, int end) {
-        if (end - start < REPLY_HEADER_BYTES || in.getInt(start + 4) != REPLY || in.getInt(start + 8) != 0) {
+        if (end - start < REPLY_HEADER_BYTES
+                || in.getInt(start + 4) != REPLY
+                || in.getInt(start + 8) != 0) {
             return -1;
         }
         int status = skipAuthenticator(in, start + 12, end);

@@ -135,7 +135,8 @@ public sealed class SegmentList permits ReadList, WriteList, ReplyChunk {
 
     private int check(int segment) {
         if (segment < 0 || segment >= count) {
-            throw new IndexOutOfBoundsException("segment " + segment + " (expected: 0 to " + (count - 1) + ')');
+            throw new IndexOutOfBoundsException(
+                    "segment " + segment + " (expected: 0 to " + (count - 1) + ')');
         }
         return segment;
     }

@@ -167,7 +167,13 @@ public final class TransportHeader {
             if (writes.chunks() == maxSegments) {
                 return malformed("Write list: too many chunks");
             }
-            at = decodeChunk(writes, in, at + 4, end, maxSegments - writes.segments() - reads.segments());
+            at =
+                    decodeChunk(
+                            writes,
+                            in,
+                            at + 4,
+                            end,
+                            maxSegments - writes.segments() - reads.segments());
             if (at < 0) {
                 return at;
             }
@@ -181,7 +187,8 @@ public final class TransportHeader {
             return marker == 0 ? index + 4 : malformed("Reply chunk: bad marker or end of message");
         }
         reply.setPresent();
-        return decodeChunk(reply, in, index + 4, end, maxSegments - writes.segments() - reads.segments());
+        return decodeChunk(
+                reply, in, index + 4, end, maxSegments - writes.segments() - reads.segments());
     }
 
     private int decodeChunk(SegmentList list, ByteBuf in, int index, int end, int maxSegments) {
@@ -189,7 +196,8 @@ public final class TransportHeader {
             return malformed("chunk: no segment count");
         }
         long count = in.getUnsignedInt(index);
-        // Compared in 64 bits, so that a count of 2^28 and more cannot wrap to a small number of bytes.
+        // Compared in 64 bits, so that a count of 2^28 and more cannot wrap to a small number of
+        // bytes.
         if (count * SegmentList.SEGMENT_BYTES > end - index - 4) {
             return malformed("chunk: segment count past the end of the message");
         }

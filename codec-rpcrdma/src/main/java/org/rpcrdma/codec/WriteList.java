@@ -25,7 +25,8 @@ public final class WriteList extends SegmentList {
     /** The number after that of the last segment of a chunk. */
     public int endSegment(int chunk) {
         if (chunk < 0 || chunk >= chunks) {
-            throw new IndexOutOfBoundsException("chunk " + chunk + " (expected: 0 to " + (chunks - 1) + ')');
+            throw new IndexOutOfBoundsException(
+                    "chunk " + chunk + " (expected: 0 to " + (chunks - 1) + ')');
         }
         return chunkEnds[chunk];
     }

@@ -56,7 +56,8 @@ class BindingTraceTest {
         for (int i = 0; i < cursor.items(); i++) {
             if (cursor.isItemReduced(i)) {
                 reduced++;
-                assertThat(cursor.itemLength(i)).isEqualTo((int) header.reads().chunkLength(cursor.itemPosition(i)));
+                assertThat(cursor.itemLength(i))
+                        .isEqualTo((int) header.reads().chunkLength(cursor.itemPosition(i)));
             }
         }
         assertThat(reduced).isEqualTo(header.reads().segments());
@@ -72,7 +73,8 @@ class BindingTraceTest {
     @ParameterizedTest
     @MethodSource("exchanges")
     @Proves({"V1-WRITE-02", "V1-WRITE-26", "V1-ULB-05", "V1-ULB-06", "API-07"})
-    void eligibleResultsAndReplySizesAreWhatTheKernelPlacedAndSent(Trace call, Trace reply) throws MalformedXdrException {
+    void eligibleResultsAndReplySizesAreWhatTheKernelPlacedAndSent(Trace call, Trace reply)
+            throws MalformedXdrException {
         ByteBuf in = call.buffer();
         UpperLayerBinding binding = decodeCall(call, in);
         ReplyLimits limits = new ReplyLimits();
@@ -102,7 +104,11 @@ class BindingTraceTest {
                 rpc.version(),
                 rpc.procedure(),
                 cursor.wrap(
-                        out, payload, results, out.readableBytes(), (position, ordinal) -> header.writes().chunks() > ordinal));
+                        out,
+                        payload,
+                        results,
+                        out.readableBytes(),
+                        (position, ordinal) -> header.writes().chunks() > ordinal));
         assertThat(cursor.items()).isEqualTo(header.writes().chunks());
         if (cursor.items() == 1) {
             assertThat(cursor.itemLength(0)).isEqualTo((int) header.writes().chunkLength(0));
@@ -116,9 +122,11 @@ class BindingTraceTest {
         UpperLayerBinding binding = registry.find(0x20000001, 1);
         ByteBuf in = Trace.load("nfs3").get(0).buffer();
         for (int procedure = 0; procedure < 30; procedure++) {
-            binding.walkArguments(1, procedure, cursor.wrap(in, 0, 0, in.readableBytes(), (p, o) -> true));
+            binding.walkArguments(
+                    1, procedure, cursor.wrap(in, 0, 0, in.readableBytes(), (p, o) -> true));
             assertThat(cursor.items()).isZero();
-            binding.walkResults(1, procedure, cursor.wrap(in, 0, 0, in.readableBytes(), (p, o) -> true));
+            binding.walkResults(
+                    1, procedure, cursor.wrap(in, 0, 0, in.readableBytes(), (p, o) -> true));
             assertThat(cursor.items()).isZero();
         }
         assertThat(registry.find(100003, 4)).isSameAs(binding);
@@ -137,6 +145,7 @@ class BindingTraceTest {
     }
 
     private XdrCursor argumentsOf(Trace call, ByteBuf in) {
-        return cursor.wrap(in, call.headerBytes(), rpc.argumentsIndex(), in.readableBytes(), header.reads());
+        return cursor.wrap(
+                in, call.headerBytes(), rpc.argumentsIndex(), in.readableBytes(), header.reads());
     }
 }

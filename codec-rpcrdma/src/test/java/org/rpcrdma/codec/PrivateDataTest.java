@@ -26,7 +26,9 @@ class PrivateDataTest {
 
     @Property
     void foundAtAnyOffset(
-            @ForAll @IntRange(max = 40) int before, @ForAll @IntRange(max = 40) int after, @ForAll byte filler) {
+            @ForAll @IntRange(max = 40) int before,
+            @ForAll @IntRange(max = 40) int after,
+            @ForAll byte filler) {
         byte[] data = new byte[before + PrivateData.BYTES + after];
         Arrays.fill(data, filler);
         System.arraycopy(LINUX_CLIENT, 0, data, before, PrivateData.BYTES);
@@ -34,7 +36,9 @@ class PrivateDataTest {
     }
 
     @Property
-    void everySizeGoesThere(@ForAll @IntRange(min = 1, max = 256) int send, @ForAll @IntRange(min = 1, max = 256) int receive) {
+    void everySizeGoesThere(
+            @ForAll @IntRange(min = 1, max = 256) int send,
+            @ForAll @IntRange(min = 1, max = 256) int receive) {
         PrivateData data = new PrivateData(send * 1024, receive * 1024, false);
         assertThat(PrivateData.find(data.encode())).isEqualTo(data);
     }
@@ -47,7 +51,8 @@ class PrivateDataTest {
         assertThat(PrivateData.DEFAULT.receiveSize()).isEqualTo(1024);
         assertThat(PrivateData.DEFAULT.remoteInvalidation()).isFalse();
         for (int length = 0; length < PrivateData.BYTES; length++) {
-            assertThat(PrivateData.find(Arrays.copyOf(LINUX_CLIENT, length))).isEqualTo(PrivateData.DEFAULT);
+            assertThat(PrivateData.find(Arrays.copyOf(LINUX_CLIENT, length)))
+                    .isEqualTo(PrivateData.DEFAULT);
         }
         byte[] other = LINUX_CLIENT.clone();
         other[4] = 2;
@@ -56,7 +61,9 @@ class PrivateDataTest {
 
     @Test
     void sizesThatHaveNoCode() {
-        assertThatIllegalArgumentException().isThrownBy(() -> new PrivateData(1000, 4096, true)).withMessageContaining("1000");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> new PrivateData(1000, 4096, true))
+                .withMessageContaining("1000");
         assertThatIllegalArgumentException().isThrownBy(() -> new PrivateData(4096, 263168, true));
     }
 }

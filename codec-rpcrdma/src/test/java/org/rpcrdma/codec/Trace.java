@@ -29,12 +29,14 @@ record Trace(
         String writes,
         String reply,
         String rpc,
-        byte[] message) {
+        String message) {
 
     static List<Trace> load(String conversation) {
         List<Trace> sends = new ArrayList<>();
-        try (InputStream in = Trace.class.getResourceAsStream("linux-6.1-" + conversation + ".trace");
-                BufferedReader lines = new BufferedReader(new InputStreamReader(in, StandardCharsets.US_ASCII))) {
+        try (InputStream in =
+                        Trace.class.getResourceAsStream("linux-6.1-" + conversation + ".trace");
+                BufferedReader lines =
+                        new BufferedReader(new InputStreamReader(in, StandardCharsets.US_ASCII))) {
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
                 if (!line.startsWith("#")) {
                     sends.add(parse(conversation, line));
@@ -70,11 +72,11 @@ record Trace(
                 field[7],
                 field[8],
                 field[9],
-                HexFormat.of().parseHex(field[10]));
+                field[10]);
     }
 
     ByteBuf buffer() {
-        return Unpooled.wrappedBuffer(message);
+        return Unpooled.wrappedBuffer(HexFormat.of().parseHex(message));
     }
 
     int program() {

@@ -39,7 +39,14 @@ class TransportHeaderTest {
     @ParameterizedTest
     @MethodSource("captured")
     @Proves({
-        "V1-HDR-01", "V1-HDR-06", "V1-HDR-07", "V1-FRAME-01", "V1-FRAME-02", "V1-FRAME-03", "V1-FRAME-05", "V1-READ-01",
+        "V1-HDR-01",
+        "V1-HDR-06",
+        "V1-HDR-07",
+        "V1-FRAME-01",
+        "V1-FRAME-02",
+        "V1-FRAME-03",
+        "V1-FRAME-05",
+        "V1-READ-01",
         "V1-WRITE-01"
     })
     void capturedHeadersDecodeAndEncodeByteForByte(Trace send) {
@@ -52,7 +59,10 @@ class TransportHeaderTest {
         assertThat(header.proc()).isEqualTo(send.proc());
         assertThat(reads(header.reads())).isEqualTo(send.reads());
         assertThat(writes(header.writes())).isEqualTo(send.writes());
-        assertThat(header.reply().isPresent() ? segments(header.reply(), 0, header.reply().segments()) : "-")
+        assertThat(
+                        header.reply().isPresent()
+                                ? segments(header.reply(), 0, header.reply().segments())
+                                : "-")
                 .isEqualTo(send.reply());
         assertEncodesTo(ByteBufUtil.hexDump(in, 0, payload));
         if (payload < in.readableBytes()) {
@@ -75,9 +85,18 @@ class TransportHeaderTest {
     void readChunkOfThreeSegments() {
         decodeHex(
                 fixed("CAFE000D", "00000020", 0)
-                        + "00000001 00000064 " + H1 + "00000400" + O1
-                        + "00000001 00000064 " + H2 + "00000400" + O2
-                        + "00000001 00000064 " + H3 + "00000201" + O3
+                        + "00000001 00000064 "
+                        + H1
+                        + "00000400"
+                        + O1
+                        + "00000001 00000064 "
+                        + H2
+                        + "00000400"
+                        + O2
+                        + "00000001 00000064 "
+                        + H3
+                        + "00000201"
+                        + O3
                         + "00000000 00000000 00000000");
         assertThat(header.reads().segments()).isEqualTo(3);
         assertThat(header.reads().encodedBytes()).isEqualTo(76);
@@ -88,15 +107,23 @@ class TransportHeaderTest {
     @Test
     @Proves({"V1-WRITE-01", "V1-WRITE-12"})
     void writeListsOfTheRfc() {
-        String three = "00000003" + H1 + "00000400" + O1 + H2 + "00000400" + O2 + H3 + "00000400" + O3;
+        String three =
+                "00000003" + H1 + "00000400" + O1 + H2 + "00000400" + O2 + H3 + "00000400" + O3;
         String two = "00000002" + H1 + "00000100" + O1 + H2 + "00000100" + O2;
-        decodeHex(fixed("CAFE000D", "00000020", 0) + "00000000 00000001" + three + "00000001" + two + "00000000 00000000");
+        decodeHex(
+                fixed("CAFE000D", "00000020", 0)
+                        + "00000000 00000001"
+                        + three
+                        + "00000001"
+                        + two
+                        + "00000000 00000000");
         assertThat(header.writes().encodedBytes()).isEqualTo(100);
         assertThat(header.writes().chunks()).isEqualTo(2);
         assertThat(header.writes().chunkLength(0)).isEqualTo(3 * 0x400);
         assertThat(header.writes().chunkLength(1)).isEqualTo(2 * 0x100);
 
-        decodeHex(fixed("CAFE000D", "00000020", 0) + "00000000 00000001 00000000 00000000 00000000");
+        decodeHex(
+                fixed("CAFE000D", "00000020", 0) + "00000000 00000001 00000000 00000000 00000000");
         assertThat(header.writes().encodedBytes()).isEqualTo(12);
         assertThat(header.writes().isEmptyChunk(0)).isTrue();
     }
@@ -106,7 +133,13 @@ class TransportHeaderTest {
     void replyChunks() {
         decodeHex(
                 fixed("CAFE000D", "00000020", 1)
-                        + "00000000 00000000 00000001 00000002" + H1 + "00000400" + O1 + H2 + "00000400" + O2);
+                        + "00000000 00000000 00000001 00000002"
+                        + H1
+                        + "00000400"
+                        + O1
+                        + H2
+                        + "00000400"
+                        + O2);
         assertThat(header.reply().encodedBytes()).isEqualTo(40);
         assertThat(header.reply().chunkLength()).isEqualTo(0x800);
 
@@ -123,22 +156,31 @@ class TransportHeaderTest {
     @Proves({"V1-HDR-04", "V1-HDR-05", "V1-HDR-08", "V1-LONG-02", "V1-LONG-10", "V1-HDR-13"})
     void wholeMessages() {
         String call =
-                "CAFE0001 00000001 00000020 00000000 00000000 00000000 00000000 CAFE0001 00000000 00000002 000186A3"
-                        + "00000003 00000000 00000000 00000000 00000000 00000000";
+                "CAFE0001 00000001 00000020 00000000 00000000 00000000 00000000 CAFE0001 00000000"
+                        + " 00000002 000186A300000003 00000000 00000000 00000000 00000000 00000000";
         assertThat(decodeHex(call)).isEqualTo(28);
         assertThat(header.credit()).isEqualTo(32);
         assertThat(bytes(call).readableBytes()).isEqualTo(68);
 
         String longCall =
-                "CAFE0002 00000001 00000020 00000001 00000001 00000000 " + H1 + " 00000800 " + O1
-                        + "00000000 00000000 00000001 00000001 " + H2 + "00001000" + O2;
+                "CAFE0002 00000001 00000020 00000001 00000001 00000000 "
+                        + H1
+                        + " 00000800 "
+                        + O1
+                        + "00000000 00000000 00000001 00000001 "
+                        + H2
+                        + "00001000"
+                        + O2;
         assertThat(decodeHex(longCall)).isEqualTo(72);
         assertThat(header.reads().hasChunkAt(0)).isTrue();
         assertThat(header.reads().chunkLength(0)).isEqualTo(2048);
         assertThat(header.reply().chunkLength()).isEqualTo(4096);
 
         String longReply =
-                "CAFE0002 00000001 00000010 00000001 00000000 00000000 00000001 00000001" + H2 + "000005DC" + O2;
+                "CAFE0002 00000001 00000010 00000001 00000000 00000000 00000001 00000001"
+                        + H2
+                        + "000005DC"
+                        + O2;
         assertThat(decodeHex(longReply)).isEqualTo(48);
         assertThat(header.reply().chunkLength()).isEqualTo(1500);
     }
@@ -152,11 +194,22 @@ class TransportHeaderTest {
         offered.writes().endChunk();
         String partly =
                 fixed("CAFE000D", "00000010", 0)
-                        + "00000000 00000001 00000002" + H1 + "00000400" + O1 + H2 + "00000101" + O2 + "00000000 00000000";
+                        + "00000000 00000001 00000002"
+                        + H1
+                        + "00000400"
+                        + O1
+                        + H2
+                        + "00000101"
+                        + O2
+                        + "00000000 00000000";
         assertThat(decodeHex(partly)).isEqualTo(68);
         assertThat(header.writes().mirrors(offered.writes())).isTrue();
         assertThat(header.writes().chunkLength(0)).isEqualTo(1281);
-        assertThat(decodeHex(partly.replace("00000400", "00000000").replace("00000101", "00000000"))).isEqualTo(68);
+        assertThat(
+                        decodeHex(
+                                partly.replace("00000400", "00000000")
+                                        .replace("00000101", "00000000")))
+                .isEqualTo(68);
         assertThat(header.writes().mirrors(offered.writes())).isTrue();
         assertThat(header.writes().chunkLength(0)).isZero();
     }
@@ -165,13 +218,18 @@ class TransportHeaderTest {
     @Proves("V1-WRITE-25")
     @ValueSource(
             strings = {
-                "00000001 00000001 1111AAAA 00000400 00007F0000001000 00000000", // a segment is missing
-                "00000001 00000002 1111AAAB 00000400 00007F0000001000 2222BBBB 00000101 00007F0000002000 00000000",
-                "00000001 00000002 1111AAAA 00000400 00007F0000001001 2222BBBB 00000101 00007F0000002000 00000000",
-                "00000001 00000002 1111AAAA 00000401 00007F0000001000 2222BBBB 00000101 00007F0000002000 00000000",
-                "00000001 00000002 1111AAAA 000003FF 00007F0000001000 2222BBBB 00000001 00007F0000002000 00000000",
-                "00000001 00000001 1111AAAA 00000400 00007F0000001000 00000001 00000001 2222BBBB 00000101"
-                        + "00007F0000002000 00000000",
+                "00000001 00000001 1111AAAA 00000400 00007F0000001000 00000000", // a segment is
+                // missing
+                "00000001 00000002 1111AAAB 00000400 00007F0000001000 2222BBBB 00000101"
+                        + " 00007F0000002000 00000000",
+                "00000001 00000002 1111AAAA 00000400 00007F0000001001 2222BBBB 00000101"
+                        + " 00007F0000002000 00000000",
+                "00000001 00000002 1111AAAA 00000401 00007F0000001000 2222BBBB 00000101"
+                        + " 00007F0000002000 00000000",
+                "00000001 00000002 1111AAAA 000003FF 00007F0000001000 2222BBBB 00000001"
+                        + " 00007F0000002000 00000000",
+                "00000001 00000001 1111AAAA 00000400 00007F0000001000 00000001 00000001 2222BBBB"
+                        + " 0000010100007F0000002000 00000000",
                 "00000000"
             })
     void writeListsThatDoNotMirrorTheOffer(String list) {
@@ -179,15 +237,18 @@ class TransportHeaderTest {
         offered.writes().add(0x1111AAAA, 0x400, 0x7F0000001000L);
         offered.writes().add(0x2222BBBB, 0x400, 0x7F0000002000L);
         offered.writes().endChunk();
-        assertThat(decodeHex(fixed("CAFE000D", "00000010", 0) + "00000000" + list + "00000000")).isPositive();
+        assertThat(decodeHex(fixed("CAFE000D", "00000010", 0) + "00000000" + list + "00000000"))
+                .isPositive();
         assertThat(header.writes().mirrors(offered.writes())).isFalse();
     }
 
     @Test
     @Proves("V1-CORE-01")
     void largestHandleLengthAndOffset() {
-        String hex = fixed("FFFFFFFF", "FFFFFFFF", 0)
-                + "00000001 FFFFFFFC FFFFFFFF FFFFFFFF FFFFFFFFFFFFFFFF 00000000 00000000 00000000";
+        String hex =
+                fixed("FFFFFFFF", "FFFFFFFF", 0)
+                        + "00000001 FFFFFFFC FFFFFFFF FFFFFFFF FFFFFFFFFFFFFFFF 00000000 00000000"
+                        + " 00000000";
         decodeHex(hex);
         assertThat(header.reads().position(0)).isEqualTo(0xFFFFFFFCL);
         assertThat(header.reads().length(0)).isEqualTo(0xFFFFFFFFL);
@@ -209,7 +270,16 @@ class TransportHeaderTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"00000005", "10000000", "10000001", "7FFFFFFF", "80000000", "FFFFFFFF", "0FFFFFFF"})
+    @ValueSource(
+            strings = {
+                "00000005",
+                "10000000",
+                "10000001",
+                "7FFFFFFF",
+                "80000000",
+                "FFFFFFFF",
+                "0FFFFFFF"
+            })
     @Proves({"SEC-11", "V1-ERR-09"})
     void segmentCountsBeyondTheMessage(String count) {
         String start = fixed("CAFE000D", "00000020", 0);
@@ -224,10 +294,27 @@ class TransportHeaderTest {
         String read = "00000001 00000064 " + H1 + "00000400" + O1;
         String chunk = "00000001 00000001" + H1 + "00000400" + O1;
         String start = fixed("CAFE000D", "00000020", 0);
-        assertThat(decodeHex(start + read.repeat(3) + "00000000 00000000 00000000", 3)).isPositive();
-        assertThat(decodeHex(start + read.repeat(4) + "00000000 00000000 00000000", 3)).isNegative();
-        assertThat(decodeHex(start + read.repeat(2) + "00000000" + chunk.repeat(2) + "00000000 00000000", 3)).isNegative();
-        assertThat(decodeHex(start + "00000000" + "0000000100000000".repeat(4) + "00000000 00000000", 3)).isNegative();
+        assertThat(decodeHex(start + read.repeat(3) + "00000000 00000000 00000000", 3))
+                .isPositive();
+        assertThat(decodeHex(start + read.repeat(4) + "00000000 00000000 00000000", 3))
+                .isNegative();
+        assertThat(
+                        decodeHex(
+                                start
+                                        + read.repeat(2)
+                                        + "00000000"
+                                        + chunk.repeat(2)
+                                        + "00000000 00000000",
+                                3))
+                .isNegative();
+        assertThat(
+                        decodeHex(
+                                start
+                                        + "00000000"
+                                        + "0000000100000000".repeat(4)
+                                        + "00000000 00000000",
+                                3))
+                .isNegative();
     }
 
     @Test
@@ -248,7 +335,8 @@ class TransportHeaderTest {
         built.encode(out);
         assertThat(out.readableBytes()).isEqualTo(built.encodedBytes());
         header.decodeFixed(out, 0);
-        assertThat(header.decodeLists(out, 16, out.writerIndex(), MAX)).isEqualTo(out.writerIndex());
+        assertThat(header.decodeLists(out, 16, out.writerIndex(), MAX))
+                .isEqualTo(out.writerIndex());
         assertThat(reads(header.reads())).isEqualTo(reads(built.reads()));
         assertThat(writes(header.writes())).isEqualTo(writes(built.writes()));
         assertEncodesTo(ByteBufUtil.hexDump(out));
@@ -260,41 +348,58 @@ class TransportHeaderTest {
         ByteBuf in = Unpooled.wrappedBuffer(garbage);
         int payload = header.decodeLists(in, 0, garbage.length, MAX);
         assertThat(payload).isLessThanOrEqualTo(garbage.length);
-        assertThat(header.reads().segments() + header.writes().segments() + header.reply().segments())
+        assertThat(
+                        header.reads().segments()
+                                + header.writes().segments()
+                                + header.reply().segments())
                 .isLessThanOrEqualTo(garbage.length / 16);
     }
 
     @Provide
     Arbitrary<byte[]> garbage() {
         // Words of few values, so that markers and counts are often plausible.
-        return Arbitraries.of(0, 1, 2, 3, 0x64, -1, 0x10000000).list().ofMaxSize(60).map(words -> {
-            ByteBuf out = Unpooled.buffer();
-            words.forEach(out::writeInt);
-            return ByteBufUtil.getBytes(out);
-        });
+        return Arbitraries.of(0, 1, 2, 3, 0x64, -1, 0x10000000)
+                .list()
+                .ofMaxSize(60)
+                .map(
+                        words -> {
+                            ByteBuf out = Unpooled.buffer();
+                            words.forEach(out::writeInt);
+                            return ByteBufUtil.getBytes(out);
+                        });
     }
 
     @Provide
     Arbitrary<TransportHeader> headers() {
-        return Arbitraries.randomValue(random -> {
-            TransportHeader built = new TransportHeader().set(random.nextInt(), random.nextInt(), random.nextInt(2));
-            for (int i = random.nextInt(6); i > 0; i--) {
-                built.reads().add(random.nextInt(), random.nextInt(), random.nextInt(), random.nextLong());
-            }
-            for (int chunk = random.nextInt(4); chunk > 0; chunk--) {
-                for (int i = random.nextInt(4); i > 0; i--) {
-                    built.writes().add(random.nextInt(), random.nextInt(), random.nextLong());
-                }
-                built.writes().endChunk();
-            }
-            if (random.nextBoolean()) {
-                built.reply().setPresent();
-                for (int i = random.nextInt(4); i > 0; i--) {
-                    built.reply().add(random.nextInt(), random.nextInt(), random.nextLong());
-                }
-            }
-            return built;
-        });
+        return Arbitraries.randomValue(
+                random -> {
+                    TransportHeader built =
+                            new TransportHeader()
+                                    .set(random.nextInt(), random.nextInt(), random.nextInt(2));
+                    for (int i = random.nextInt(6); i > 0; i--) {
+                        built.reads()
+                                .add(
+                                        random.nextInt(),
+                                        random.nextInt(),
+                                        random.nextInt(),
+                                        random.nextLong());
+                    }
+                    for (int chunk = random.nextInt(4); chunk > 0; chunk--) {
+                        for (int i = random.nextInt(4); i > 0; i--) {
+                            built.writes()
+                                    .add(random.nextInt(), random.nextInt(), random.nextLong());
+                        }
+                        built.writes().endChunk();
+                    }
+                    if (random.nextBoolean()) {
+                        built.reply().setPresent();
+                        for (int i = random.nextInt(4); i > 0; i--) {
+                            built.reply()
+                                    .add(random.nextInt(), random.nextInt(), random.nextLong());
+                        }
+                    }
+                    return built;
+                });
     }
 
     private int decodeHex(String hex) {
@@ -344,11 +449,13 @@ class TransportHeaderTest {
 
     private static String segments(SegmentList list, int from, int to) {
         return IntStream.range(from, to)
-                .mapToObj(i -> Integer.toHexString(list.handle(i))
-                        + ':'
-                        + Long.toHexString(list.length(i))
-                        + ':'
-                        + Long.toHexString(list.offset(i)))
+                .mapToObj(
+                        i ->
+                                Integer.toHexString(list.handle(i))
+                                        + ':'
+                                        + Long.toHexString(list.length(i))
+                                        + ':'
+                                        + Long.toHexString(list.offset(i)))
                 .collect(Collectors.joining(","));
     }
 }

@@ -10,6 +10,8 @@ public final class MalformedXdrException extends Exception {
     private static final long serialVersionUID = 1L;
 
     /** The only instance. */
+    @SuppressWarnings(
+            "StaticAssignmentOfThrowable") // it has neither a stack trace nor suppressed ones
     public static final MalformedXdrException INSTANCE = new MalformedXdrException();
 
     private MalformedXdrException() {

@@ -44,7 +44,8 @@ public final class Nfs3Binding implements UpperLayerBinding {
     /** The greatest name, path or file data taken; counts above it would overflow 32-bit arithmetic. */
     private static final int UNBOUNDED = Integer.MAX_VALUE - 3;
 
-    // Longest results in words, from the XDR of RFC 1813. An attribute block is 21 words, an optional one 22, weak cache
+    // Longest results in words, from the XDR of RFC 1813. An attribute block is 21 words, an
+    // optional one 22, weak cache
     // consistency data 29, a file handle 17, an optional one 18.
     private static final int GETATTR_WORDS = 1 + 21;
     private static final int SETATTR_WORDS = 1 + 29;
@@ -75,14 +76,26 @@ public final class Nfs3Binding implements UpperLayerBinding {
     @Override
     public boolean isIdempotent(int version, int procedure) {
         return switch (procedure) {
-            case NULL, GETATTR, LOOKUP, ACCESS, READLINK, READ, READDIR, READDIRPLUS, FSSTAT, FSINFO, PATHCONF -> true;
+            case NULL,
+                    GETATTR,
+                    LOOKUP,
+                    ACCESS,
+                    READLINK,
+                    READ,
+                    READDIR,
+                    READDIRPLUS,
+                    FSSTAT,
+                    FSINFO,
+                    PATHCONF ->
+                    true;
             case WRITE, COMMIT -> true;
             default -> false;
         };
     }
 
     @Override
-    public void walkArguments(int version, int procedure, XdrCursor in) throws MalformedXdrException {
+    public void walkArguments(int version, int procedure, XdrCursor in)
+            throws MalformedXdrException {
         switch (procedure) {
             case WRITE -> {
                 in.opaque(FHSIZE);
@@ -123,7 +136,7 @@ public final class Nfs3Binding implements UpperLayerBinding {
 
     @Override
     public void walkResults(int version, int procedure, XdrCursor in) throws MalformedXdrException {
-        if (procedure != READ && procedure != READLINK || in.int32() != NFS3_OK) {
+        if ((procedure != READ && procedure != READLINK) || in.int32() != NFS3_OK) {
             return;
         }
         if (in.bool()) {
@@ -145,8 +158,10 @@ public final class Nfs3Binding implements UpperLayerBinding {
             case SETATTR, REMOVE, RMDIR -> words(limits, SETATTR_WORDS);
             case LOOKUP -> words(limits, LOOKUP_WORDS);
             case ACCESS -> words(limits, ACCESS_WORDS);
-            // The path is eligible, yet no sink is offered: a Linux server misplaces it, and its own client takes a Reply
-            // chunk. A requester may always leave an eligible result in the payload (RFC 8166, 4.3.2.3).
+            // The path is eligible, yet no sink is offered: a Linux server misplaces it, and its
+            // own client takes a Reply
+            // chunk. A requester may always leave an eligible result in the payload (RFC 8166,
+            // 4.3.2.3).
             case READLINK -> limits.results(4L * READLINK_WORDS + PATH_MAX);
             case READ -> {
                 arguments.opaque(FHSIZE);

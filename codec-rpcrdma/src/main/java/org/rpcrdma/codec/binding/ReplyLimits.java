@@ -63,7 +63,7 @@ public final class ReplyLimits {
     public long totalBytes() {
         long total = fixed;
         for (int i = 0; i < count; i++) {
-            total += sinks[i] + 3 & ~3L;
+            total += (sinks[i] + 3) & ~3L;
         }
         return total;
     }

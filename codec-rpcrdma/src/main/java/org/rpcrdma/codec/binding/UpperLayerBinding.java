@@ -42,5 +42,6 @@ public interface UpperLayerBinding {
      *
      * @param arguments at the first argument
      */
-    void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits) throws MalformedXdrException;
+    void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits)
+            throws MalformedXdrException;
 }
