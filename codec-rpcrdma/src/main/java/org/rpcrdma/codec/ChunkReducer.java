@@ -56,6 +56,10 @@ final class ChunkReducer extends ChannelDuplexHandler {
     }
 
     private Exception check(ByteBuf message) {
+        // A listener of the connect promise runs before channelActive.
+        if (!connection.isStarted() && connection.channel().isActive()) {
+            connection.start();
+        }
         if (!connection.isStarted()) {
             return connection.isClosed()
                     ? new ClosedChannelException()

@@ -98,7 +98,7 @@ final class CreditHandler extends ChannelDuplexHandler {
                 ctx.write(exchange, promise);
             }
         } else if (message instanceof RpcRdmaCancel cancel) {
-            cancel(cancel.xid());
+            cancel(cancel.xid(), cancel.fences());
             promise.trySuccess();
         } else {
             ctx.write(message, promise);
@@ -119,8 +119,8 @@ final class CreditHandler extends ChannelDuplexHandler {
         }
     }
 
-    /** The responder may still use the credit and answer; it no longer reaches the memory (RFC 8166, 4.4.1). */
-    private void cancel(int xid) {
+    /** The call still holds its credit: the responder may answer it (RFC 8166, 4.4.1). */
+    private void cancel(int xid, boolean fences) {
         RpcRdmaExchange call = connection.call(xid);
         if (call == null || call.state == RpcRdmaExchange.State.ZOMBIE) {
             return;
@@ -134,7 +134,9 @@ final class CreditHandler extends ChannelDuplexHandler {
                     new CancellationException(
                             "call 0x" + Integer.toHexString(xid) + " was cancelled"));
         } else {
-            call.fence();
+            if (fences) {
+                call.fence();
+            }
             call.state = RpcRdmaExchange.State.ZOMBIE;
         }
     }
