@@ -428,7 +428,7 @@ class FlowTest {
             pair.reply(Rpc.reply(2));
             assertThat(Rpc.xid(pair.client.takeBuffer())).isEqualTo(2);
             assertThat(pair.clientConnection().value(RpcRdmaCounter.REMOTE_INVALIDATIONS))
-                    .isEqualTo(1);
+                    .isEqualTo(2);
         }
     }
 
