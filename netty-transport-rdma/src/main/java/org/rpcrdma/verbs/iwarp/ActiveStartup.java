@@ -3,8 +3,8 @@ package org.rpcrdma.verbs.iwarp;
 
 import java.io.IOException;
 import java.net.ConnectException;
-import java.net.InetSocketAddress;
 import java.net.Inet6Address;
+import java.net.InetSocketAddress;
 import java.net.StandardProtocolFamily;
 import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
@@ -43,12 +43,13 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
         this.context = context;
         this.queuePair = queuePair;
         this.remote = remote;
-        this.request = MpaNegotiation.request(
-                context.config.crc(),
-                context.config.peerToPeer(),
-                size.inboundReads(),
-                size.outboundReads(),
-                privateData.clone());
+        this.request =
+                MpaNegotiation.request(
+                        context.config.crc(),
+                        context.config.peerToPeer(),
+                        size.inboundReads(),
+                        size.outboundReads(),
+                        privateData.clone());
         this.requestBytes = ByteBuffer.wrap(request.encode());
         context.addStartup(this);
         startTimer();
@@ -58,12 +59,14 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
     void start(InetSocketAddress local) {
         try {
             if (remote.isUnresolved()) {
-                throw new UnknownHostException("Host '" + remote.getHostString() + "' is not known");
+                throw new UnknownHostException(
+                        "Host '" + remote.getHostString() + "' is not known");
             }
-            channel = SocketChannel.open(
-                    remote.getAddress() instanceof Inet6Address
-                            ? StandardProtocolFamily.INET6
-                            : StandardProtocolFamily.INET);
+            channel =
+                    SocketChannel.open(
+                            remote.getAddress() instanceof Inet6Address
+                                    ? StandardProtocolFamily.INET6
+                                    : StandardProtocolFamily.INET);
             Sockets.configure(channel, context.config);
             if (local != null) {
                 channel.bind(local);
@@ -112,7 +115,8 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
 
     private void conclude(MpaFrame reply) throws IOException {
         if (reply.rejected()) {
-            throw new RejectedException("The peer " + remote + " rejected the connection", reply.privateData());
+            throw new RejectedException(
+                    "The peer " + remote + " rejected the connection", reply.privateData());
         }
         MpaNegotiation agreed = MpaNegotiation.conclude(request, reply, context.config.crc());
         finish();
@@ -126,9 +130,14 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
             // RFC 6581, 8: the initiator says why in a Terminate, which is then its only FPDU.
             context.counters.startupsRefused++;
             context.counters.terminateSent(refused.error().layer());
-            new Linger(context, channel, key, Fpdu.frame(Terminate.encode(refused.error(), null, null), false));
-            ConnectException failure = new ConnectException(
-                    "Start-up with " + remote + " failed: " + cause.getMessage());
+            new Linger(
+                    context,
+                    channel,
+                    key,
+                    Fpdu.frame(Terminate.encode(refused.error(), null, null), false));
+            ConnectException failure =
+                    new ConnectException(
+                            "Start-up with " + remote + " failed: " + cause.getMessage());
             failure.initCause(cause);
             queuePair.connectFailed(failure);
             return;
@@ -147,13 +156,18 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
     @Override
     public void expired() {
         context.counters.startupsTimedOut++;
-        failed(new ConnectException(
-                "The peer "
-                        + remote
-                        + (connected ? " did not answer the MPA Request within " : " did not answer within ")
-                        + context.config.initiatorTimeout().toMillis()
-                        + " ms; "
-                        + (connected ? "check that an iWARP service listens there" : "check address and firewall")));
+        failed(
+                new ConnectException(
+                        "The peer "
+                                + remote
+                                + (connected
+                                        ? " did not answer the MPA Request within "
+                                        : " did not answer within ")
+                                + context.config.initiatorTimeout().toMillis()
+                                + " ms; "
+                                + (connected
+                                        ? "check that an iWARP service listens there"
+                                        : "check address and firewall")));
     }
 
     private void finish() {

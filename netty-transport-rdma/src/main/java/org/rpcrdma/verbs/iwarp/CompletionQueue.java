@@ -26,11 +26,17 @@ final class CompletionQueue {
         add(target, kind, argument, 0, 0, 0);
     }
 
-    void add(EventTarget target, EventTarget.Kind kind, Object argument, long id, int length, int key) {
+    void add(
+            EventTarget target,
+            EventTarget.Kind kind,
+            Object argument,
+            long id,
+            int length,
+            int key) {
         if (tail - head == ids.length) {
             grow();
         }
-        int slot = tail++ & ids.length - 1;
+        int slot = tail++ & (ids.length - 1);
         targets[slot] = target;
         kinds[slot] = kind;
         arguments[slot] = argument;
@@ -43,7 +49,7 @@ final class CompletionQueue {
     int deliver(int budget) {
         int delivered = 0;
         while (delivered < budget && head != tail) {
-            int slot = head++ & ids.length - 1;
+            int slot = head++ & (ids.length - 1);
             EventTarget target = targets[slot];
             Object argument = arguments[slot];
             targets[slot] = null;
@@ -56,7 +62,7 @@ final class CompletionQueue {
 
     private void grow() {
         int old = ids.length;
-        int first = head & old - 1;
+        int first = head & (old - 1);
         targets = rotate(targets, Arrays.copyOf(targets, 2 * old), first);
         kinds = rotate(kinds, Arrays.copyOf(kinds, 2 * old), first);
         arguments = rotate(arguments, Arrays.copyOf(arguments, 2 * old), first);
@@ -64,7 +70,7 @@ final class CompletionQueue {
         int[] newLengths = new int[2 * old];
         int[] newKeys = new int[2 * old];
         for (int i = 0; i < old; i++) {
-            int from = first + i & old - 1;
+            int from = first + i & (old - 1);
             newIds[i] = ids[from];
             newLengths[i] = lengths[from];
             newKeys[i] = keys[from];

@@ -24,7 +24,11 @@ final class InterfaceMtu {
             mulpdus.clear();
         }
         return mulpdus.computeIfAbsent(
-                local, address -> Fpdu.mulpdu(mtu(address), address instanceof Inet6Address ? IPV6_HEADER : IPV4_HEADER));
+                local,
+                address ->
+                        Fpdu.mulpdu(
+                                mtu(address),
+                                address instanceof Inet6Address ? IPV6_HEADER : IPV4_HEADER));
     }
 
     private static int mtu(InetAddress address) {

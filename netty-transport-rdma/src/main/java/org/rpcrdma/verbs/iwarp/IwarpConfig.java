@@ -31,25 +31,28 @@ public record IwarpConfig(
         int maxExposures,
         int socketBuffer) {
 
-    private static final IwarpConfig DEFAULTS = new IwarpConfig(
-            CrcPolicy.ACCEPT,
-            0,
-            false,
-            Duration.ofSeconds(5),
-            Duration.ofSeconds(10),
-            Duration.ofSeconds(2),
-            128,
-            1 << 20,
-            0);
+    private static final IwarpConfig DEFAULTS =
+            new IwarpConfig(
+                    CrcPolicy.ACCEPT,
+                    0,
+                    false,
+                    Duration.ofSeconds(5),
+                    Duration.ofSeconds(10),
+                    Duration.ofSeconds(2),
+                    128,
+                    1 << 20,
+                    0);
 
     public IwarpConfig {
         if (maxUlpdu != 0 && (maxUlpdu < Fpdu.MIN_MULPDU || maxUlpdu > Fpdu.MAX_ULPDU)) {
-            throw new IllegalArgumentException("maxUlpdu is " + maxUlpdu + ", expected 0 or 128 to 64768 bytes");
+            throw new IllegalArgumentException(
+                    "maxUlpdu is " + maxUlpdu + ", expected 0 or 128 to 64768 bytes");
         }
         positive("maxHalfOpen", maxHalfOpen, 1 << 16);
         positive("maxExposures", maxExposures, 1 << 23);
         if (socketBuffer < 0) {
-            throw new IllegalArgumentException("socketBuffer is " + socketBuffer + ", expected 0 or more bytes");
+            throw new IllegalArgumentException(
+                    "socketBuffer is " + socketBuffer + ", expected 0 or more bytes");
         }
         positive("responderTimeout", responderTimeout);
         positive("initiatorTimeout", initiatorTimeout);
@@ -58,13 +61,15 @@ public record IwarpConfig(
 
     private static void positive(String name, int value, int maximum) {
         if (value < 1 || value > maximum) {
-            throw new IllegalArgumentException(name + " is " + value + ", expected 1 to " + maximum);
+            throw new IllegalArgumentException(
+                    name + " is " + value + ", expected 1 to " + maximum);
         }
     }
 
     private static void positive(String name, Duration value) {
         if (value.isNegative() || value.isZero() || value.compareTo(Duration.ofDays(1)) > 0) {
-            throw new IllegalArgumentException(name + " is " + value + ", expected more than 0 and at most a day");
+            throw new IllegalArgumentException(
+                    name + " is " + value + ", expected more than 0 and at most a day");
         }
     }
 
@@ -75,43 +80,93 @@ public record IwarpConfig(
 
     public IwarpConfig withCrc(CrcPolicy value) {
         return new IwarpConfig(
-                value, maxUlpdu, peerToPeer, responderTimeout, initiatorTimeout, drainTimeout, maxHalfOpen,
-                maxExposures, socketBuffer);
+                value,
+                maxUlpdu,
+                peerToPeer,
+                responderTimeout,
+                initiatorTimeout,
+                drainTimeout,
+                maxHalfOpen,
+                maxExposures,
+                socketBuffer);
     }
 
     public IwarpConfig withMaxUlpdu(int value) {
         return new IwarpConfig(
-                crc, value, peerToPeer, responderTimeout, initiatorTimeout, drainTimeout, maxHalfOpen, maxExposures,
+                crc,
+                value,
+                peerToPeer,
+                responderTimeout,
+                initiatorTimeout,
+                drainTimeout,
+                maxHalfOpen,
+                maxExposures,
                 socketBuffer);
     }
 
     public IwarpConfig withPeerToPeer(boolean value) {
         return new IwarpConfig(
-                crc, maxUlpdu, value, responderTimeout, initiatorTimeout, drainTimeout, maxHalfOpen, maxExposures,
+                crc,
+                maxUlpdu,
+                value,
+                responderTimeout,
+                initiatorTimeout,
+                drainTimeout,
+                maxHalfOpen,
+                maxExposures,
                 socketBuffer);
     }
 
     /** Sets the start-up time-outs. */
     public IwarpConfig withTimeouts(Duration responder, Duration initiator, Duration drain) {
         return new IwarpConfig(
-                crc, maxUlpdu, peerToPeer, responder, initiator, drain, maxHalfOpen, maxExposures, socketBuffer);
+                crc,
+                maxUlpdu,
+                peerToPeer,
+                responder,
+                initiator,
+                drain,
+                maxHalfOpen,
+                maxExposures,
+                socketBuffer);
     }
 
     public IwarpConfig withMaxHalfOpen(int value) {
         return new IwarpConfig(
-                crc, maxUlpdu, peerToPeer, responderTimeout, initiatorTimeout, drainTimeout, value, maxExposures,
+                crc,
+                maxUlpdu,
+                peerToPeer,
+                responderTimeout,
+                initiatorTimeout,
+                drainTimeout,
+                value,
+                maxExposures,
                 socketBuffer);
     }
 
     public IwarpConfig withMaxExposures(int value) {
         return new IwarpConfig(
-                crc, maxUlpdu, peerToPeer, responderTimeout, initiatorTimeout, drainTimeout, maxHalfOpen, value,
+                crc,
+                maxUlpdu,
+                peerToPeer,
+                responderTimeout,
+                initiatorTimeout,
+                drainTimeout,
+                maxHalfOpen,
+                value,
                 socketBuffer);
     }
 
     public IwarpConfig withSocketBuffer(int value) {
         return new IwarpConfig(
-                crc, maxUlpdu, peerToPeer, responderTimeout, initiatorTimeout, drainTimeout, maxHalfOpen,
-                maxExposures, value);
+                crc,
+                maxUlpdu,
+                peerToPeer,
+                responderTimeout,
+                initiatorTimeout,
+                drainTimeout,
+                maxHalfOpen,
+                maxExposures,
+                value);
     }
 }

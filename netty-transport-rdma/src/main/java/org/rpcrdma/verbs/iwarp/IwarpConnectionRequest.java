@@ -25,7 +25,8 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     private final InetSocketAddress remote;
     private final AtomicBoolean answered = new AtomicBoolean();
 
-    IwarpConnectionRequest(IwarpContext origin, PendingRequests pending, SocketChannel channel, MpaFrame request)
+    IwarpConnectionRequest(
+            IwarpContext origin, PendingRequests pending, SocketChannel channel, MpaFrame request)
             throws IOException {
         this.origin = origin;
         this.pending = pending;
@@ -65,7 +66,8 @@ final class IwarpConnectionRequest implements ConnectionRequest {
      */
     IwarpConnectionRequest take(IwarpContext context) throws IOException {
         if (!answer()) {
-            throw new IOException("The connection request of " + remote + " was answered or withdrawn before");
+            throw new IOException(
+                    "The connection request of " + remote + " was answered or withdrawn before");
         }
         try {
             // RFC 5044, 7.1.2: an initiator sends nothing between its Request and the Reply.
@@ -73,8 +75,12 @@ final class IwarpConnectionRequest implements ConnectionRequest {
             if (surplus != 0) {
                 throw new IOException(
                         surplus < 0
-                                ? "The peer " + remote + " closed the connection before it was accepted"
-                                : "The peer " + remote + " sent more than its MPA Request before the Reply");
+                                ? "The peer "
+                                        + remote
+                                        + " closed the connection before it was accepted"
+                                : "The peer "
+                                        + remote
+                                        + " sent more than its MPA Request before the Reply");
             }
             if (context != origin) {
                 release();
@@ -100,7 +106,9 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     public void reject(byte[] privateData) {
         if (privateData.length > MpaFrame.MAX_SENT_PRIVATE_DATA) {
             throw new IllegalArgumentException(
-                    "Private data has " + privateData.length + " bytes, expected at most "
+                    "Private data has "
+                            + privateData.length
+                            + " bytes, expected at most "
                             + MpaFrame.MAX_SENT_PRIVATE_DATA);
         }
         if (answer()) {
@@ -119,7 +127,9 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     /** Sends the Reply that rejects, as far as the socket takes it, which is empty so far, and closes. */
     static void refuse(SocketChannel channel, MpaFrame request, byte[] privateData) {
         try {
-            channel.write(ByteBuffer.wrap(MpaNegotiation.rejection(request, privateData.clone()).encode()));
+            channel.write(
+                    ByteBuffer.wrap(
+                            MpaNegotiation.rejection(request, privateData.clone()).encode()));
             channel.shutdownOutput();
         } catch (IOException e) {
             // The peer has gone away; it hears nothing.
@@ -128,11 +138,12 @@ final class IwarpConnectionRequest implements ConnectionRequest {
         }
     }
 
-    private static final Selectable NOTHING = new Selectable() {
-        @Override
-        public void ready(SelectionKey key) {}
+    private static final Selectable NOTHING =
+            new Selectable() {
+                @Override
+                public void ready(SelectionKey key) {}
 
-        @Override
-        public void failed(Exception cause) {}
-    };
+                @Override
+                public void failed(Exception cause) {}
+            };
 }

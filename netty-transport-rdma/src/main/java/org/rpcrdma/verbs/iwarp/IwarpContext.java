@@ -36,12 +36,20 @@ import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
 /** One event loop's share of the software RNIC: a selector, a completion queue, an STag table and its streams. */
 public final class IwarpContext implements VerbsContext {
 
-    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(IwarpContext.class);
+    private static final InternalLogger LOGGER =
+            InternalLoggerFactory.getInstance(IwarpContext.class);
 
     static final int MAX_READ_DEPTH = 128;
 
-    private static final DeviceCapabilities CAPABILITIES = new DeviceCapabilities(
-            SendQueue.MAX_RANGES, MAX_READ_DEPTH, MpaFrame.MAX_SENT_PRIVATE_DATA, true, true, true, true);
+    private static final DeviceCapabilities CAPABILITIES =
+            new DeviceCapabilities(
+                    SendQueue.MAX_RANGES,
+                    MAX_READ_DEPTH,
+                    MpaFrame.MAX_SENT_PRIVATE_DATA,
+                    true,
+                    true,
+                    true,
+                    true);
 
     /** Whether the thread waits, runs, or runs and was told not to wait. */
     private enum Wake {
@@ -120,8 +128,12 @@ public final class IwarpContext implements VerbsContext {
             return;
         }
         if (wake.compareAndSet(Wake.RUNNING, Wake.WAITING)) {
-            // The selector counts milliseconds: rounded up, because waking too early would make the caller spin.
-            long millis = limit == Long.MAX_VALUE ? 0 : Math.max(1, TimeUnit.NANOSECONDS.toMillis(limit + 999_999));
+            // The selector counts milliseconds: rounded up, because waking too early would make the
+            // caller spin.
+            long millis =
+                    limit == Long.MAX_VALUE
+                            ? 0
+                            : Math.max(1, TimeUnit.NANOSECONDS.toMillis(limit + 999_999));
             try {
                 selector.select(onReady, millis);
             } finally {
@@ -159,7 +171,8 @@ public final class IwarpContext implements VerbsContext {
         }
     }
 
-    SelectionKey register(SelectableChannel channel, int operations, Selectable socket) throws IOException {
+    SelectionKey register(SelectableChannel channel, int operations, Selectable socket)
+            throws IOException {
         return channel.register(selector, operations, socket);
     }
 
@@ -216,16 +229,20 @@ public final class IwarpContext implements VerbsContext {
     }
 
     @Override
-    public QueuePair createQueuePair(QueuePairConfig size, QueuePairHandler handler) throws IOException {
+    public QueuePair createQueuePair(QueuePairConfig size, QueuePairHandler handler)
+            throws IOException {
         return track(new IwarpQueuePair(this, size, handler, null));
     }
 
     @Override
-    public QueuePair createQueuePair(ConnectionRequest request, QueuePairConfig size, QueuePairHandler handler)
+    public QueuePair createQueuePair(
+            ConnectionRequest request, QueuePairConfig size, QueuePairHandler handler)
             throws IOException {
         if (!(request instanceof IwarpConnectionRequest mine)) {
             throw new IllegalArgumentException(
-                    "Connection request is of another provider (" + request + "); use the context of its own provider");
+                    "Connection request is of another provider ("
+                            + request
+                            + "); use the context of its own provider");
         }
         return track(new IwarpQueuePair(this, size, handler, mine.take(this)));
     }
@@ -236,7 +253,8 @@ public final class IwarpContext implements VerbsContext {
     }
 
     @Override
-    public Listener listen(InetSocketAddress local, int backlog, ListenerHandler handler) throws IOException {
+    public Listener listen(InetSocketAddress local, int backlog, ListenerHandler handler)
+            throws IOException {
         return new IwarpListener(this, local, backlog, handler);
     }
 

@@ -37,7 +37,8 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
     private boolean closed;
     private long resumeAt;
 
-    IwarpListener(IwarpContext context, InetSocketAddress address, int backlog, ListenerHandler handler)
+    IwarpListener(
+            IwarpContext context, InetSocketAddress address, int backlog, ListenerHandler handler)
             throws IOException {
         this.context = context;
         this.handler = handler;
@@ -85,7 +86,8 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
     private void makeRoom() {
         if (halfOpen.size() >= context.config.maxHalfOpen()) {
             Iterator<PassiveStartup> oldest = halfOpen.iterator();
-            oldest.next().failed(new IOException("Too many connections wait for their MPA Request"));
+            oldest.next()
+                    .failed(new IOException("Too many connections wait for their MPA Request"));
         }
     }
 
@@ -118,14 +120,17 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
     /** The MPA Request of a connection is complete. */
     void requested(SocketChannel accepted, MpaFrame request) throws IOException {
         String objection = MpaNegotiation.objection(request, context.config.crc());
-        IwarpConnectionRequest asked = new IwarpConnectionRequest(context, pending, accepted, request);
+        IwarpConnectionRequest asked =
+                new IwarpConnectionRequest(context, pending, accepted, request);
         if (objection == null && !pending.add(asked)) {
             objection = "too many connection requests wait for an answer";
         }
         if (objection != null) {
             context.counters.startupsRefused++;
             context.log.warn(
-                    "MPA Request of {} is refused: {}", asked.remoteAddress(), new IOException(objection));
+                    "MPA Request of {} is refused: {}",
+                    asked.remoteAddress(),
+                    new IOException(objection));
             IwarpConnectionRequest.refuse(accepted, request, NO_DATA);
             return;
         }

@@ -48,6 +48,7 @@ public final class IwarpProvider implements VerbsProvider {
     }
 
     /** Tried once, when first asked. */
+    @SuppressWarnings("StaticAssignmentOfThrowable") // asked for often, never thrown itself
     private static final class Availability {
 
         static final Throwable CAUSE = probe();

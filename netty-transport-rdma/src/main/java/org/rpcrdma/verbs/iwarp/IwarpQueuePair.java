@@ -33,7 +33,8 @@ import org.rpcrdma.verbs.iwarp.rdmap.WorkSource;
 /** The verbs face of a connection: its queues, its exposed memory, and how it begins and ends. */
 final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarget, Completions {
 
-    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(IwarpQueuePair.class);
+    private static final InternalLogger LOGGER =
+            InternalLoggerFactory.getInstance(IwarpQueuePair.class);
 
     private enum State {
         IDLE,
@@ -64,7 +65,10 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     private WorkStatus oldestReceive = WorkStatus.FLUSHED;
 
     IwarpQueuePair(
-            IwarpContext context, QueuePairConfig size, QueuePairHandler handler, IwarpConnectionRequest request) {
+            IwarpContext context,
+            QueuePairConfig size,
+            QueuePairHandler handler,
+            IwarpConnectionRequest request) {
         this.context = context;
         this.size = checked(size);
         this.handler = Objects.requireNonNull(handler, "handler");
@@ -72,7 +76,8 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
         this.work = new SendQueue(size.sendDepth(), this);
         this.receives = new ReceiveQueue(size.receiveDepth());
         this.inboundReads = new InboundReads(context.stags, this);
-        this.outboundReads = new OutboundReads(work, context.memory, ThreadLocalRandom.current().nextInt());
+        this.outboundReads =
+                new OutboundReads(work, context.memory, ThreadLocalRandom.current().nextInt());
         this.state = request == null ? State.IDLE : State.REQUESTED;
         if (request != null) {
             local = request.localAddress();
@@ -125,8 +130,9 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     public void accept(byte[] privateData) {
         require(State.REQUESTED, "accept");
         MpaFrame frame = request.frame();
-        MpaNegotiation agreed = MpaNegotiation.respond(
-                frame, context.config.crc(), size.inboundReads(), size.outboundReads());
+        MpaNegotiation agreed =
+                MpaNegotiation.respond(
+                        frame, context.config.crc(), size.inboundReads(), size.outboundReads());
         MpaFrame reply = agreed.reply(frame, checked(privateData).clone());
         SocketChannel channel = request.channel();
         try {
@@ -140,7 +146,8 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     }
 
     /** The initiator's start-up is complete. */
-    void established(SocketChannel channel, SelectionKey key, MpaNegotiation agreed, byte[] privateData)
+    void established(
+            SocketChannel channel, SelectionKey key, MpaNegotiation agreed, byte[] privateData)
             throws IOException {
         local = (InetSocketAddress) channel.getLocalAddress();
         remote = (InetSocketAddress) channel.getRemoteAddress();
@@ -150,7 +157,8 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
         stream.transmit();
     }
 
-    private void open(SocketChannel channel, SelectionKey key, MpaNegotiation agreed, boolean initiator)
+    private void open(
+            SocketChannel channel, SelectionKey key, MpaNegotiation agreed, boolean initiator)
             throws IOException {
         inboundReads.depth(agreed.ird());
         outboundReads.depth(agreed.ord());
@@ -166,7 +174,12 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
 
     RdmapSender newSender(FpduSender out, int mulpdu) {
         return new RdmapSender(
-                work, outboundReads, inboundReads, new WorkSource(work, context.memory), out, mulpdu);
+                work,
+                outboundReads,
+                inboundReads,
+                new WorkSource(work, context.memory),
+                out,
+                mulpdu);
     }
 
     void connectFailed(Throwable cause) {
@@ -211,7 +224,9 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     public void read(long id, int flags, long remoteAddress, int remoteKey) {
         if (state == State.OPEN && outboundReads.depth() == 0) {
             throw new IllegalStateException(
-                    "The peer " + remote + " admits no RDMA Reads; see outboundReads() and QueuePairConfig");
+                    "The peer "
+                            + remote
+                            + " admits no RDMA Reads; see outboundReads() and QueuePairConfig");
         }
         work.open(id, Rdmap.READ_REQUEST, flags, remoteAddress, remoteKey);
     }
@@ -234,7 +249,8 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     @Override
     public int expose(MemoryRegion region, long address, int length, int access) {
         if (!(region instanceof IwarpMemoryRegion mine) || !mine.isOf(context.memory)) {
-            throw new IllegalArgumentException("The region is not registered with the context of this queue pair");
+            throw new IllegalArgumentException(
+                    "The region is not registered with the context of this queue pair");
         }
         if (state == State.CLOSED) {
             throw new IllegalStateException("expose was called on a queue pair that is CLOSED");
@@ -247,7 +263,9 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
         Exposure exposure = exposed(key);
         if (exposure == null) {
             throw new IllegalArgumentException(
-                    String.format("Key 0x%08x is not valid: it was not exposed here or was invalidated", key));
+                    String.format(
+                            "Key 0x%08x is not valid: it was not exposed here or was invalidated",
+                            key));
         }
         return exposure.offset();
     }
@@ -288,7 +306,9 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
             stream.disconnect();
         } else if (state == State.CONNECTING) {
             startup.close();
-            connectFailed(new IOException("The connection to " + remote + " was given up before it was made"));
+            connectFailed(
+                    new IOException(
+                            "The connection to " + remote + " was given up before it was made"));
         }
     }
 

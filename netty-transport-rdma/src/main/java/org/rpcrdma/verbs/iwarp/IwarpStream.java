@@ -87,7 +87,9 @@ final class IwarpStream implements Selectable, Timer {
 
     private static int mulpdu(IwarpContext context, SocketChannel channel) {
         int configured = context.config.maxUlpdu();
-        return configured != 0 ? configured : context.mtu.mulpdu(channel.socket().getLocalAddress());
+        return configured != 0
+                ? configured
+                : context.mtu.mulpdu(channel.socket().getLocalAddress());
     }
 
     RdmapSender sender() {
@@ -173,7 +175,8 @@ final class IwarpStream implements Selectable, Timer {
             }
         } catch (LocalAccessException e) {
             queuePair.culprit(e.status());
-            terminate(new StreamException(RdmapError.LOCAL_CATASTROPHIC, e.getMessage()), null, null);
+            terminate(
+                    new StreamException(RdmapError.LOCAL_CATASTROPHIC, e.getMessage()), null, null);
         } catch (StreamException e) {
             ReadRequest request = sender.respondingTo();
             DdpSegment segment = receiver.segment();
@@ -253,9 +256,10 @@ final class IwarpStream implements Selectable, Timer {
         Terminate terminate = e.terminate();
         context.counters.terminateReceived(terminate.layer());
         context.log.warn("Connection to {} ended: {}", queuePair.remoteAddress(), e);
-        queuePair.refusedByPeer(terminate.isAccessError()
-                ? WorkStatus.REMOTE_ACCESS_ERROR
-                : WorkStatus.REMOTE_OPERATION_ERROR);
+        queuePair.refusedByPeer(
+                terminate.isAccessError()
+                        ? WorkStatus.REMOTE_ACCESS_ERROR
+                        : WorkStatus.REMOTE_OPERATION_ERROR);
         end(e);
     }
 
@@ -269,7 +273,8 @@ final class IwarpStream implements Selectable, Timer {
         context.counters.terminateSent(e.error().layer());
         ByteBuffer rest = fpdusOut.cut();
         ByteBuffer fpdu = Fpdu.frame(Terminate.encode(e.error(), segment, request), crc);
-        ByteBuffer last = ByteBuffer.allocate(rest.remaining() + fpdu.remaining()).put(rest).put(fpdu).flip();
+        ByteBuffer last =
+                ByteBuffer.allocate(rest.remaining() + fpdu.remaining()).put(rest).put(fpdu).flip();
         leave(e);
         new Linger(context, channel, key, last);
     }

@@ -18,7 +18,8 @@ final class PassiveStartup implements Selectable, Timer {
     private final MpaFrameReader reader = new MpaFrameReader(true);
     private final long deadline;
 
-    PassiveStartup(IwarpContext context, IwarpListener listener, SocketChannel channel) throws IOException {
+    PassiveStartup(IwarpContext context, IwarpListener listener, SocketChannel channel)
+            throws IOException {
         this.context = context;
         this.listener = listener;
         this.channel = channel;
@@ -58,7 +59,10 @@ final class PassiveStartup implements Selectable, Timer {
         context.log.warn(
                 "Start-up of {} failed: {}",
                 remote,
-                new IOException("No MPA Request within " + context.config.responderTimeout().toMillis() + " ms"));
+                new IOException(
+                        "No MPA Request within "
+                                + context.config.responderTimeout().toMillis()
+                                + " ms"));
         close();
     }
 

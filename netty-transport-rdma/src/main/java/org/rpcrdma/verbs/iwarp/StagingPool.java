@@ -21,7 +21,9 @@ final class StagingPool {
 
     ByteBuffer take(boolean crc) {
         ByteBuffer buffer = (crc ? withCrc : plain).poll();
-        return buffer != null ? buffer.clear() : ByteBuffer.allocateDirect(crc ? CRC_BYTES : PLAIN_BYTES);
+        return buffer != null
+                ? buffer.clear()
+                : ByteBuffer.allocateDirect(crc ? CRC_BYTES : PLAIN_BYTES);
     }
 
     void give(ByteBuffer buffer) {

@@ -40,7 +40,8 @@ public final class DdpSegment {
         ulpduLength = 0;
         if (length < TAGGED_BYTES || length < headerBytes(bytes.get(at))) {
             throw new StreamException(
-                    MpaError.FRAMING, "ULPDU of " + length + " bytes is shorter than the header of a DDP segment");
+                    MpaError.FRAMING,
+                    "ULPDU of " + length + " bytes is shorter than the header of a DDP segment");
         }
         ulpduLength = length;
         control = bytes.get(at) & 0xff;
@@ -56,7 +57,10 @@ public final class DdpSegment {
         if ((control & VERSION_MASK) != VERSION) {
             throw new StreamException(
                     isTagged() ? DdpError.TAGGED_VERSION : DdpError.UNTAGGED_VERSION,
-                    "DDP segment has version " + (control & VERSION_MASK) + ", expected " + VERSION);
+                    "DDP segment has version "
+                            + (control & VERSION_MASK)
+                            + ", expected "
+                            + VERSION);
         }
     }
 
@@ -87,14 +91,21 @@ public final class DdpSegment {
     }
 
     /** Writes the header of a tagged segment. */
-    public static void encodeTagged(ByteBuffer out, boolean last, int ulpControl, int stag, long taggedOffset) {
+    public static void encodeTagged(
+            ByteBuffer out, boolean last, int ulpControl, int stag, long taggedOffset) {
         out.put((byte) (TAGGED | (last ? LAST : 0) | VERSION)).put((byte) ulpControl);
         out.putInt(stag).putLong(taggedOffset);
     }
 
     /** Writes the header of an untagged segment. */
     public static void encodeUntagged(
-            ByteBuffer out, boolean last, int ulpControl, int ulpWord, int queue, int message, int offset) {
+            ByteBuffer out,
+            boolean last,
+            int ulpControl,
+            int ulpWord,
+            int queue,
+            int message,
+            int offset) {
         out.put((byte) ((last ? LAST : 0) | VERSION)).put((byte) ulpControl);
         out.putInt(ulpWord).putInt(queue).putInt(message).putInt(offset);
     }

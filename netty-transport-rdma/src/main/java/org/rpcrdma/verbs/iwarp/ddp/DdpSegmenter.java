@@ -39,7 +39,8 @@ public final class DdpSegmenter {
     }
 
     /** Starts an untagged message. */
-    public void startUntagged(int control, int ulpWord, int qn, int msn, long bytes, PayloadSource payload) {
+    public void startUntagged(
+            int control, int ulpWord, int qn, int msn, long bytes, PayloadSource payload) {
         tagged = false;
         queue = qn;
         messageNumber = msn;
@@ -65,7 +66,8 @@ public final class DdpSegmenter {
         if (tagged) {
             DdpSegment.encodeTagged(headers, last, ulpControl, stagOrWord, taggedOffset + sent);
         } else {
-            DdpSegment.encodeUntagged(headers, last, ulpControl, stagOrWord, queue, messageNumber, (int) sent);
+            DdpSegment.encodeUntagged(
+                    headers, last, ulpControl, stagOrWord, queue, messageNumber, (int) sent);
         }
         if (bytes > 0) {
             source.gather(out, bytes);

@@ -40,7 +40,9 @@ public final class UntaggedQueue {
         if (offset != expectedOffset) {
             throw new StreamException(
                     DdpError.UNTAGGED_MO,
-                    String.format("Segment on queue %d has MO %d, expected %d", number, offset, expectedOffset));
+                    String.format(
+                            "Segment on queue %d has MO %d, expected %d",
+                            number, offset, expectedOffset));
         }
     }
 

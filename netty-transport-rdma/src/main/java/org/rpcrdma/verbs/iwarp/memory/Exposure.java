@@ -20,7 +20,13 @@ public final class Exposure {
     Exposure nextOfOwner;
     Exposure previousOfOwner;
 
-    void set(IwarpMemoryRegion memory, long start, int bytes, int rights, long taggedOffset, ExposureOwner stream) {
+    void set(
+            IwarpMemoryRegion memory,
+            long start,
+            int bytes,
+            int rights,
+            long taggedOffset,
+            ExposureOwner stream) {
         region = memory;
         address = start;
         length = bytes;

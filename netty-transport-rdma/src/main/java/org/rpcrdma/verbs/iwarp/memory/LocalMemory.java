@@ -32,10 +32,12 @@ public final class LocalMemory {
     public IwarpMemoryRegion register(ByteBuffer memory, long address) {
         if (!memory.isDirect() || memory.isReadOnly()) {
             throw new IllegalArgumentException(
-                    "Only direct, writable memory can be registered, this is " + memory + "; use a direct buffer");
+                    "Only direct, writable memory can be registered, this is "
+                            + memory
+                            + "; use a direct buffer");
         }
         int slot = freeSlot();
-        int key = slot + 1 << 8 | generations[slot] & 0xff;
+        int key = ((slot + 1) << 8) | (generations[slot] & 0xff);
         IwarpMemoryRegion region = new IwarpMemoryRegion(this, memory, address, key);
         regions[slot] = region;
         return region;
@@ -50,7 +52,9 @@ public final class LocalMemory {
         int slot = regions.length;
         if (slot == MAX_REGIONS) {
             throw new IllegalStateException(
-                    "No more than " + MAX_REGIONS + " regions can be registered; register fewer and larger ones");
+                    "No more than "
+                            + MAX_REGIONS
+                            + " regions can be registered; register fewer and larger ones");
         }
         regions = Arrays.copyOf(regions, 2 * slot);
         generations = Arrays.copyOf(generations, 2 * slot);
@@ -64,7 +68,9 @@ public final class LocalMemory {
             return null;
         }
         IwarpMemoryRegion region = regions[slot];
-        return region != null && region.localKey() == localKey && region.contains(address, length) ? region : null;
+        return region != null && region.localKey() == localKey && region.contains(address, length)
+                ? region
+                : null;
     }
 
     void deregister(IwarpMemoryRegion region) {

@@ -16,6 +16,9 @@ public final class StagTable {
     private static final int KEY_MASK = 0xff;
     private static final int OFFSET_SHIFT = 12;
 
+    /** So many STags are made before one is used again. */
+    private static final int SPARE = 64;
+
     private final IntObjectHashMap<Exposure> byIndex = new IntObjectHashMap<>();
     private final ArrayDeque<Exposure> free = new ArrayDeque<>();
     private final RandomPool random = new RandomPool();
@@ -32,19 +35,24 @@ public final class StagTable {
      * @throws IllegalArgumentException when the range is not in the region or the access is not exactly one right
      * @throws IllegalStateException when all STags are in use
      */
-    public Exposure expose(ExposureOwner owner, IwarpMemoryRegion region, long address, int length, int access) {
+    public Exposure expose(
+            ExposureOwner owner, IwarpMemoryRegion region, long address, int length, int access) {
         if (!region.isRegistered() || !region.contains(address, length)) {
             throw new IllegalArgumentException(
                     String.format(
-                            "Range of %d bytes at address %#x is not in the registered region of %d bytes at %#x",
+                            "Range of %d bytes at address %#x is not in the registered region of %d"
+                                    + " bytes at %#x",
                             length, address, region.length(), region.address()));
         }
         if (access != QueuePair.REMOTE_READ && access != QueuePair.REMOTE_WRITE) {
             throw new IllegalArgumentException(
-                    "Access is " + access + ", expected REMOTE_READ or REMOTE_WRITE; expose twice to give both");
+                    "Access is "
+                            + access
+                            + ", expected REMOTE_READ or REMOTE_WRITE; expose twice to give both");
         }
         Exposure exposure = next();
-        // Below 2^63, so that no offset inside can wrap; a multiple of a page, so that the peer may align to it.
+        // Below 2^63, so that no offset inside can wrap; a multiple of a page, so that the peer may
+        // align to it.
         long offset = random.nextLong() >>> 1 >>> OFFSET_SHIFT << OFFSET_SHIFT;
         exposure.set(region, address, length, access, offset, owner);
         link(exposure);
@@ -54,7 +62,9 @@ public final class StagTable {
     /** The exposure of an STag, all 32 bits compared, or {@code null} when it is not valid. */
     public Exposure find(int stag) {
         Exposure exposure = byIndex.get(stag >>> KEY_BITS);
-        return exposure != null && exposure.stag == stag && exposure.owner != null ? exposure : null;
+        return exposure != null && exposure.stag == stag && exposure.owner != null
+                ? exposure
+                : null;
     }
 
     /** Ends an exposure before it returns. */
@@ -75,7 +85,8 @@ public final class StagTable {
 
     private Exposure next() {
         Exposure exposure;
-        if (byIndex.size() < Math.min(maximum, 64) || free.isEmpty() && byIndex.size() < maximum) {
+        if (byIndex.size() < Math.min(maximum, SPARE)
+                || (free.isEmpty() && byIndex.size() < maximum)) {
             exposure = new Exposure();
             place(exposure);
             return exposure;
@@ -83,7 +94,10 @@ public final class StagTable {
         exposure = free.pollFirst();
         if (exposure == null) {
             throw new IllegalStateException(
-                    "All " + maximum + " STags are in use; invalidate some or raise IwarpConfig.maxExposures");
+                    "All "
+                            + maximum
+                            + " STags are in use; invalidate some or raise"
+                            + " IwarpConfig.maxExposures");
         }
         if ((exposure.stag & KEY_MASK) == KEY_MASK) {
             byIndex.remove(exposure.stag >>> KEY_BITS);
@@ -99,7 +113,7 @@ public final class StagTable {
         do {
             index = random.nextInt() >>> KEY_BITS;
         } while (index == 0 || byIndex.containsKey(index));
-        exposure.stag = index << KEY_BITS | 1;
+        exposure.stag = (index << KEY_BITS) | 1;
         byIndex.put(index, exposure);
     }
 

@@ -14,7 +14,7 @@ public final class Fpdu {
     public static final int CRC_BYTES = 4;
 
     /** The largest FPDU that can be described: a ULPDU of 65535 bytes. More than RFC 5044 lets a peer send. */
-    public static final int MAX_BYTES = (LENGTH_BYTES + 0xffff + 3 & ~3) + CRC_BYTES;
+    public static final int MAX_BYTES = ((LENGTH_BYTES + 0xffff + 3) & ~3) + CRC_BYTES;
 
     /** The largest ULPDU that may be sent: RFC 5044, 5.1 (MULPDU). */
     public static final int MAX_ULPDU = 64768;
@@ -72,5 +72,4 @@ public final class Fpdu {
     static int wireOrder(int crc) {
         return Integer.reverseBytes(crc);
     }
-
 }

@@ -119,7 +119,8 @@ public final class FpduReceiver {
         if (start == end) {
             start = 0;
             end = 0;
-        } else if (start > 0 && (end - start <= BEHIND_DIRECT || staging.capacity() - end < wanting())) {
+        } else if (start > 0
+                && (end - start <= BEHIND_DIRECT || staging.capacity() - end < wanting())) {
             staging.limit(end).position(start);
             staging.compact().clear();
             end -= start;
@@ -178,7 +179,8 @@ public final class FpduReceiver {
             throw new StreamException(
                     MpaError.CRC,
                     String.format(
-                            "FPDU with an ULPDU of %d bytes has CRC %08x, expected %08x", length, received, expected));
+                            "FPDU with an ULPDU of %d bytes has CRC %08x, expected %08x",
+                            length, received, expected));
         }
     }
 

@@ -156,7 +156,9 @@ public final class FpduSender {
             sealed = true;
         }
         long bytes =
-                count - first == 1 ? channel.write(views[first]) : channel.write(views, first, count - first);
+                count - first == 1
+                        ? channel.write(views[first])
+                        : channel.write(views, first, count - first);
         written += bytes;
         if (written == queued) {
             reset();

@@ -21,7 +21,8 @@ import java.nio.charset.StandardCharsets;
  * @param ord the sender's outbound read depth, 14 bits
  * @param privateData the ULP's private data, without the enhanced data
  */
-@SuppressWarnings("ArrayRecordComponent") // frames are never compared; the array is handed over, not shared
+@SuppressWarnings(
+        "ArrayRecordComponent") // frames are never compared; the array is handed over, not shared
 public record MpaFrame(
         boolean request,
         boolean markers,
@@ -55,7 +56,8 @@ public record MpaFrame(
     /** A read depth that says: not negotiated here (RFC 6581, 9.1). */
     public static final int DEPTH_NOT_NEGOTIATED = 0x3fff;
 
-    private static final byte[] REQUEST_KEY = "MPA ID Req Frame".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] REQUEST_KEY =
+            "MPA ID Req Frame".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] REPLY_KEY = "MPA ID Rep Frame".getBytes(StandardCharsets.US_ASCII);
     private static final int FLAG_MARKERS = 0x80;
     private static final int FLAG_CRC = 0x40;
@@ -69,11 +71,12 @@ public record MpaFrame(
         int length = privateData.length + (enhanced ? ENHANCED_BYTES : 0);
         ByteBuffer out = ByteBuffer.allocate(HEADER_BYTES + length);
         out.put(request ? REQUEST_KEY : REPLY_KEY);
-        out.put((byte)
-                ((markers ? FLAG_MARKERS : 0)
-                        | (crc ? FLAG_CRC : 0)
-                        | (rejected ? FLAG_REJECTED : 0)
-                        | (enhanced ? FLAG_ENHANCED : 0)));
+        out.put(
+                (byte)
+                        ((markers ? FLAG_MARKERS : 0)
+                                | (crc ? FLAG_CRC : 0)
+                                | (rejected ? FLAG_REJECTED : 0)
+                                | (enhanced ? FLAG_ENHANCED : 0)));
         out.put((byte) revision).putShort((short) length);
         if (enhanced) {
             out.putShort((short) ((peerToPeer ? HIGH_BIT : 0) | (rtrSend ? NEXT_BIT : 0) | ird));
@@ -93,7 +96,8 @@ public record MpaFrame(
         byte[] key = request ? REQUEST_KEY : REPLY_KEY;
         for (int i = 0; i < key.length; i++) {
             if (header.get(i) != key[i]) {
-                throw invalid("its key is not '" + new String(key, StandardCharsets.US_ASCII) + "'");
+                throw invalid(
+                        "its key is not '" + new String(key, StandardCharsets.US_ASCII) + "'");
             }
         }
         int revision = header.get(17) & 0xff;
@@ -122,7 +126,8 @@ public record MpaFrame(
         if (enhanced && length < ENHANCED_BYTES && !rejected) {
             throw new StreamException(
                     MpaError.INVALID_FRAME,
-                    "MPA frame is not valid: it announces enhanced data and has a PD_Length of " + length);
+                    "MPA frame is not valid: it announces enhanced data and has a PD_Length of "
+                            + length);
         }
         int words = enhanced && length >= ENHANCED_BYTES ? frame.getInt(HEADER_BYTES) : 0;
         int skipped = enhanced ? Math.min(length, ENHANCED_BYTES) : 0;

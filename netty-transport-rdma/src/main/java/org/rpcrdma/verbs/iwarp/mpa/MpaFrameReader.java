@@ -14,7 +14,8 @@ import java.nio.channels.ReadableByteChannel;
 public final class MpaFrameReader {
 
     private final boolean request;
-    private final ByteBuffer bytes = ByteBuffer.allocate(MpaFrame.HEADER_BYTES + MpaFrame.MAX_PRIVATE_DATA);
+    private final ByteBuffer bytes =
+            ByteBuffer.allocate(MpaFrame.HEADER_BYTES + MpaFrame.MAX_PRIVATE_DATA);
     private boolean headerSeen;
 
     /** @param request whether a Request is expected; otherwise a Reply */
@@ -35,7 +36,9 @@ public final class MpaFrameReader {
             int read = channel.read(bytes);
             if (read < 0) {
                 throw new IOException(
-                        "The peer closed the connection after " + bytes.position() + " bytes of its MPA start-up frame");
+                        "The peer closed the connection after "
+                                + bytes.position()
+                                + " bytes of its MPA start-up frame");
             }
             if (read == 0) {
                 return null;

@@ -19,7 +19,8 @@ public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
      *
      * @param peerToPeer whether to offer the peer-to-peer model, with a zero-length Write or Read as RTR
      */
-    public static MpaFrame request(CrcPolicy policy, boolean peerToPeer, int ird, int ord, byte[] privateData) {
+    public static MpaFrame request(
+            CrcPolicy policy, boolean peerToPeer, int ird, int ord, byte[] privateData) {
         return new MpaFrame(
                 true,
                 false,
@@ -114,7 +115,8 @@ public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
      *
      * @throws StreamException when there is no agreement
      */
-    public static MpaNegotiation conclude(MpaFrame request, MpaFrame reply, CrcPolicy policy) throws StreamException {
+    public static MpaNegotiation conclude(MpaFrame request, MpaFrame reply, CrcPolicy policy)
+            throws StreamException {
         if (!reply.enhanced()) {
             throw new StreamException(
                     MpaError.INVALID_FRAME,
@@ -124,20 +126,27 @@ public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
         }
         if (reply.markers()) {
             throw new StreamException(
-                    MpaError.INVALID_FRAME, "MPA Reply asks for markers, which are not supported here");
+                    MpaError.INVALID_FRAME,
+                    "MPA Reply asks for markers, which are not supported here");
         }
         if (reply.crc() && policy == CrcPolicy.OFF) {
             throw new StreamException(
-                    MpaError.INVALID_FRAME, "MPA Reply asks for the CRC, which is switched off here");
+                    MpaError.INVALID_FRAME,
+                    "MPA Reply asks for the CRC, which is switched off here");
         }
         boolean depthTold = reply.ord() != MpaFrame.DEPTH_NOT_NEGOTIATED;
         if (depthTold && reply.ord() > request.ird()) {
             throw new StreamException(
                     MpaError.INSUFFICIENT_IRD,
-                    "MPA Reply announces " + reply.ord() + " outstanding Reads, at most " + request.ird() + " fit here");
+                    "MPA Reply announces "
+                            + reply.ord()
+                            + " outstanding Reads, at most "
+                            + request.ird()
+                            + " fit here");
         }
         int ord = Math.min(request.ord(), reply.ird());
-        return new MpaNegotiation(request.crc() || reply.crc(), request.ird(), ord, rtr(request, reply));
+        return new MpaNegotiation(
+                request.crc() || reply.crc(), request.ird(), ord, rtr(request, reply));
     }
 
     private static Rtr rtr(MpaFrame request, MpaFrame reply) throws StreamException {
@@ -152,6 +161,7 @@ public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
         }
         throw new StreamException(
                 MpaError.NO_MATCHING_RTR,
-                "MPA Reply offers no ready-to-receive message that fits the Request (RFC 6581, 9.2)");
+                "MPA Reply offers no ready-to-receive message that fits the Request (RFC 6581,"
+                        + " 9.2)");
     }
 }

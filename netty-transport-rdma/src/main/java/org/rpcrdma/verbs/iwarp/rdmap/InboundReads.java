@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp.rdmap;
 
-import org.rpcrdma.verbs.iwarp.ddp.PayloadSource;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
+import org.rpcrdma.verbs.iwarp.ddp.PayloadSource;
 import org.rpcrdma.verbs.iwarp.memory.Exposure;
 import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
@@ -70,22 +70,30 @@ public final class InboundReads implements PayloadSource {
         if (exposure == null) {
             throw new StreamException(
                     RdmapError.PROTECTION_INVALID_STAG,
-                    String.format("Read Request names STag 0x%08x, which is not valid", request.sourceStag));
+                    String.format(
+                            "Read Request names STag 0x%08x, which is not valid",
+                            request.sourceStag));
         }
         if (exposure.owner() != stream) {
             throw new StreamException(
                     RdmapError.PROTECTION_NOT_ASSOCIATED,
-                    String.format("Read Request names STag 0x%08x of another connection", request.sourceStag));
+                    String.format(
+                            "Read Request names STag 0x%08x of another connection",
+                            request.sourceStag));
         }
         if (!exposure.isReadable()) {
             throw new StreamException(
                     RdmapError.PROTECTION_ACCESS,
-                    String.format("Read Request names STag 0x%08x, which gives no right to read", request.sourceStag));
+                    String.format(
+                            "Read Request names STag 0x%08x, which gives no right to read",
+                            request.sourceStag));
         }
         if (Long.compareUnsigned(offset, -size) > 0) {
             throw new StreamException(
                     RdmapError.PROTECTION_WRAP,
-                    String.format("Read Request for %d bytes at offset 0x%x wraps around 2^64", size, offset));
+                    String.format(
+                            "Read Request for %d bytes at offset 0x%x wraps around 2^64",
+                            size, offset));
         }
         if (!exposure.contains(offset, size)) {
             throw new StreamException(

@@ -106,14 +106,18 @@ public final class OutboundReads {
             throw new StreamException(
                     DdpError.TAGGED_INVALID_STAG,
                     String.format(
-                            "Read Response names sink STag 0x%08x, expected 0x%08x", segment.stag(), sinkStags[head]));
+                            "Read Response names sink STag 0x%08x, expected 0x%08x",
+                            segment.stag(), sinkStags[head]));
         }
         long end = received + segment.payloadBytes();
-        if (segment.taggedOffset() != received || end > size() || segment.isLast() != (end == size())) {
+        if (segment.taggedOffset() != received
+                || end > size()
+                || segment.isLast() != (end == size())) {
             throw new StreamException(
                     DdpError.TAGGED_BOUNDS,
                     String.format(
-                            "Read Response has %d bytes at offset 0x%x%s, expected offset 0x%x of %d bytes in all",
+                            "Read Response has %d bytes at offset 0x%x%s, expected offset 0x%x of"
+                                    + " %d bytes in all",
                             segment.payloadBytes(),
                             segment.taggedOffset(),
                             segment.isLast() ? " as its end" : "",
@@ -130,7 +134,8 @@ public final class OutboundReads {
         if (region == null) {
             throw new StreamException(
                     RdmapError.LOCAL_CATASTROPHIC,
-                    String.format("Sink of a Read at address 0x%x is not registered any more", address));
+                    String.format(
+                            "Sink of a Read at address 0x%x is not registered any more", address));
         }
         return region.placement(address, length);
     }

@@ -33,7 +33,7 @@ public final class Rdmap {
 
     /** The control byte of an operation. */
     public static int control(int opcode) {
-        return VERSION << 6 | opcode;
+        return (VERSION << 6) | opcode;
     }
 
     /** The opcode in a control byte. */
@@ -64,10 +64,14 @@ public final class Rdmap {
                     "RDMAP message has version " + (control >>> 6) + ", expected " + VERSION);
         }
         int opcode = opcode(control);
-        if (opcode > TERMINATE || segment.isTagged() != (opcode == WRITE || opcode == READ_RESPONSE)) {
+        if (opcode > TERMINATE
+                || segment.isTagged() != (opcode == WRITE || opcode == READ_RESPONSE)) {
             throw new StreamException(
                     RdmapError.OPERATION_UNEXPECTED_OPCODE,
-                    "RDMAP opcode " + opcode + " came in " + (segment.isTagged() ? "a tagged" : "an untagged")
+                    "RDMAP opcode "
+                            + opcode
+                            + " came in "
+                            + (segment.isTagged() ? "a tagged" : "an untagged")
                             + " segment, which is not defined");
         }
         if (!segment.isTagged() && segment.queueNumber() != queue(opcode)) {

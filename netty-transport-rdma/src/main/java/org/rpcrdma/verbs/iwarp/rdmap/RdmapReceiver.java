@@ -85,7 +85,8 @@ public final class RdmapReceiver implements UlpduHandler {
     }
 
     @Override
-    public int begin(ByteBuffer bytes, int at, int length) throws StreamException, TerminatedException {
+    public int begin(ByteBuffer bytes, int at, int length)
+            throws StreamException, TerminatedException {
         opcode = -1;
         segment.decode(bytes, at, length);
         int code = Rdmap.check(segment);
@@ -107,7 +108,8 @@ public final class RdmapReceiver implements UlpduHandler {
             throw new StreamException(
                     DdpError.TAGGED_INVALID_STAG,
                     String.format(
-                            "Write changes its STag from 0x%08x to 0x%08x before its end", writeStag, segment.stag()));
+                            "Write changes its STag from 0x%08x to 0x%08x before its end",
+                            writeStag, segment.stag()));
         }
         if (remaining > 0) {
             checkWrite();
@@ -129,13 +131,17 @@ public final class RdmapReceiver implements UlpduHandler {
         if (!found.isWritable()) {
             throw new StreamException(
                     RdmapError.PROTECTION_ACCESS,
-                    String.format("Write names STag 0x%08x, which gives no right to write", segment.stag()));
+                    String.format(
+                            "Write names STag 0x%08x, which gives no right to write",
+                            segment.stag()));
         }
         long offset = segment.taggedOffset();
         if (Long.compareUnsigned(offset, -remaining) > 0) {
             throw new StreamException(
                     DdpError.TAGGED_WRAP,
-                    String.format("Write of %d bytes at offset 0x%x wraps around 2^64", remaining, offset));
+                    String.format(
+                            "Write of %d bytes at offset 0x%x wraps around 2^64",
+                            remaining, offset));
         }
         if (!found.contains(offset, remaining)) {
             throw new StreamException(
@@ -150,19 +156,25 @@ public final class RdmapReceiver implements UlpduHandler {
 
     private StreamException invalidWrite(String why) {
         return new StreamException(
-                DdpError.TAGGED_INVALID_STAG, String.format("Write names STag 0x%08x, %s", segment.stag(), why));
+                DdpError.TAGGED_INVALID_STAG,
+                String.format("Write names STag 0x%08x, %s", segment.stag(), why));
     }
 
     private void beginSend() throws StreamException {
         if (sendQueue.isMessageOpen() && opcode != sendOpcode) {
             throw new StreamException(
                     RdmapError.OPERATION_UNEXPECTED_OPCODE,
-                    "Send changes its opcode from " + sendOpcode + " to " + opcode + " before its end");
+                    "Send changes its opcode from "
+                            + sendOpcode
+                            + " to "
+                            + opcode
+                            + " before its end");
         }
         sendOpcode = opcode;
         sendQueue.check(segment);
         if (receives.isEmpty()) {
-            throw new StreamException(DdpError.UNTAGGED_NO_BUFFER, "Send came, but no receive is posted");
+            throw new StreamException(
+                    DdpError.UNTAGGED_NO_BUFFER, "Send came, but no receive is posted");
         }
         long offset = Integer.toUnsignedLong(segment.messageOffset());
         if (offset + remaining > receives.length()) {
@@ -181,7 +193,10 @@ public final class RdmapReceiver implements UlpduHandler {
             opcode = -1;
             throw new StreamException(
                     MpaError.FRAMING,
-                    "Read Request has " + remaining + " bytes after its DDP header, expected " + ReadRequest.BYTES);
+                    "Read Request has "
+                            + remaining
+                            + " bytes after its DDP header, expected "
+                            + ReadRequest.BYTES);
         }
         request.decode(bytes, body);
         request.messageNumber = segment.messageNumber();
@@ -218,7 +233,8 @@ public final class RdmapReceiver implements UlpduHandler {
             throw new StreamException(
                     DdpError.LOCAL_CATASTROPHIC,
                     String.format(
-                            "Receive of %d bytes at address 0x%x with local key 0x%x is not registered",
+                            "Receive of %d bytes at address 0x%x with local key 0x%x is not"
+                                    + " registered",
                             receives.length(), receives.address(), receives.key()));
         }
         return region.placement(cursor, remaining);
@@ -271,12 +287,14 @@ public final class RdmapReceiver implements UlpduHandler {
         if (found == null) {
             throw new StreamException(
                     RdmapError.OPERATION_CANNOT_INVALIDATE,
-                    String.format("Send with Invalidate names STag 0x%08x, which is not valid", stag));
+                    String.format(
+                            "Send with Invalidate names STag 0x%08x, which is not valid", stag));
         }
         if (found.owner() != stream) {
             throw new StreamException(
                     RdmapError.PROTECTION_CANNOT_INVALIDATE,
-                    String.format("Send with Invalidate names STag 0x%08x of another connection", stag));
+                    String.format(
+                            "Send with Invalidate names STag 0x%08x of another connection", stag));
         }
         stags.invalidate(found);
     }

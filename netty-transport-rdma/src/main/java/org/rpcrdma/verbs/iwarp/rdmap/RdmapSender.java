@@ -83,7 +83,10 @@ public final class RdmapSender {
 
     /** Whether a message is under way or could start. */
     private boolean hasMore() {
-        return segmenter.isActive() || readyToReceive != Rtr.NONE || !inboundReads.isEmpty() || canStartWork();
+        return segmenter.isActive()
+                || readyToReceive != Rtr.NONE
+                || !inboundReads.isEmpty()
+                || canStartWork();
     }
 
     /** Whether all that can be sent now is sent: only work that waits for Reads may be left. */
@@ -150,7 +153,11 @@ public final class RdmapSender {
         ReadRequest request = inboundReads.first();
         responding = true;
         segmenter.startTagged(
-                Rdmap.control(Rdmap.READ_RESPONSE), request.sinkStag, request.sinkOffset, request.size, inboundReads);
+                Rdmap.control(Rdmap.READ_RESPONSE),
+                request.sinkStag,
+                request.sinkOffset,
+                request.size,
+                inboundReads);
     }
 
     private void startWork(int position) throws IOException {
@@ -168,7 +175,10 @@ public final class RdmapSender {
                 break;
             case Rdmap.READ_REQUEST:
                 sendReadRequest(
-                        outboundReads.add(position), length, work.remoteKey(position), work.remoteAddress(position));
+                        outboundReads.add(position),
+                        length,
+                        work.remoteKey(position),
+                        work.remoteAddress(position));
                 work.made(out.queuedPosition());
                 break;
             default:
@@ -198,7 +208,13 @@ public final class RdmapSender {
     private void sendReadRequest(int sinkStag, long size, int sourceStag, long sourceOffset) {
         ByteBuffer header = out.begin(READ_REQUEST_ULPDU);
         DdpSegment.encodeUntagged(
-                header, true, Rdmap.control(Rdmap.READ_REQUEST), 0, Rdmap.QUEUE_READ, readMessage++, 0);
+                header,
+                true,
+                Rdmap.control(Rdmap.READ_REQUEST),
+                0,
+                Rdmap.QUEUE_READ,
+                readMessage++,
+                0);
         ReadRequest.encode(header, sinkStag, 0, size, sourceStag, sourceOffset);
         out.end();
     }

@@ -33,8 +33,18 @@ public final class ReadRequest {
         encode(out, sinkStag, sinkOffset, size, sourceStag, sourceOffset);
     }
 
-    static void encode(ByteBuffer out, int sinkStag, long sinkOffset, long size, int sourceStag, long sourceOffset) {
-        out.putInt(sinkStag).putLong(sinkOffset).putInt((int) size).putInt(sourceStag).putLong(sourceOffset);
+    static void encode(
+            ByteBuffer out,
+            int sinkStag,
+            long sinkOffset,
+            long size,
+            int sourceStag,
+            long sourceOffset) {
+        out.putInt(sinkStag)
+                .putLong(sinkOffset)
+                .putInt((int) size)
+                .putInt(sourceStag)
+                .putLong(sourceOffset);
     }
 
     /** Gives a segment the DDP header that this request came with. */

@@ -32,9 +32,11 @@ public final class ReceiveQueue {
     public void post(long id, long address, int length, int key) {
         if (count == depth) {
             throw new IllegalStateException(
-                    "The receive queue is full with " + depth + " receives; raise QueuePairConfig.receiveDepth");
+                    "The receive queue is full with "
+                            + depth
+                            + " receives; raise QueuePairConfig.receiveDepth");
         }
-        int slot = head + count & ids.length - 1;
+        int slot = (head + count) & (ids.length - 1);
         ids[slot] = id;
         addresses[slot] = address;
         lengths[slot] = length;
@@ -64,7 +66,7 @@ public final class ReceiveQueue {
     /** Completes the oldest receive. */
     void complete(Completions completions, WorkStatus status, int length, int invalidatedKey) {
         long id = ids[head];
-        head = head + 1 & ids.length - 1;
+        head = (head + 1) & (ids.length - 1);
         count--;
         completions.complete(id, status, length, invalidatedKey);
     }

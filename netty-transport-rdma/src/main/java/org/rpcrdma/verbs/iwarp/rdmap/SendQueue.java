@@ -72,7 +72,9 @@ public final class SendQueue {
     public void open(long id, int opcode, int flag, long remoteAddress, int remoteKey) {
         if (tail - head == depth) {
             throw new IllegalStateException(
-                    "The send queue is full with " + depth + " work requests; raise QueuePairConfig.sendDepth");
+                    "The send queue is full with "
+                            + depth
+                            + " work requests; raise QueuePairConfig.sendDepth");
         }
         int slot = tail++ & mask;
         ids[slot] = id;
@@ -94,15 +96,19 @@ public final class SendQueue {
      */
     public void gather(long address, int length, int key) {
         if (tail == posted) {
-            throw new IllegalStateException("No work request is open; call send, write or read before gather");
+            throw new IllegalStateException(
+                    "No work request is open; call send, write or read before gather");
         }
         if (length < 0) {
-            throw new IllegalArgumentException("Length is " + length + ", expected 0 or more bytes");
+            throw new IllegalArgumentException(
+                    "Length is " + length + ", expected 0 or more bytes");
         }
-        int slot = tail - 1 & mask;
+        int slot = (tail - 1) & mask;
         if (rangeTail - firstRanges[slot] == MAX_RANGES) {
             throw new IllegalArgumentException(
-                    "A work request takes at most " + MAX_RANGES + " memory ranges; see maxScatterGather");
+                    "A work request takes at most "
+                            + MAX_RANGES
+                            + " memory ranges; see maxScatterGather");
         }
         if (length == 0) {
             return;
@@ -110,7 +116,7 @@ public final class SendQueue {
         if (rangeTail - firstRanges[head & mask] == rangeAddresses.length) {
             growRanges();
         }
-        int range = rangeTail++ & rangeAddresses.length - 1;
+        int range = rangeTail++ & (rangeAddresses.length - 1);
         rangeAddresses[range] = address;
         rangeLengths[range] = length;
         rangeKeys[range] = key;
@@ -123,8 +129,8 @@ public final class SendQueue {
         int[] sizes = Arrays.copyOf(rangeLengths, 2 * old);
         int[] keys = Arrays.copyOf(rangeKeys, 2 * old);
         for (int range = rangeTail - old; range != rangeTail; range++) {
-            int from = range & old - 1;
-            int to = range & 2 * old - 1;
+            int from = range & (old - 1);
+            int to = range & (2 * old - 1);
             addresses[to] = rangeAddresses[from];
             sizes[to] = rangeLengths[from];
             keys[to] = rangeKeys[from];
@@ -180,15 +186,15 @@ public final class SendQueue {
     }
 
     long rangeAddress(int range) {
-        return rangeAddresses[range & rangeAddresses.length - 1];
+        return rangeAddresses[range & (rangeAddresses.length - 1)];
     }
 
     int rangeLength(int range) {
-        return rangeLengths[range & rangeLengths.length - 1];
+        return rangeLengths[range & (rangeLengths.length - 1)];
     }
 
     int rangeKey(int range) {
-        return rangeKeys[range & rangeKeys.length - 1];
+        return rangeKeys[range & (rangeKeys.length - 1)];
     }
 
     /** All segments of the next work request are made; they end at a position of the outbound stream. */

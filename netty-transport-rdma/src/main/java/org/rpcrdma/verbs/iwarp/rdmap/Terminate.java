@@ -32,20 +32,27 @@ public record Terminate(int layer, int type, int code, int opcode) {
      */
     public static byte[] encode(StreamError error, DdpSegment cause, ReadRequest request) {
         // RFC 5040, 4.8: errors of the LLP and local ones say nothing about a segment.
-        boolean local = error.layer() == StreamError.LAYER_LLP || error == RdmapError.LOCAL_CATASTROPHIC;
+        boolean local =
+                error.layer() == StreamError.LAYER_LLP || error == RdmapError.LOCAL_CATASTROPHIC;
         boolean withDdp = !local && cause != null && cause.isPresent();
-        boolean withRdmap = withDdp
-                && request != null
-                && error.layer() == StreamError.LAYER_RDMAP
-                && error.type() == RdmapError.PROTECTION_INVALID_STAG.type();
-        ByteBuffer out = ByteBuffer.allocate(DdpSegment.UNTAGGED_BYTES
-                + CONTROL_BYTES
-                + (withDdp ? 2 + cause.headerBytes() : 0)
-                + (withRdmap ? ReadRequest.BYTES : 0));
+        boolean withRdmap =
+                withDdp
+                        && request != null
+                        && error.layer() == StreamError.LAYER_RDMAP
+                        && error.type() == RdmapError.PROTECTION_INVALID_STAG.type();
+        ByteBuffer out =
+                ByteBuffer.allocate(
+                        DdpSegment.UNTAGGED_BYTES
+                                + CONTROL_BYTES
+                                + (withDdp ? 2 + cause.headerBytes() : 0)
+                                + (withRdmap ? ReadRequest.BYTES : 0));
         DdpSegment.encodeUntagged(
                 out, true, Rdmap.control(Rdmap.TERMINATE), 0, Rdmap.QUEUE_TERMINATE, 1, 0);
-        out.put((byte) (error.layer() << 4 | error.type())).put((byte) error.code());
-        out.put((byte) ((withDdp ? FLAG_LENGTH | FLAG_DDP_HEADER : 0) | (withRdmap ? FLAG_RDMAP_HEADER : 0)));
+        out.put((byte) ((error.layer() << 4) | error.type())).put((byte) error.code());
+        out.put(
+                (byte)
+                        ((withDdp ? FLAG_LENGTH | FLAG_DDP_HEADER : 0)
+                                | (withRdmap ? FLAG_RDMAP_HEADER : 0)));
         out.put((byte) 0);
         if (withDdp) {
             out.putShort((short) cause.ulpduLength());
@@ -72,19 +79,24 @@ public record Terminate(int layer, int type, int code, int opcode) {
         int first = bytes.get(at) & 0xff;
         int code = bytes.get(at + 1) & 0xff;
         int flags = bytes.get(at + 2) & 0xff;
-        boolean swapped = (flags & RFC_FLAGS) == 0 && ((flags & SWAPPED_FLAGS) != 0 || swapped(first, code, starting));
+        boolean swapped =
+                (flags & RFC_FLAGS) == 0
+                        && ((flags & SWAPPED_FLAGS) != 0 || swapped(first, code, starting));
         boolean header = (flags & (swapped ? SWAPPED_DDP_HEADER : FLAG_DDP_HEADER)) != 0;
-        int opcode = header && length >= CONTROL_BYTES + 2 + DdpSegment.TAGGED_BYTES
-                ? Rdmap.opcode(bytes.get(at + CONTROL_BYTES + 3))
-                : -1;
+        int opcode =
+                header && length >= CONTROL_BYTES + 2 + DdpSegment.TAGGED_BYTES
+                        ? Rdmap.opcode(bytes.get(at + CONTROL_BYTES + 3))
+                        : -1;
         int high = first >>> 4;
         int low = first & 0x0f;
-        return swapped ? new Terminate(low, high, code, opcode) : new Terminate(high, low, code, opcode);
+        return swapped
+                ? new Terminate(low, high, code, opcode)
+                : new Terminate(high, low, code, opcode);
     }
 
     private static boolean swapped(int first, int code, boolean starting) {
         return switch (first) {
-            case 0x02 -> code >= 2 && code <= 4 || starting && (code == 6 || code == 7);
+            case 0x02 -> (code >= 2 && code <= 4) || (starting && (code == 6 || code == 7));
             case 0x20 -> !starting && (code == 5 || code == 6);
             case 0x21 -> true;
             default -> false;
@@ -93,7 +105,7 @@ public record Terminate(int layer, int type, int code, int opcode) {
 
     /** Whether the peer says that it refused access to its memory. */
     public boolean isAccessError() {
-        return layer == StreamError.LAYER_RDMAP && type == 1 || layer == StreamError.LAYER_DDP && type == 1;
+        return type == 1 && (layer == StreamError.LAYER_RDMAP || layer == StreamError.LAYER_DDP);
     }
 
     /** A sentence for a log or an exception. */
@@ -107,6 +119,10 @@ public record Terminate(int layer, int type, int code, int opcode) {
                 };
         return String.format(
                 "The peer terminated the stream: %s layer %d, error type %d, code 0x%02x%s",
-                name, layer, type, code, opcode < 0 ? "" : ", about a message with RDMAP opcode " + opcode);
+                name,
+                layer,
+                type,
+                code,
+                opcode < 0 ? "" : ", about a message with RDMAP opcode " + opcode);
     }
 }

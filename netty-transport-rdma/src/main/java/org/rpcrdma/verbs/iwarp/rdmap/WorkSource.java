@@ -29,11 +29,16 @@ public final class WorkSource implements PayloadSource {
         if (work.length(position) > MAX_MESSAGE) {
             throw new LocalAccessException(
                     WorkStatus.LOCAL_LENGTH_ERROR,
-                    "Work request has " + work.length(position) + " bytes, a message has at most " + MAX_MESSAGE);
+                    "Work request has "
+                            + work.length(position)
+                            + " bytes, a message has at most "
+                            + MAX_MESSAGE);
         }
         if (work.opcode(position) == Rdmap.READ_REQUEST) {
             int sinks = range;
-            for (long bytes = work.length(position); bytes > 0; bytes -= work.rangeLength(sinks++)) {
+            for (long bytes = work.length(position);
+                    bytes > 0;
+                    bytes -= work.rangeLength(sinks++)) {
                 region(sinks, 0, work.rangeLength(sinks));
             }
         }
@@ -79,7 +84,8 @@ public final class WorkSource implements PayloadSource {
             throw new LocalAccessException(
                     WorkStatus.LOCAL_PROTECTION_ERROR,
                     String.format(
-                            "Work request names %d bytes at address 0x%x with local key 0x%x, which are not registered",
+                            "Work request names %d bytes at address 0x%x with local key 0x%x, which"
+                                    + " are not registered",
                             length, address, work.rangeKey(r)));
         }
     }
