@@ -125,6 +125,9 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
 
     @Override
     public void failed(Exception cause) {
+        if (done) {
+            return;
+        }
         finish();
         if (cause instanceof StreamException refused) {
             // RFC 6581, 8: the initiator says why in a Terminate, which is then its only FPDU.

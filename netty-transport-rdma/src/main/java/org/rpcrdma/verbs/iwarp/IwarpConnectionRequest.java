@@ -113,6 +113,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
         }
         if (answer()) {
             refuse(channel, request, privateData);
+            origin.wakeup();
         }
     }
 

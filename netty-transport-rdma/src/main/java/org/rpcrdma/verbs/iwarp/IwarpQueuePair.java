@@ -240,7 +240,7 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     public void doorbell() {
         work.post();
         if (state == State.OPEN) {
-            stream.transmit();
+            stream.doorbell();
         } else if (state == State.ENDED) {
             work.flush(WorkStatus.FLUSHED, WorkStatus.FLUSHED);
         }

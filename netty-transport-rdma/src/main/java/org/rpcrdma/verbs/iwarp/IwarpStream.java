@@ -56,6 +56,7 @@ final class IwarpStream implements Selectable, Timer {
     private boolean wantsWrite;
     private IOException brokenBy;
     private long deadline;
+    private long writtenAtTimer;
 
     /**
      * @param maySend whether FPDUs may be sent at once: only an initiator may, a responder waits for the first FPDU of its
@@ -150,9 +151,16 @@ final class IwarpStream implements Selectable, Timer {
         }
         if (fpdusIn.fpdus() > fpdus) {
             maySend = true;
-            transmit();
+            doorbell();
         }
         return bytes;
+    }
+
+    /** Sends what can be sent now, unless the socket is known to take nothing. Calls no handler. */
+    void doorbell() {
+        if (!wantsWrite) {
+            transmit();
+        }
     }
 
     /** Sends what can be sent now, the rest when the socket is writable. Calls no handler. */
@@ -171,6 +179,8 @@ final class IwarpStream implements Selectable, Timer {
             }
             if (state == State.CLOSING && (maySend ? sender.isIdle() : fpdusOut.isEmpty())) {
                 state = State.OUTPUT_SHUT;
+                context.timers.remove(this);
+                startTimer();
                 channel.shutdownOutput();
             }
         } catch (LocalAccessException e) {
@@ -229,8 +239,7 @@ final class IwarpStream implements Selectable, Timer {
             return;
         }
         state = State.CLOSING;
-        deadline = System.nanoTime() + context.config.drainTimeout().toNanos();
-        context.timers.add(this);
+        startTimer();
         transmit();
     }
 
@@ -241,7 +250,18 @@ final class IwarpStream implements Selectable, Timer {
 
     @Override
     public void expired() {
-        end(null);
+        if (state == State.CLOSING && fpdusOut.writtenPosition() != writtenAtTimer) {
+            // A slow peer that still takes something is not cut off.
+            startTimer();
+        } else {
+            end(null);
+        }
+    }
+
+    private void startTimer() {
+        writtenAtTimer = fpdusOut.writtenPosition();
+        deadline = System.nanoTime() + context.config.drainTimeout().toNanos();
+        context.timers.add(this);
     }
 
     private void endOfStream() {

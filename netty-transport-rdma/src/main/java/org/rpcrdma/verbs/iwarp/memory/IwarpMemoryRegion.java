@@ -63,7 +63,7 @@ public final class IwarpMemoryRegion implements MemoryRegion, ViewOwner {
     }
 
     /** Whether views are lent: bytes of this memory wait in a socket's batch. */
-    boolean isLent() {
+    public boolean isLent() {
         return lent > 0;
     }
 

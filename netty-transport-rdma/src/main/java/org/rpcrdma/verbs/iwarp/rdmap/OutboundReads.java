@@ -2,6 +2,7 @@
 package org.rpcrdma.verbs.iwarp.rdmap;
 
 import java.nio.ByteBuffer;
+import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.ddp.DdpError;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
@@ -54,7 +55,7 @@ public final class OutboundReads {
     }
 
     boolean isFull() {
-        return count == positions.length;
+        return count == positions.length && count > 0;
     }
 
     /** Whether a part of a Read Response has come, but not its end. */
@@ -62,8 +63,17 @@ public final class OutboundReads {
         return received > 0;
     }
 
-    /** Adds the Read of a work request and returns its sink STag. */
-    int add(int position) {
+    /**
+     * Adds the Read of a work request and returns its sink STag.
+     *
+     * @throws LocalAccessException when the agreed depth is 0: the Read was posted before that was known
+     */
+    int add(int position) throws LocalAccessException {
+        if (positions.length == 0) {
+            throw new LocalAccessException(
+                    WorkStatus.REMOTE_OPERATION_ERROR,
+                    "A Read is posted, but the peer admits none");
+        }
         return add(position, true);
     }
 
