@@ -52,17 +52,8 @@ final class MountProgram extends RpcProgram implements MountInterface {
     }
 
     @Override
-    public void channelRead(ChannelHandlerContext ctx, Object message) throws Exception {
-        RpcInfo info = (RpcInfo) message;
-        try {
-            super.channelRead(ctx, message);
-        } finally {
-            info.data().release();
-        }
-    }
-
-    @Override
     protected void handleInternal(ChannelHandlerContext ctx, RpcInfo info) {
+        // The superclass releases the arguments when this returns.
         RpcCall call = (RpcCall) info.header();
         InetAddress client = ((InetSocketAddress) info.remoteAddress()).getAddress();
         int xid = call.getXid();

@@ -90,17 +90,8 @@ final class Nfs3Program extends RpcProgram {
     }
 
     @Override
-    public void channelRead(ChannelHandlerContext ctx, Object message) throws Exception {
-        RpcInfo info = (RpcInfo) message;
-        try {
-            super.channelRead(ctx, message);
-        } finally {
-            info.data().release();
-        }
-    }
-
-    @Override
     protected void handleInternal(ChannelHandlerContext ctx, RpcInfo info) {
+        // The superclass releases the arguments when this returns.
         RpcCall call = (RpcCall) info.header();
         RpcUtil.sendRpcResponse(
                 ctx, new RpcResponse(reply(ctx, call, info.data()), info.remoteAddress()));
@@ -144,7 +135,8 @@ final class Nfs3Program extends RpcProgram {
         } catch (IOException | RuntimeException e) {
             int status = FailureStatus.of(e);
             if (status == Nfs3Status.NFS3ERR_SERVERFAULT || status == Nfs3Status.NFS3ERR_IO) {
-                LOG.warn("NFS procedure {} failed", procedure, e);
+                LOG.warn("NFS procedure {} failed: {}", procedure, e.toString());
+                LOG.debug("It failed here", e);
             } else {
                 LOG.debug(
                         "NFS procedure {} answered with status {}: {}",

@@ -803,15 +803,17 @@ final class Nfs3Service {
         return new SetAttr3(0, 0, 0, wanted.getSize(), null, null, EnumSet.of(SetAttrField.SIZE));
     }
 
+    /** Hadoop's constructor forgets times, so they take the way that they take from a client. */
     private static SetAttr3 verifierAttributes(long verifier) {
-        return new SetAttr3(
-                0,
-                0,
-                0,
-                0,
-                new NfsTime((int) verifier & Integer.MAX_VALUE, 0),
-                new NfsTime((int) (verifier >>> 32) & Integer.MAX_VALUE, 0),
-                EnumSet.of(SetAttrField.ATIME, SetAttrField.MTIME));
+        XDR encoded = new XDR();
+        encoded.writeFixedOpaque(new byte[4 * 4]);
+        encoded.writeInt(SetAttr3.TIME_SET_TO_CLIENT_TIME);
+        new NfsTime((int) verifier & Integer.MAX_VALUE, 0).serialize(encoded);
+        encoded.writeInt(SetAttr3.TIME_SET_TO_CLIENT_TIME);
+        new NfsTime((int) (verifier >>> 32) & Integer.MAX_VALUE, 0).serialize(encoded);
+        SetAttr3 attributes = new SetAttr3();
+        attributes.deserialize(encoded.asReadOnlyWrap());
+        return attributes;
     }
 
     private static boolean hasVerifier(UnixAttributes file, SetAttr3 verifier) {
