@@ -9,6 +9,11 @@ public final class MessageTooLongException extends IOException {
     private static final long serialVersionUID = 1L;
 
     public MessageTooLongException(int length, int limit) {
-        super("message of " + length + " bytes (expected: at most " + limit + ", the longest the peer takes)");
+        super(
+                "message of "
+                        + length
+                        + " bytes (expected: at most "
+                        + limit
+                        + ", the longest the peer takes)");
     }
 }

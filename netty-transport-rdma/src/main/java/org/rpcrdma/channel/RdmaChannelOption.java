@@ -8,36 +8,44 @@ public final class RdmaChannelOption<T> extends ChannelOption<T> {
 
     /**
      * The size of each posted receive in bytes, and so the longest message that the peer may send. From 1024; default
-     * 4096. Fixed once the channel is registered.
+     * 4096. Fixed once the channel
+     * connects.
      */
-    public static final ChannelOption<Integer> RECEIVE_SIZE = valueOf(RdmaChannelOption.class, "RECEIVE_SIZE");
+    public static final ChannelOption<Integer> RECEIVE_SIZE =
+            valueOf(RdmaChannelOption.class, "RECEIVE_SIZE");
 
-    /** The number of receives kept posted. From 1; default 80. Fixed once the channel is registered. */
-    public static final ChannelOption<Integer> RECEIVE_DEPTH = valueOf(RdmaChannelOption.class, "RECEIVE_DEPTH");
+    /** The number of receives kept posted. From 1; default 80. Fixed once it connects. */
+    public static final ChannelOption<Integer> RECEIVE_DEPTH =
+            valueOf(RdmaChannelOption.class, "RECEIVE_DEPTH");
 
-    /** The most work requests posted and not complete. From 1; default 256. Fixed once the channel is registered. */
-    public static final ChannelOption<Integer> SEND_DEPTH = valueOf(RdmaChannelOption.class, "SEND_DEPTH");
+    /** The most work requests posted and not complete. From 1; default 256. Fixed once it connects. */
+    public static final ChannelOption<Integer> SEND_DEPTH =
+            valueOf(RdmaChannelOption.class, "SEND_DEPTH");
 
     /**
      * The longest Send in bytes; a longer one fails with {@link MessageTooLongException} and the channel stays open.
      * Default: no limit. May be changed at any time, so that a handler can enforce the peer's receive size once it is
      * known.
      */
-    public static final ChannelOption<Integer> MAX_SEND_SIZE = valueOf(RdmaChannelOption.class, "MAX_SEND_SIZE");
+    public static final ChannelOption<Integer> MAX_SEND_SIZE =
+            valueOf(RdmaChannelOption.class, "MAX_SEND_SIZE");
 
     /**
      * Connection private data sent with the connect request or with its answer. Default: none. Fixed once the channel
      * connects.
      */
-    public static final ChannelOption<byte[]> PRIVATE_DATA = valueOf(RdmaChannelOption.class, "PRIVATE_DATA");
+    public static final ChannelOption<byte[]> PRIVATE_DATA =
+            valueOf(RdmaChannelOption.class, "PRIVATE_DATA");
 
     /** The most RDMA Reads outstanding in each direction (IRD and ORD). 1 to 128; default 128. */
-    public static final ChannelOption<Integer> READ_DEPTH = valueOf(RdmaChannelOption.class, "READ_DEPTH");
+    public static final ChannelOption<Integer> READ_DEPTH =
+            valueOf(RdmaChannelOption.class, "READ_DEPTH");
 
     /**
      * How long a closing channel waits for posted work before it cuts the connection, in milliseconds. Default 2000.
      */
-    public static final ChannelOption<Integer> DRAIN_MILLIS = valueOf(RdmaChannelOption.class, "DRAIN_MILLIS");
+    public static final ChannelOption<Integer> DRAIN_MILLIS =
+            valueOf(RdmaChannelOption.class, "DRAIN_MILLIS");
 
     @SuppressWarnings({"deprecation", "unused"})
     private RdmaChannelOption() {

@@ -9,4 +9,5 @@ package org.rpcrdma.verbs;
  * @param inboundReads the most RDMA Reads that the peer may have outstanding (IRD); what is agreed may be less
  * @param outboundReads the most RDMA Reads outstanding here (ORD); further ones wait on the send queue
  */
-public record QueuePairConfig(int sendDepth, int receiveDepth, int inboundReads, int outboundReads) {}
+public record QueuePairConfig(
+        int sendDepth, int receiveDepth, int inboundReads, int outboundReads) {}

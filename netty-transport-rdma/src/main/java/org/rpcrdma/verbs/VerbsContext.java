@@ -59,7 +59,8 @@ public interface VerbsContext extends AutoCloseable {
      *
      * @throws IOException when the device has no more room or the peer has gone away
      */
-    QueuePair createQueuePair(ConnectionRequest request, QueuePairConfig config, QueuePairHandler handler)
+    QueuePair createQueuePair(
+            ConnectionRequest request, QueuePairConfig config, QueuePairHandler handler)
             throws IOException;
 
     /**
@@ -68,7 +69,8 @@ public interface VerbsContext extends AutoCloseable {
      * @param backlog the most connection requests that wait for an answer; further ones are refused
      * @throws IOException when the address cannot be bound
      */
-    Listener listen(InetSocketAddress local, int backlog, ListenerHandler handler) throws IOException;
+    Listener listen(InetSocketAddress local, int backlog, ListenerHandler handler)
+            throws IOException;
 
     /** Frees everything that is left: queue pairs are closed without ceremony, their work is flushed unseen. */
     @Override

@@ -34,7 +34,11 @@ public interface VerbsProvider {
         Throwable cause = unavailabilityCause();
         if (cause != null) {
             throw (Error)
-                    new UnsatisfiedLinkError("RDMA provider '" + name() + "' is not available: " + cause.getMessage())
+                    new UnsatisfiedLinkError(
+                                    "RDMA provider '"
+                                            + name()
+                                            + "' is not available: "
+                                            + cause.getMessage())
                             .initCause(cause);
         }
     }

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import org.rpcrdma.verbs.QueuePair;
+
+/**
+ * The receives of a channel: posted ones, and completed ones that wait to be delivered.
+ *
+ * <p>A receive is replaced when its message is delivered, not when it completes: a pipeline that does not read
+ * withholds receives, and with them credits. What the pipeline keeps is replaced by fresh memory, so that what the peer
+ * was promised stays posted.
+ */
+final class ReceiveRing {
+
+    private final QueuePair queuePair;
+    private final RegisteredBufferPool pool;
+    private final int size;
+    private final int depth;
+    private final int batch;
+
+    /** Receives complete in the order in which they were posted. */
+    private final RegisteredMemory[] slots;
+
+    private final int[] lengths;
+    private final int mask;
+    private int delivered;
+    private int completed;
+    private int posted;
+
+    /**
+     * @param size bytes of each receive
+     * @param depth the number kept posted
+     */
+    ReceiveRing(QueuePair queuePair, RegisteredBufferPool pool, int size, int depth) {
+        this.queuePair = queuePair;
+        this.pool = pool;
+        this.size = size;
+        this.depth = depth;
+        this.batch = Math.min(8, Math.max(1, depth / 8));
+        int slotCount = Integer.highestOneBit(Math.max(1, depth - 1)) << 1;
+        slots = new RegisteredMemory[slotCount];
+        lengths = new int[slotCount];
+        mask = slotCount - 1;
+    }
+
+    /** Posts what is missing, in batches. */
+    void replenish() {
+        if (depth - (posted - delivered) < batch) {
+            return;
+        }
+        while (posted - delivered < depth) {
+            RegisteredMemory memory = pool.take(size);
+            slots[posted & mask] = memory;
+            queuePair.postReceive(
+                    posted & 0xFFFFFFFFL, memory.address(), size, memory.region().localKey());
+            posted++;
+        }
+    }
+
+    /** The oldest posted receive holds a message. */
+    void complete(int length) {
+        lengths[completed & mask] = length;
+        completed++;
+    }
+
+    /** The oldest posted receive was flushed. */
+    void flushed() {
+        complete(-1);
+    }
+
+    boolean hasMessage() {
+        while (delivered != completed && lengths[delivered & mask] < 0) {
+            take().buffer().release();
+        }
+        return delivered != completed;
+    }
+
+    /** The oldest message, which belongs to the caller. */
+    RegisteredMemory poll() {
+        int length = lengths[delivered & mask];
+        RegisteredMemory memory = take();
+        memory.buffer().writerIndex(length);
+        return memory;
+    }
+
+    private RegisteredMemory take() {
+        int slot = delivered & mask;
+        RegisteredMemory memory = slots[slot];
+        slots[slot] = null;
+        delivered++;
+        return memory;
+    }
+
+    /** Lets all memory go, when the queue pair is gone. */
+    void clear() {
+        while (delivered != posted) {
+            take().buffer().release();
+        }
+        completed = delivered;
+    }
+}
