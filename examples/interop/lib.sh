@@ -155,15 +155,15 @@ have_tshark() {
     command -v tshark dumpcap >/dev/null
 }
 
-# start_capture PORT: of the loopback, into $work/capture.pcapng. The port is kept in $work/capture.port.
+# start_capture PORT: of the loopback, into $work/capture.pcap. The port is kept in $work/capture.port.
 start_capture() {
     capture_pid=""
     have_tshark || return 0
-    dumpcap -q -i lo -B 64 -f "tcp port $1" -w "$work/capture.pcapng" >"$work/capture.log" 2>&1 &
+    dumpcap -P -q -i lo -B 64 -f "tcp port $1" -w "$work/capture.pcap" >"$work/capture.log" 2>&1 &
     capture_pid=$!
     pids+=("$capture_pid")
     echo "$1" >"$work/capture.port"
-    wait_says 30 "$work/capture.log" '^File:' "$capture_pid" || rm -f "$work/capture.pcapng"
+    wait_says 30 "$work/capture.log" '^File:' "$capture_pid" || rm -f "$work/capture.pcap"
 }
 
 stop_capture() {
