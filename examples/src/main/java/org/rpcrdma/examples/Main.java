@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples;
+
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+
+/** The command line of the launcher. */
+@Command(
+        name = "rpcrdma",
+        description = "RPC-over-RDMA for the JVM, without RDMA hardware.",
+        subcommands = {ServeNfsCommand.class, CommandLine.HelpCommand.class},
+        mixinStandardHelpOptions = true,
+        version = "rpcrdma 0.1.0-SNAPSHOT",
+        synopsisSubcommandLabel = "COMMAND")
+public final class Main {
+
+    private static final int FAILURE = 1;
+
+    private Main() {}
+
+    public static void main(String[] args) {
+        System.exit(run(args));
+    }
+
+    /** @return the exit status: 0 on success, 1 on a failure, 2 on wrong usage; one line on standard error says why */
+    static int run(String... args) {
+        return new CommandLine(new Main())
+                .setCaseInsensitiveEnumValuesAllowed(true)
+                .setParameterExceptionHandler(Main::reportUsage)
+                .setExecutionExceptionHandler(
+                        (failure, command, parsed) -> report(failure, command))
+                .execute(args);
+    }
+
+    private static int reportUsage(CommandLine.ParameterException failure, String[] args) {
+        CommandLine command = failure.getCommandLine();
+        command.getErr()
+                .println(
+                        command.getCommandSpec().qualifiedName()
+                                + ": "
+                                + oneLine(failure.getMessage())
+                                + " (see: rpcrdma help"
+                                + (command.getParent() == null
+                                        ? ""
+                                        : " " + command.getCommandName())
+                                + ")");
+        return CommandLine.ExitCode.USAGE;
+    }
+
+    private static int report(Exception failure, CommandLine command) {
+        command.getErr()
+                .println(
+                        command.getCommandSpec().qualifiedName()
+                                + ": "
+                                + oneLine(FailureText.of(failure)));
+        if (Boolean.getBoolean(Verbosity.PROPERTY)) {
+            failure.printStackTrace(command.getErr());
+        }
+        return FAILURE;
+    }
+
+    private static String oneLine(String text) {
+        return text.replaceAll("\\s*\\R\\s*", " ");
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples;
+
+import io.netty.util.concurrent.DefaultPromise;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import io.netty.util.concurrent.Promise;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import org.rpcrdma.examples.export.Export;
+import org.rpcrdma.examples.server.NfsServer;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Serves a directory until it is told to end. */
+@Command(
+        name = "serve-nfs",
+        description = {
+            "Serves a local directory as NFSv3 over RDMA, and over TCP.",
+            "The export is called '/'. The server acts with the rights of its own user."
+        },
+        mixinStandardHelpOptions = true)
+final class ServeNfsCommand implements Callable<Integer> {
+
+    private static final int PORT_MAX = 65535;
+
+    @Mixin
+    @SuppressWarnings("UnusedVariable") // picocli needs the field
+    private Verbosity verbosity;
+
+    @Spec private CommandSpec spec;
+
+    @Option(
+            names = "--export",
+            required = true,
+            paramLabel = "DIR",
+            description = "The directory to serve.")
+    private Path directory;
+
+    @Option(
+            names = "--host",
+            defaultValue = "127.0.0.1",
+            paramLabel = "HOST",
+            description = "The address to listen on (default: ${DEFAULT-VALUE}).")
+    private String host;
+
+    @Option(
+            names = "--port",
+            defaultValue = "20049",
+            paramLabel = "PORT",
+            description = "NFS over RDMA (default: ${DEFAULT-VALUE}).")
+    private int port;
+
+    @Option(
+            names = "--mount-port",
+            defaultValue = "20048",
+            paramLabel = "PORT",
+            description = "MOUNT over TCP (default: ${DEFAULT-VALUE}).")
+    private int mountPort;
+
+    @Option(
+            names = "--tcp-port",
+            paramLabel = "PORT",
+            description = "NFS over TCP (default: that of RDMA plus 1).")
+    private Integer tcpPort;
+
+    @Option(names = "--read-only", description = "Let nobody change anything.")
+    private boolean readOnly;
+
+    @Override
+    public Integer call() throws IOException {
+        if (tcpPort == null) {
+            tcpPort = port == 0 ? 0 : port + 1;
+        }
+        checkPort("--port", port);
+        checkPort("--mount-port", mountPort);
+        checkPort("--tcp-port", tcpPort);
+        if ((mountPort != 0 && mountPort == tcpPort)
+                || (port != 0 && (port == tcpPort || port == mountPort))) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    "--port "
+                            + port
+                            + ", --mount-port "
+                            + mountPort
+                            + " and --tcp-port "
+                            + tcpPort
+                            + " have to be different");
+        }
+        if (!Files.exists(directory)) {
+            throw new NoSuchFileException(directory.toString());
+        }
+        if (!Files.isDirectory(directory)) {
+            throw new NotDirectoryException(directory.toString());
+        }
+        InetAddress address = InetAddress.getByName(host);
+        Promise<Void> end = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
+        Promise<Void> ended = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
+        try (Export export = new Export(directory, readOnly, StateDirectory.file("handle.key"));
+                NfsServer server = new NfsServer(export)) {
+            InetSocketAddress mount =
+                    server.serveMountOverTcp(new InetSocketAddress(address, mountPort));
+            InetSocketAddress tcp = server.serveNfsOverTcp(new InetSocketAddress(address, tcpPort));
+            print("listening on " + text(mount) + " for MOUNT over TCP");
+            print("listening on " + text(tcp) + " for NFS over TCP");
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> endAndWait(end, ended), "end"));
+            end.awaitUninterruptibly();
+        } finally {
+            ended.trySuccess(null);
+        }
+        return 0;
+    }
+
+    private void checkPort(String option, int value) {
+        if (value < 0 || value > PORT_MAX) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    option + " " + value + " is no port (expected: 0 to " + PORT_MAX + ")");
+        }
+    }
+
+    private void print(String line) {
+        spec.commandLine().getOut().println(line);
+        spec.commandLine().getOut().flush();
+    }
+
+    private static String text(InetSocketAddress address) {
+        return address.getAddress().getHostAddress() + ":" + address.getPort();
+    }
+
+    /** Runs when the process is told to end, and holds that up until the sockets are closed. */
+    private static void endAndWait(Promise<Void> end, Promise<Void> ended) {
+        end.trySuccess(null);
+        ended.awaitUninterruptibly();
+    }
+}

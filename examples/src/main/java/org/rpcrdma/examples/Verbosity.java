@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples;
+
+import picocli.CommandLine.Option;
+
+/** The option that shows what the commands otherwise keep to themselves. */
+final class Verbosity {
+
+    static final String PROPERTY = "org.rpcrdma.examples.verbose";
+
+    @Option(
+            names = {"-v", "--verbose"},
+            hidden = true,
+            description = "Log what happens, and show stack traces.")
+    void setVerbose(boolean verbose) {
+        if (verbose) {
+            System.setProperty(PROPERTY, "true");
+            // Read when the first logger is made, which is after the options are.
+            System.setProperty("org.slf4j.simpleLogger.defaultLogLevel", "debug");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples.export;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.nfs.NfsTime;
+
+/**
+ * Directory entries in an order that does not depend on what is added or removed while a client reads on: each entry's
+ * cookie is a digest of its name, and entries are sorted by cookie. A cookie stays good for ever, also after a restart,
+ * so the cookie verifier (RFC 1813, 3.3.16) has nothing to say and is always 0. Thread-safe.
+ */
+public final class DirectoryReader {
+
+    /** The cookie of {@code .}; that of {@code ..} is the next. */
+    public static final long COOKIE_SELF = 1;
+
+    public static final long COOKIE_PARENT = 2;
+    private static final long COOKIE_FIRST = 3;
+    private static final int LISTINGS_MAX = 64;
+
+    /** @param cookie positive */
+    public record Entry(String name, long cookie) {}
+
+    private record Listing(NfsTime modified, List<Entry> entries) {}
+
+    private final Map<FileKey, Listing> listings =
+            new LinkedHashMap<>(16, 0.75f, true) {
+                @Override
+                protected boolean removeEldestEntry(Map.Entry<FileKey, Listing> eldest) {
+                    return size() > LISTINGS_MAX;
+                }
+            };
+
+    /**
+     * The entries after a cookie, without {@code .} and {@code ..}.
+     *
+     * @param cookie 0 or the cookie of the last entry that the client has
+     */
+    public List<Entry> entriesAfter(Located directory, long cookie) throws IOException {
+        Listing listing = null;
+        if (cookie != 0) {
+            synchronized (listings) {
+                listing = listings.get(directory.key());
+            }
+        }
+        NfsTime modified = directory.currentAttributes().getMtime();
+        if (listing == null || !listing.modified().equals(modified)) {
+            listing = new Listing(modified, read(directory.path()));
+            synchronized (listings) {
+                listings.put(directory.key(), listing);
+            }
+        }
+        List<Entry> entries = listing.entries();
+        return entries.subList(firstAfter(entries, cookie), entries.size());
+    }
+
+    private static int firstAfter(List<Entry> entries, long cookie) {
+        int low = 0;
+        int high = entries.size();
+        while (low < high) {
+            int middle = (low + high) >>> 1;
+            if (entries.get(middle).cookie() > cookie) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        return low;
+    }
+
+    private static List<Entry> read(Path directory) throws IOException {
+        List<Entry> unordered = new ArrayList<>();
+        try (DirectoryStream<Path> paths = Files.newDirectoryStream(directory)) {
+            for (Path path : paths) {
+                String name = path.getFileName().toString();
+                unordered.add(new Entry(name, digest(name)));
+            }
+        } catch (DirectoryIteratorException e) {
+            throw e.getCause();
+        }
+        Entry[] sorted = unordered.toArray(new Entry[0]);
+        Arrays.sort(
+                sorted,
+                (a, b) ->
+                        a.cookie() != b.cookie()
+                                ? Long.compare(a.cookie(), b.cookie())
+                                : a.name().compareTo(b.name()));
+        long last = 0;
+        for (int i = 0; i < sorted.length; i++) {
+            if (sorted[i].cookie() <= last) {
+                sorted[i] = new Entry(sorted[i].name(), last + 1);
+            }
+            last = sorted[i].cookie();
+        }
+        return List.of(sorted);
+    }
+
+    /** 62 bits: some clients take a cookie for a signed number. */
+    private static long digest(String name) {
+        long hash = 0xcbf29ce484222325L;
+        for (byte b : name.getBytes(StandardCharsets.UTF_8)) {
+            hash = (hash ^ b) * 0x100000001b3L;
+        }
+        hash = (hash ^ hash >>> 32) * 0x9e3779b97f4a7c15L;
+        return Math.max(COOKIE_FIRST, (hash ^ hash >>> 29) >>> 2);
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples.export;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import org.apache.hadoop.nfs.nfs3.Nfs3Status;
+
+/**
+ * A file found by its handle, with a path to use until it is closed. The path of a directory is the directory itself,
+ * that of another file is a name in an open directory.
+ */
+public final class Located implements AutoCloseable {
+
+    private static final int NAME_MAX = 255;
+
+    private final FileKey key;
+    private final OpenDirectory anchor;
+    private final Path path;
+    private final long fsid;
+    private final UnixAttributes attributes;
+
+    /** @param anchor its reference passes to this object */
+    Located(FileKey key, OpenDirectory anchor, Path path, long fsid, UnixAttributes attributes) {
+        this.key = key;
+        this.anchor = anchor;
+        this.path = path;
+        this.fsid = fsid;
+        this.attributes = attributes;
+    }
+
+    public FileKey key() {
+        return key;
+    }
+
+    /** Never to be followed if it is a symbolic link. */
+    public Path path() {
+        return path;
+    }
+
+    /** As they were when the file was found. */
+    public UnixAttributes attributes() {
+        return attributes;
+    }
+
+    /** As they are now. */
+    public UnixAttributes currentAttributes() throws IOException {
+        return UnixAttributes.read(path, fsid);
+    }
+
+    /** @return this, a directory */
+    public Located requireDirectory() throws NfsException {
+        if (!attributes.isDirectory()) {
+            throw new NfsException(Nfs3Status.NFS3ERR_NOTDIR, "not a directory");
+        }
+        return this;
+    }
+
+    /**
+     * The path of one name in this directory.
+     *
+     * @throws NfsException if this is no directory or the name could mean anything but an entry of it
+     */
+    public Path child(String name) throws NfsException {
+        requireDirectory();
+        if (name.isEmpty() || name.equals(".") || name.equals("..") || name.indexOf('\0') >= 0) {
+            throw new NfsException(Nfs3Status.NFS3ERR_INVAL, "not a name: '" + name + "'");
+        }
+        if (name.indexOf('/') >= 0) {
+            throw new NfsException(Nfs3Status.NFS3ERR_ACCES, "a name with a slash: '" + name + "'");
+        }
+        if (name.length() > NAME_MAX) {
+            throw new NfsException(
+                    Nfs3Status.NFS3ERR_NAMETOOLONG, "a name of " + name.length() + " characters");
+        }
+        return path.resolve(name);
+    }
+
+    /** The attributes of one name in this directory, {@code null} if there is none. */
+    public UnixAttributes childAttributes(String name) throws IOException {
+        return UnixAttributes.readIfExists(child(name), fsid);
+    }
+
+    @Override
+    public void close() {
+        anchor.release();
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples.server;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.nio.NioEventLoopGroup;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.util.concurrent.DefaultThreadFactory;
+import io.netty.util.concurrent.UnorderedThreadPoolEventExecutor;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.oncrpc.RpcUtil;
+import org.rpcrdma.examples.export.Export;
+import org.rpcrdma.examples.rpc.RecordMarking;
+
+/**
+ * Hadoop's RPC programs on two transports. Compare the three {@link ServerBootstrap}s: over RDMA the channel class and
+ * the framing codec are other ones; the programs, the parser and the executor are the same objects.
+ */
+public final class NfsServer implements AutoCloseable {
+
+    private final EventLoopGroup tcpLoops =
+            new NioEventLoopGroup(2, new DefaultThreadFactory("nfs-tcp"));
+
+    /** File systems block, event loops must not: programs run here, several calls of one connection at a time. */
+    private final UnorderedThreadPoolEventExecutor programs =
+            new UnorderedThreadPoolEventExecutor(
+                    Math.max(4, Runtime.getRuntime().availableProcessors()),
+                    new DefaultThreadFactory("nfs-program"));
+
+    private final List<Channel> channels = new ArrayList<>();
+    private final Nfs3Program nfs;
+    private final MountProgram mount;
+
+    /** @param export not closed with the server */
+    public NfsServer(Export export) throws IOException {
+        nfs = new Nfs3Program(new Nfs3Service(export, ownUid()));
+        mount = new MountProgram(export);
+    }
+
+    /**
+     * NFS over TCP.
+     *
+     * @param address with port 0 to have one chosen
+     * @return where it listens
+     * @throws IOException if the address cannot be used
+     */
+    public InetSocketAddress serveNfsOverTcp(InetSocketAddress address) throws IOException {
+        return bind(
+                new ServerBootstrap()
+                        .group(tcpLoops)
+                        .channel(NioServerSocketChannel.class)
+                        .childHandler(
+                                new ChannelInitializer<Channel>() {
+                                    @Override
+                                    protected void initChannel(Channel channel) {
+                                        channel.pipeline()
+                                                .addLast(new RecordMarking(), new CallLimit());
+                                        addProgram(channel, nfs);
+                                    }
+                                }),
+                address);
+    }
+
+    /** MOUNT over TCP. */
+    public InetSocketAddress serveMountOverTcp(InetSocketAddress address) throws IOException {
+        return bind(
+                new ServerBootstrap()
+                        .group(tcpLoops)
+                        .channel(NioServerSocketChannel.class)
+                        .childHandler(
+                                new ChannelInitializer<Channel>() {
+                                    @Override
+                                    protected void initChannel(Channel channel) {
+                                        channel.pipeline()
+                                                .addLast(new RecordMarking(), new CallLimit());
+                                        addProgram(channel, mount);
+                                    }
+                                }),
+                address);
+    }
+
+    /** What follows the framing, on every transport. */
+    private void addProgram(Channel channel, ChannelHandler program) {
+        channel.pipeline()
+                .addLast(new RpcCallCheck())
+                .addLast(RpcUtil.STAGE_RPC_MESSAGE_PARSER)
+                .addLast(programs, program)
+                .addLast(new RpcReplyWriter());
+    }
+
+    private InetSocketAddress bind(ServerBootstrap bootstrap, InetSocketAddress address)
+            throws IOException {
+        var bound = bootstrap.bind(address).awaitUninterruptibly();
+        if (!bound.isSuccess()) {
+            throw new IOException(
+                    "cannot listen on "
+                            + address.getHostString()
+                            + ":"
+                            + address.getPort()
+                            + ": "
+                            + bound.cause().getMessage(),
+                    bound.cause());
+        }
+        channels.add(bound.channel());
+        return (InetSocketAddress) bound.channel().localAddress();
+    }
+
+    /** Closes the sockets and waits for the calls at work, for a second at most. */
+    @Override
+    public void close() {
+        channels.forEach(channel -> channel.close().awaitUninterruptibly());
+        var loops = tcpLoops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+        var work = programs.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+        loops.awaitUninterruptibly();
+        work.awaitUninterruptibly();
+    }
+
+    /** Java does not tell whom a process runs as, but whom its files belong to. */
+    private static int ownUid() throws IOException {
+        Path self = Path.of("/proc/self");
+        if (Files.exists(self)) {
+            return (int) Files.getAttribute(self, "unix:uid");
+        }
+        Path probe = Files.createTempFile("rpcrdma", null);
+        try {
+            return (int) Files.getAttribute(probe, "unix:uid");
+        } finally {
+            Files.delete(probe);
+        }
+    }
+}
