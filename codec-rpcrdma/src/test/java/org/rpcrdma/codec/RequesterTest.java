@@ -82,9 +82,14 @@ class RequesterTest {
         assertThat(pair.clientConnection().callsInFlight()).isZero();
     }
 
-    private void write(long handleOffset, int handle, byte[] data) {
-        pair.serverChannel.write(
-                new RdmaWrite(Unpooled.directBuffer().writeBytes(data), handle, handleOffset));
+    private void write(long offset, int handle, byte[] data) throws Exception {
+        on(
+                pair.serverChannel,
+                () -> {
+                    ByteBuf content =
+                            pair.serverChannel.registeredBuffer(data.length).writeBytes(data);
+                    return pair.serverChannel.write(new RdmaWrite(content, handle, offset));
+                });
     }
 
     @Test
@@ -182,7 +187,7 @@ class RequesterTest {
         assertThat(pair.clientConnection().value(RpcRdmaCounter.DROPPED_UNKNOWN_XID)).isEqualTo(1);
         assertThat(pair.clientConnection().value(RpcRdmaCounter.DROPPED_VERSION)).isEqualTo(1);
         assertThat(pair.clientConnection().value(RpcRdmaCounter.DROPPED_UNEXPECTED_CALL))
-                .isEqualTo(1);
+                .isEqualTo(2);
     }
 
     private void drops(int proc, Consumer<TransportHeader> change) {
@@ -271,7 +276,7 @@ class RequesterTest {
                 .writeInt(code);
     }
 
-    private void replyRead(byte[] data, long returned) {
+    private void replyRead(byte[] data, long returned) throws Exception {
         write(call.writes().offset(0), call.writes().handle(0), data);
         TransportHeader header = mirrored(0);
         header.writes().length(0, returned);
@@ -347,7 +352,14 @@ class RequesterTest {
     void sendWithInvalidateSparesUsTheInvalidation() throws Exception {
         send(Rpc.write3(5, Rpc.random(9000)));
         ByteBuf reply = message(mirrored(0), Rpc.reply(5).writeZero(136));
-        pair.reply(new RdmaSend(reply, call.reads().handle(0)));
+        int handle = call.reads().handle(0);
+        on(
+                pair.serverChannel,
+                () -> {
+                    ByteBuf send = pair.serverChannel.registeredBuffer(500).writeBytes(reply);
+                    return pair.reply(new RdmaSend(send, handle));
+                });
+        reply.release();
         assertThat(pair.client.takeBytes()).hasSize(24 + 136);
         assertThat(pair.clientConnection().value(RpcRdmaCounter.REMOTE_INVALIDATIONS)).isEqualTo(1);
         assertThat(pair.clientConnection().value(RpcRdmaCounter.LOCAL_INVALIDATIONS)).isZero();
