@@ -91,7 +91,7 @@ class ResponderTest {
     private void assertAliveAndSilent() throws Exception {
         int xid = probes.incrementAndGet();
         pair.call(message(header(xid, 0), Rpc.echo(xid, 0)));
-        assertThat(Rpc.xid(pair.server.takeBuffer())).isEqualTo(xid);
+        assertThat(pair.server.takeXid()).isEqualTo(xid);
         pair.reply(Rpc.reply(xid));
         ByteBuf reply = pair.client.takeBuffer();
         assertThat(ByteBufUtil.hexDump(reply))
@@ -517,7 +517,7 @@ class ResponderTest {
     void moreCallsThanGrantedCostTheConnection() throws Exception {
         for (int xid = 1; xid <= GRANT; xid++) {
             pair.call(message(header(xid, 0), Rpc.echo(xid, 0)));
-            assertThat(Rpc.xid(pair.server.takeBuffer())).isEqualTo(xid);
+            assertThat(pair.server.takeXid()).isEqualTo(xid);
         }
         assertThat(pair.serverChannel.isOpen()).isTrue();
         pair.call(message(header(99, 0), Rpc.echo(99, 0)));
