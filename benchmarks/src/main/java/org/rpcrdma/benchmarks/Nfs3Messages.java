@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.benchmarks;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+
+/** The two calls of the benchmarks and their replies, in XDR (RFC 5531, 9; RFC 1813, 3.3.0 and 3.3.6). */
+final class Nfs3Messages {
+
+    static final int PROCEDURE_NULL = 0;
+    static final int PROCEDURE_READ = 6;
+
+    static final int XID_OFFSET = 0;
+    static final int PROCEDURE_OFFSET = 20;
+
+    /** XID, direction, reply status, verifier and accept status. */
+    static final int NULL_REPLY_LENGTH = 24;
+
+    /** What precedes the data in a READ reply: NFS status, no attributes, count, end of file, length. */
+    static final int READ_REPLY_OVERHEAD = NULL_REPLY_LENGTH + 20;
+
+    private static final int CALL = 0;
+    private static final int REPLY = 1;
+    private static final int RPC_VERSION = 2;
+    private static final int NFS_PROGRAM = 100003;
+    private static final int NFS_V3 = 3;
+    private static final int CALL_HEADER_LENGTH = 40;
+    private static final int FILE_HANDLE_LENGTH = 8;
+
+    private Nfs3Messages() {}
+
+    static ByteBuf nullCall(ByteBufAllocator allocator, int xid) {
+        return callHeader(allocator.directBuffer(CALL_HEADER_LENGTH), xid, PROCEDURE_NULL);
+    }
+
+    static ByteBuf readCall(ByteBufAllocator allocator, int xid, int count) {
+        return callHeader(allocator.directBuffer(CALL_HEADER_LENGTH + 24), xid, PROCEDURE_READ)
+                .writeInt(FILE_HANDLE_LENGTH)
+                .writeLong(1)
+                .writeLong(0)
+                .writeInt(count);
+    }
+
+    static ByteBuf nullReply(ByteBufAllocator allocator, int xid) {
+        return replyHeader(allocator.directBuffer(NULL_REPLY_LENGTH), xid);
+    }
+
+    /**
+     * A successful READ reply without a copy of the data.
+     *
+     * @param data its readable bytes, a multiple of 4, are the file's data; the reply takes a reference of its own
+     */
+    static ByteBuf readReply(ByteBufAllocator allocator, int xid, ByteBuf data) {
+        int count = data.readableBytes();
+        ByteBuf head =
+                replyHeader(allocator.directBuffer(READ_REPLY_OVERHEAD), xid)
+                        .writeInt(0)
+                        .writeInt(0)
+                        .writeInt(count)
+                        .writeInt(1)
+                        .writeInt(count);
+        return allocator
+                .compositeDirectBuffer(2)
+                .addComponents(true, head, data.retainedDuplicate());
+    }
+
+    private static ByteBuf callHeader(ByteBuf to, int xid, int procedure) {
+        return to.writeInt(xid)
+                .writeInt(CALL)
+                .writeInt(RPC_VERSION)
+                .writeInt(NFS_PROGRAM)
+                .writeInt(NFS_V3)
+                .writeInt(procedure)
+                .writeLong(0)
+                .writeLong(0);
+    }
+
+    private static ByteBuf replyHeader(ByteBuf to, int xid) {
+        return to.writeInt(xid).writeInt(REPLY).writeInt(0).writeLong(0).writeInt(0);
+    }
+}

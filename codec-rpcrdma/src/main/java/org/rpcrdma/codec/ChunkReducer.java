@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
+import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+import io.netty.util.ReferenceCountUtil;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.NotYetConnectedException;
+import org.rpcrdma.codec.binding.MalformedXdrException;
+import org.rpcrdma.codec.binding.Reduction;
+import org.rpcrdma.codec.binding.ReplyLimits;
+import org.rpcrdma.codec.binding.XdrCursor;
+
+/**
+ * Reduction (RFC 8166, 3.4): moves DDP-eligible items between the payload stream and chunks, as the upper-layer bindings
+ * say. The handlers after it see whole RPC messages.
+ */
+final class ChunkReducer extends ChannelDuplexHandler {
+
+    /** A GSS wrapping of results: length, sequence number and checksum, far longer than any in use. */
+    private static final int GSS_OVERHEAD = 1024;
+
+    private final RpcRdmaConnection connection;
+    private ChannelHandlerContext context;
+
+    ChunkReducer(RpcRdmaConnection connection) {
+        this.connection = connection;
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext ctx) {
+        context = ctx;
+    }
+
+    @Override
+    public void write(ChannelHandlerContext ctx, Object written, ChannelPromise promise) {
+        if (!(written instanceof ByteBuf message)) {
+            ctx.write(written, promise);
+            return;
+        }
+        Exception problem = check(message);
+        if (problem == null) {
+            int xid = message.getInt(message.readerIndex());
+            problem =
+                    message.getInt(message.readerIndex() + 4) == RpcCallHeader.CALL
+                            ? writeCall(ctx, message, xid, promise)
+                            : writeReply(ctx, message, xid, promise);
+        }
+        if (problem != null) {
+            message.release();
+            promise.tryFailure(problem);
+        }
+    }
+
+    private Exception check(ByteBuf message) {
+        // A listener of the connect promise runs before channelActive.
+        if (!connection.isStarted() && connection.channel().isActive()) {
+            connection.start();
+        }
+        if (!connection.isStarted()) {
+            return connection.isClosed()
+                    ? new ClosedChannelException()
+                    : new NotYetConnectedException();
+        }
+        if (message.readableBytes() < RpcCallHeader.DIRECTION_BYTES) {
+            return new IllegalArgumentException(
+                    "RPC message of "
+                            + message.readableBytes()
+                            + " bytes (expected: XID, message type and more)");
+        }
+        int type = message.getInt(message.readerIndex() + 4);
+        if (type != RpcCallHeader.CALL && type != RpcCallHeader.REPLY) {
+            return new IllegalArgumentException(
+                    "RPC message of type "
+                            + Integer.toUnsignedString(type)
+                            + " (expected: 0, a call, or 1, a reply; there is no record mark on"
+                            + " RDMA)");
+        }
+        return null;
+    }
+
+    // ------------------------------------------------------------------ requester
+
+    private Exception writeCall(
+            ChannelHandlerContext ctx, ByteBuf message, int xid, ChannelPromise promise) {
+        if (!connection.mayCall()) {
+            return new IllegalStateException(
+                    "call from the accepting side (expected: none, unless both sides are configured"
+                            + " bidirectional)");
+        }
+        if (connection.call(xid) != null) {
+            return new IllegalStateException(
+                    "call with XID 0x"
+                            + Integer.toHexString(xid)
+                            + " (expected: one that is not in use)");
+        }
+        RpcRdmaExchange call = connection.newCall(xid);
+        call.message = message;
+        if (connection.config().metrics().wantsLatency()) {
+            call.startNanos = System.nanoTime();
+        }
+        planReply(call, message);
+        for (int i = 0; i < call.sinkCount(); i++) {
+            if (call.sinkLength(i) < 0
+                    || call.sinkLength(i) > connection.config().maxChunkBytes()) {
+                connection.finish(call);
+                promise.tryFailure(
+                        new CallTooLongException(
+                                "a result of up to "
+                                        + Integer.toUnsignedString(call.sinkLength(i))
+                                        + " bytes is above maxChunkBytes"));
+                return null;
+            }
+        }
+        reduceArguments(call, message);
+        ctx.write(call, promise);
+        return null;
+    }
+
+    /** How long the reply can get, and which results get Write chunks (RFC 8166, 4.3.2 and 6.2). */
+    private void planReply(RpcRdmaExchange call, ByteBuf message) {
+        long header = RpcCallHeader.REPLY_HEADER_BYTES + RpcCallHeader.MAXIMUM_VERIFIER_BYTES;
+        RpcCallHeader rpc = connection.rpc();
+        ReplyLimits limits = connection.limits();
+        limits.clear();
+        if (rpc.decode(message, message.readerIndex(), message.writerIndex())) {
+            call.binding = connection.config().bindings().find(rpc.program(), rpc.version());
+            call.version = rpc.version();
+            call.procedure = rpc.procedure();
+            call.isReducible = rpc.isReductionAllowed();
+            limitResults(call, message, rpc, limits);
+        }
+        if (!limits.isKnown()) {
+            limits.clear();
+            limits.results(connection.config().defaultMaximumReply());
+        }
+        if (connection.isServer()) {
+            return; // nothing is offered in the reverse direction: its replies are short (RFC 8167,
+            // 5.3)
+        }
+        call.replyMaximum = header + limits.totalBytes() + (call.isReducible ? 0 : GSS_OVERHEAD);
+        boolean fits =
+                TransportHeader.MINIMUM_BYTES + call.replyMaximum <= connection.receiveThreshold();
+        if (!fits && call.isReducible && limits.sinks() > 0) {
+            call.replyMaximum = header + limits.fixedBytes();
+            for (int i = 0; i < limits.sinks(); i++) {
+                call.addSink((int) Math.min(limits.sinkBytes(i), 0xFFFFFFFFL));
+            }
+        }
+    }
+
+    /** Arguments of GSS calls other than plain ones are not where the binding looks for them. */
+    private void limitResults(
+            RpcRdmaExchange call, ByteBuf message, RpcCallHeader rpc, ReplyLimits limits) {
+        if (!rpc.isReductionAllowed()) {
+            return;
+        }
+        XdrCursor in = argumentsOf(message, rpc);
+        try {
+            call.binding.limitResults(call.version, call.procedure, in, limits);
+        } catch (MalformedXdrException e) {
+            limits.clear(); // the responder will say so; until then nothing is known of its reply
+        } finally {
+            in.release();
+        }
+    }
+
+    private XdrCursor argumentsOf(ByteBuf message, RpcCallHeader rpc) {
+        return connection
+                .cursor()
+                .wrap(
+                        message,
+                        message.readerIndex(),
+                        rpc.argumentsIndex(),
+                        message.writerIndex(),
+                        Reduction.NONE);
+    }
+
+    /** Moves eligible arguments into Read chunks when the call does not fit inline but does so without them. */
+    private void reduceArguments(RpcRdmaExchange call, ByteBuf message) {
+        int limit = connection.sendThreshold();
+        if (!call.isReducible
+                || connection.isServer()
+                || LongMessageHandler.callHeaderBytes(connection, call) + message.readableBytes()
+                        <= limit) {
+            return;
+        }
+        XdrCursor in = argumentsOf(message, connection.rpc());
+        try {
+            call.binding.walkArguments(call.version, call.procedure, in);
+        } catch (MalformedXdrException e) {
+            return; // carried whole: the responder judges it
+        } finally {
+            in.release();
+        }
+        for (int i = 0; i < in.items(); i++) {
+            if (in.itemLength(i) > 0 && in.itemLength(i) <= connection.config().maxChunkBytes()) {
+                call.items.add(in.itemPosition(i), in.itemIndex(i), in.itemLength(i), i);
+            }
+        }
+        int payload = message.readableBytes() - call.items.removedBytes();
+        if (LongMessageHandler.callHeaderBytes(connection, call) + payload > limit) {
+            call.items.clear();
+        }
+    }
+
+    private void receiveReply(ChannelHandlerContext ctx, RpcRdmaExchange call) {
+        Object delivered;
+        if (call.failure != null) {
+            delivered = new RpcRdmaFailure(call.xid, call.failure);
+        } else {
+            delivered = rebuildReply(call);
+        }
+        if (call.startNanos != 0) {
+            connection.metrics().latency(System.nanoTime() - call.startNanos);
+        }
+        connection.finish(call);
+        ctx.fireChannelRead(delivered);
+    }
+
+    /** The whole reply, or the failure of a responder that broke the binding. */
+    private Object rebuildReply(RpcRdmaExchange call) {
+        ByteBuf payload = call.message;
+        int start = payload.readerIndex();
+        if (call.isLong
+                && (payload.getInt(start) != call.xid
+                        || payload.getInt(start + 4) != RpcCallHeader.REPLY)) {
+            return bad(
+                    call,
+                    new MalformedReplyException(
+                            "what is in the Reply chunk is not the reply to this call"));
+        }
+        WriteList returned = connection.received().writes();
+        if (returned.chunks() == 0) {
+            call.message = null;
+            return payload;
+        }
+        XdrCursor results = connection.cursor();
+        results.wrap(payload, start, start, start, Reduction.NONE);
+        int index = RpcCallHeader.resultsIndex(payload, start, payload.writerIndex());
+        if (index >= 0) {
+            results.wrap(payload, start, index, payload.writerIndex(), returned);
+            try {
+                call.binding.walkResults(call.version, call.procedure, results);
+            } catch (MalformedXdrException e) {
+                return bad(call, new MalformedReplyException("the results end too early"));
+            } finally {
+                results.release();
+            }
+        }
+        RpcRdmaException problem = checkResults(returned, results);
+        return problem != null ? bad(call, problem) : insertResults(call, payload, results);
+    }
+
+    /** RFC 8166, 6.1 and 3.4.6: which results were placed, and how long they are. */
+    private static RpcRdmaException checkResults(WriteList returned, XdrCursor results) {
+        for (int c = 0; c < returned.chunks(); c++) {
+            long placed = returned.chunkLength(c);
+            if (c >= results.items()) {
+                if (placed > 0) {
+                    return new EligibilityException(
+                            "a result that is not eligible was placed directly");
+                }
+                continue;
+            }
+            int length = results.itemLength(c);
+            if (placed == 0 && length > 0 && !returned.isEmptyChunk(c)) {
+                return new EligibilityException(
+                        "an eligible result was left inline in spite of its Write chunk");
+            }
+            // Older responders count the round-up in, so the count word decides.
+            if (placed != 0 && placed != length && placed != XdrCursor.roundUp(length)) {
+                return new MalformedReplyException(
+                        "a result of " + length + " bytes came as a Write chunk of " + placed);
+            }
+        }
+        return null;
+    }
+
+    private RpcRdmaFailure bad(RpcRdmaExchange call, RpcRdmaException problem) {
+        connection.metrics().increment(RpcRdmaCounter.BAD_REPLIES);
+        connection.problem(call.xid, problem.getMessage(), "the call fails");
+        return new RpcRdmaFailure(call.xid, problem);
+    }
+
+    private ByteBuf insertResults(RpcRdmaExchange call, ByteBuf payload, XdrCursor results) {
+        int reduced = 0;
+        for (int i = 0; i < results.items(); i++) {
+            reduced += results.isItemReduced(i) ? 1 : 0;
+        }
+        if (reduced == 0) {
+            call.message = null;
+            return payload;
+        }
+        int room = connection.receiveThreshold();
+        int before = results.itemIndex(0) - payload.readerIndex();
+        int after = payload.writerIndex() - results.itemIndex(0);
+        if (results.items() == 1 && before <= room && after + 3 <= room) {
+            return intoSink(call, payload, results, room, before, after);
+        }
+        CompositeByteBuf whole =
+                connection.channel().alloc().compositeDirectBuffer(2 * reduced + reduced + 1);
+        int index = payload.readerIndex();
+        for (int i = 0; i < results.items(); i++) {
+            if (!results.isItemReduced(i)) {
+                continue;
+            }
+            int length = results.itemLength(i);
+            int at = results.itemIndex(i);
+            whole.addComponent(true, payload.retainedSlice(index, at - index));
+            // The memory after the data is ours and at least a threshold long: the pad fits there.
+            ByteBuf sink = call.takeSink(i);
+            int pad = XdrCursor.roundUp(length) - length;
+            sink.setZero(room + length, pad);
+            whole.addComponent(true, sink.setIndex(room, room + length + pad));
+            index = at;
+        }
+        return whole.addComponent(
+                true, payload.retainedSlice(index, payload.writerIndex() - index));
+    }
+
+    /** One piece: what came inline goes around the data, which stays where the responder has put it. */
+    private static ByteBuf intoSink(
+            RpcRdmaExchange call,
+            ByteBuf payload,
+            XdrCursor results,
+            int room,
+            int before,
+            int after) {
+        ByteBuf sink = call.takeSink(0);
+        int length = results.itemLength(0);
+        int pad = XdrCursor.roundUp(length) - length;
+        sink.setBytes(room - before, payload, payload.readerIndex(), before);
+        sink.setZero(room + length, pad);
+        sink.setBytes(room + length + pad, payload, results.itemIndex(0), after);
+        return sink.setIndex(room - before, room + length + pad + after);
+    }
+
+    // ------------------------------------------------------------------ responder
+
+    private void receiveCall(ChannelHandlerContext ctx, RpcRdmaExchange call) {
+        if (call.header.reads().segments() == 0) {
+            deliver(ctx, call, call.message);
+            return;
+        }
+        if (!call.isLong) {
+            if (!LongMessageHandler.allocate(connection, call)) {
+                LongMessageHandler.reject(ctx, connection, call, "no memory for the Read chunks");
+                return;
+            }
+            placeInline(call);
+        }
+        call.reader(this);
+        pullChunks(ctx, call);
+        call.readDone(true);
+    }
+
+    private static void placeInline(RpcRdmaExchange call) {
+        ReadLayout layout = call.layout;
+        int index = call.message.readerIndex();
+        for (int piece = 0; piece < layout.pieces(); piece++) {
+            call.assembly.setBytes(
+                    layout.pieceStart(piece), call.message, index, layout.pieceLength(piece));
+            index += layout.pieceLength(piece);
+        }
+        call.releaseMessage();
+    }
+
+    private void pullChunks(ChannelHandlerContext ctx, RpcRdmaExchange call) {
+        ReadList reads = call.header.reads();
+        ReadLayout layout = call.layout;
+        for (int chunk = 0; chunk < layout.chunks(); chunk++) {
+            int at = layout.position(chunk);
+            for (int i = 0; i < reads.segments(); i++) {
+                int length = (int) reads.length(i);
+                if (reads.position(i) == layout.position(chunk) && length > 0) {
+                    LongMessageHandler.read(
+                            ctx, connection, call, at, length, reads.handle(i), reads.offset(i));
+                    at += length;
+                }
+            }
+            // A chunk has no round-up of its own: the rebuilt stream needs it (3.4.5.2).
+            call.assembly.setZero(at, layout.pad(chunk));
+        }
+    }
+
+    /** All Reads have ended. */
+    void pulled(RpcRdmaExchange call, boolean success) {
+        if (!connection.isStarted()) {
+            connection.finish(call);
+            return;
+        }
+        if (!success) {
+            connection.finish(call);
+            connection.closeNow("an RDMA Read has failed", null);
+            return;
+        }
+        ByteBuf whole = call.assembly.setIndex(0, call.layout.total());
+        String problem = null;
+        boolean isGarbage = false;
+        if (call.isLong && (whole.getInt(0) != call.xid || whole.getInt(4) != RpcCallHeader.CALL)) {
+            problem = "what is in the Position Zero Read chunk is not this call";
+        } else if (call.layout.chunks() > 0) {
+            ArgumentCheck check = checkArguments(call, whole);
+            isGarbage = check == ArgumentCheck.GARBAGE;
+            problem =
+                    check == ArgumentCheck.NOT_ELIGIBLE
+                            ? "an argument that is not eligible was reduced"
+                            : null;
+        }
+        if (problem != null) {
+            LongMessageHandler.reject(context, connection, call, problem);
+            connection.flushNow(context);
+        } else if (isGarbage) {
+            answerGarbage(call);
+        } else {
+            call.assembly = null;
+            deliver(context, call, whole);
+            context.fireChannelReadComplete();
+        }
+    }
+
+    private enum ArgumentCheck {
+        FINE,
+        NOT_ELIGIBLE,
+        GARBAGE
+    }
+
+    /** Only eligible arguments may be in chunks, and a chunk has the length of its item (RFC 8166, 6.1 and 3.4.5.2). */
+    private ArgumentCheck checkArguments(RpcRdmaExchange call, ByteBuf whole) {
+        RpcCallHeader rpc = connection.rpc();
+        if (!rpc.decode(whole, 0, whole.writerIndex()) || !rpc.isReductionAllowed()) {
+            return ArgumentCheck.NOT_ELIGIBLE;
+        }
+        XdrCursor in = argumentsOf(whole, rpc);
+        boolean isMalformed = false;
+        try {
+            connection
+                    .config()
+                    .bindings()
+                    .find(rpc.program(), rpc.version())
+                    .walkArguments(rpc.version(), rpc.procedure(), in);
+        } catch (MalformedXdrException e) {
+            isMalformed = true;
+        } finally {
+            in.release();
+        }
+        for (int chunk = 0; chunk < call.layout.chunks(); chunk++) {
+            int item = 0;
+            while (item < in.items() && in.itemPosition(item) != call.layout.position(chunk)) {
+                item++;
+            }
+            if (item == in.items()) {
+                return isMalformed ? ArgumentCheck.GARBAGE : ArgumentCheck.NOT_ELIGIBLE;
+            }
+            int length = in.itemLength(item);
+            int pulled = call.layout.length(chunk);
+            if (pulled != length && pulled != XdrCursor.roundUp(length)) {
+                return ArgumentCheck.GARBAGE;
+            }
+        }
+        return isMalformed ? ArgumentCheck.GARBAGE : ArgumentCheck.FINE;
+    }
+
+    /** The arguments do not parse: that is for RPC to say, not for the transport (RFC 8166, 4.5.2). */
+    private void answerGarbage(RpcRdmaExchange call) {
+        connection.metrics().increment(RpcRdmaCounter.GARBAGE_ARGS_SENT);
+        connection.problem(
+                call.xid, "chunk and argument differ in length", "answered with GARBAGE_ARGS");
+        ByteBuf reply = connection.buffer(RpcCallHeader.REPLY_HEADER_BYTES);
+        reply.writeInt(call.xid).writeInt(RpcCallHeader.REPLY).writeInt(0).writeLong(0);
+        reply.writeInt(RpcCallHeader.GARBAGE_ARGS);
+        ReferenceCountUtil.release(call.assembly);
+        call.assembly = null;
+        call.message = reply;
+        call.state = RpcRdmaExchange.State.REPLIED;
+        context.writeAndFlush(call);
+    }
+
+    private void deliver(ChannelHandlerContext ctx, RpcRdmaExchange call, ByteBuf whole) {
+        call.message = null;
+        call.state = RpcRdmaExchange.State.DELIVERED;
+        RpcCallHeader rpc = connection.rpc();
+        if (call.header.writes().chunks() > 0
+                && rpc.decode(whole, whole.readerIndex(), whole.writerIndex())) {
+            call.binding = connection.config().bindings().find(rpc.program(), rpc.version());
+            call.version = rpc.version();
+            call.procedure = rpc.procedure();
+            call.isReducible = rpc.isReductionAllowed();
+        }
+        ctx.fireChannelRead(whole);
+    }
+
+    private Exception writeReply(
+            ChannelHandlerContext ctx, ByteBuf message, int xid, ChannelPromise promise) {
+        RpcRdmaExchange reply = connection.served(xid);
+        if (reply == null || reply.state != RpcRdmaExchange.State.DELIVERED) {
+            return new IllegalStateException(
+                    "reply with XID 0x"
+                            + Integer.toHexString(xid)
+                            + " (expected: that of a call not answered yet)");
+        }
+        reply.state = RpcRdmaExchange.State.REPLIED;
+        reply.message = message;
+        String problem = reduceResults(reply, message);
+        if (problem != null) {
+            LongMessageHandler.reject(ctx, connection, reply, problem);
+            promise.tryFailure(new ReplyTooLongException(problem));
+        } else {
+            ctx.write(reply, promise);
+        }
+        return null;
+    }
+
+    /** Eligible results take Write chunks in their order; an empty chunk keeps its result inline (RFC 8166, 4.3.2). */
+    private String reduceResults(RpcRdmaExchange reply, ByteBuf message) {
+        WriteList writes = reply.header.writes();
+        int start = message.readerIndex();
+        int end = message.writerIndex();
+        int index = reply.isReducible ? RpcCallHeader.resultsIndex(message, start, end) : -1;
+        if (index < 0) {
+            return null;
+        }
+        XdrCursor in = connection.cursor().wrap(message, start, index, end, Reduction.NONE);
+        try {
+            reply.binding.walkResults(reply.version, reply.procedure, in);
+        } catch (MalformedXdrException e) {
+            return null; // carried as it is: the requester judges it
+        } finally {
+            in.release();
+        }
+        for (int i = 0; i < in.items() && i < writes.chunks(); i++) {
+            if (writes.isEmptyChunk(i)) {
+                continue;
+            }
+            if (in.itemLength(i) > writes.chunkLength(i)) {
+                return "result of "
+                        + in.itemLength(i)
+                        + " bytes (expected: at most the "
+                        + writes.chunkLength(i)
+                        + " of its Write chunk)";
+            }
+            reply.items.add(in.itemPosition(i), in.itemIndex(i), in.itemLength(i), i);
+        }
+        return null;
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        if (!(message instanceof RpcRdmaExchange exchange)) {
+            ctx.fireChannelRead(message);
+        } else if (exchange.isRequester) {
+            receiveReply(ctx, exchange);
+        } else {
+            receiveCall(ctx, exchange);
+        }
+    }
+}

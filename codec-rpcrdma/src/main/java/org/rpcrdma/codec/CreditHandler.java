@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+import java.nio.channels.ClosedChannelException;
+import java.util.ArrayDeque;
+import java.util.concurrent.CancellationException;
+
+/**
+ * Credits (RFC 8166, 3.3.1): calls without one wait in order; replies bring new ones. As responder counts the calls that are
+ * not answered and ends a connection that sends more than it was granted.
+ */
+final class CreditHandler extends ChannelDuplexHandler {
+
+    private final RpcRdmaConnection connection;
+    private final ArrayDeque<RpcRdmaExchange> queue = new ArrayDeque<>();
+
+    CreditHandler(RpcRdmaConnection connection) {
+        this.connection = connection;
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        if (!(message instanceof RpcRdmaExchange exchange)) {
+            ctx.fireChannelRead(message);
+        } else if (exchange.isRequester) {
+            receiveReply(ctx, exchange);
+        } else {
+            receiveCall(ctx, exchange);
+        }
+    }
+
+    private void receiveReply(ChannelHandlerContext ctx, RpcRdmaExchange call) {
+        RequesterCredits credits = connection.requesterCredits();
+        int credit = connection.received().credit();
+        if (call.failure != null) {
+            credits.failed(credit);
+        } else if (!credits.replied(credit)) {
+            connection.metrics().increment(RpcRdmaCounter.ZERO_GRANTS);
+        }
+        connection.publishCredits();
+        if (call.state == RpcRdmaExchange.State.ZOMBIE) {
+            connection.finish(call);
+        } else {
+            ctx.fireChannelRead(call);
+        }
+        drain(ctx);
+    }
+
+    private void drain(ChannelHandlerContext ctx) {
+        RequesterCredits credits = connection.requesterCredits();
+        while (!queue.isEmpty() && credits.allowed() > 0) {
+            RpcRdmaExchange call = queue.poll();
+            ChannelPromise promise = call.promise;
+            call.promise = null;
+            send(ctx, call, promise);
+            connection.flushLater();
+        }
+    }
+
+    private void send(ChannelHandlerContext ctx, RpcRdmaExchange call, ChannelPromise promise) {
+        if (!promise.isVoid() && !promise.setUncancellable()) {
+            call.fence();
+            connection.finish(call);
+            return;
+        }
+        connection.requesterCredits().sent();
+        connection.publishCredits();
+        ctx.write(call, promise);
+    }
+
+    private void receiveCall(ChannelHandlerContext ctx, RpcRdmaExchange call) {
+        ResponderCredits credits = connection.responderCredits();
+        if (!credits.received()) {
+            connection.metrics().increment(RpcRdmaCounter.CREDIT_OVERRUNS);
+            connection.finish(call);
+            connection.closeNow(
+                    "the peer has "
+                            + credits.unanswered()
+                            + " calls out (expected: at most the "
+                            + credits.granted()
+                            + " granted)",
+                    null);
+            return;
+        }
+        ctx.fireChannelRead(call);
+    }
+
+    @Override
+    public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        if (message instanceof RpcRdmaExchange exchange) {
+            if (exchange.isRequester) {
+                writeCall(ctx, exchange, promise);
+            } else {
+                connection.responderCredits().answered();
+                ctx.write(exchange, promise);
+            }
+        } else if (message instanceof RpcRdmaCancel cancel) {
+            cancel(cancel.xid(), cancel.fences());
+            promise.trySuccess();
+        } else {
+            ctx.write(message, promise);
+        }
+    }
+
+    private void writeCall(
+            ChannelHandlerContext ctx, RpcRdmaExchange call, ChannelPromise promise) {
+        if (queue.isEmpty() && connection.requesterCredits().allowed() > 0) {
+            send(ctx, call, promise);
+        } else if (queue.size() < connection.config().maxQueuedCalls()) {
+            call.promise = promise;
+            queue.add(call);
+            connection.metrics().increment(RpcRdmaCounter.CALLS_QUEUED);
+        } else {
+            connection.finish(call);
+            promise.tryFailure(new CallQueueFullException(connection.config().maxQueuedCalls()));
+        }
+    }
+
+    /** The call still holds its credit: the responder may answer it (RFC 8166, 4.4.1). */
+    private void cancel(int xid, boolean fences) {
+        RpcRdmaExchange call = connection.call(xid);
+        if (call == null || call.state == RpcRdmaExchange.State.ZOMBIE) {
+            return;
+        }
+        connection.metrics().increment(RpcRdmaCounter.CALLS_CANCELLED);
+        if (call.state == RpcRdmaExchange.State.QUEUED) {
+            queue.remove(call);
+            ChannelPromise promise = call.promise;
+            connection.finish(call);
+            promise.tryFailure(
+                    new CancellationException(
+                            "call 0x" + Integer.toHexString(xid) + " was cancelled"));
+        } else {
+            if (fences) {
+                call.fence();
+            }
+            call.state = RpcRdmaExchange.State.ZOMBIE;
+        }
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        fail();
+        ctx.fireChannelInactive();
+    }
+
+    @Override
+    public void handlerRemoved(ChannelHandlerContext ctx) {
+        fail();
+    }
+
+    private void fail() {
+        ClosedChannelException cause = queue.isEmpty() ? null : new ClosedChannelException();
+        for (RpcRdmaExchange call = queue.poll(); call != null; call = queue.poll()) {
+            ChannelPromise promise = call.promise;
+            connection.finish(call);
+            promise.tryFailure(cause);
+        }
+        connection.close();
+    }
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+import org.rpcrdma.channel.RdmaRead;
+import org.rpcrdma.channel.RdmaWrite;
+
+/**
+ * Long messages (RFC 8166, 3.5.3): a payload stream above the inline threshold goes through a Position Zero Read chunk or a
+ * Reply chunk.
+ */
+final class LongMessageHandler extends ChannelDuplexHandler {
+
+    private final RpcRdmaConnection connection;
+
+    LongMessageHandler(RpcRdmaConnection connection) {
+        this.connection = connection;
+    }
+
+    // ------------------------------------------------------------------ requester
+
+    /** The header of the call if it goes with its items reduced and everything else inline. */
+    static int callHeaderBytes(RpcRdmaConnection connection, RpcRdmaExchange call) {
+        int bytes =
+                TransportHeader.MINIMUM_BYTES
+                        + ReadList.ENTRY_BYTES * call.items.count()
+                        + (8 + SegmentList.SEGMENT_BYTES) * call.sinkCount();
+        return needsReplyChunk(connection, call) ? bytes + 4 + SegmentList.SEGMENT_BYTES : bytes;
+    }
+
+    /** Whether the longest reply, with the lists that it repeats, is above its threshold (RFC 8166, 4.3.3). */
+    private static boolean needsReplyChunk(RpcRdmaConnection connection, RpcRdmaExchange call) {
+        long header =
+                TransportHeader.MINIMUM_BYTES + (8L + SegmentList.SEGMENT_BYTES) * call.sinkCount();
+        return header + call.replyMaximum > connection.receiveThreshold();
+    }
+
+    private void writeCall(
+            ChannelHandlerContext ctx, RpcRdmaExchange call, ChannelPromise promise) {
+        int payload = call.message.readableBytes() - call.items.removedBytes();
+        boolean fits = callHeaderBytes(connection, call) + payload <= connection.sendThreshold();
+        boolean needsReplyChunk = needsReplyChunk(connection, call);
+        String problem = null;
+        if ((!fits || needsReplyChunk) && connection.isServer()) {
+            problem = "a reverse call and its reply have to be short (RFC 8167, 5.3)";
+        } else if (needsReplyChunk && call.replyMaximum > connection.config().maxMessageBytes()) {
+            problem = "a reply of up to " + call.replyMaximum + " bytes is above maxMessageBytes";
+        } else if (!fits && call.message.readableBytes() > connection.config().maxMessageBytes()) {
+            problem =
+                    "a call of " + call.message.readableBytes() + " bytes is above maxMessageBytes";
+        }
+        if (problem != null) {
+            connection.finish(call);
+            promise.tryFailure(new CallTooLongException(problem));
+            return;
+        }
+        if (!fits) {
+            // Whole: one handle for all of it, which one Send With Invalidate frees.
+            call.items.clear();
+            call.isLong = true;
+        }
+        call.replyChunkBytes = needsReplyChunk ? ((int) call.replyMaximum + 3) & ~3 : 0;
+        ctx.write(call, promise);
+    }
+
+    private void receiveReply(ChannelHandlerContext ctx, RpcRdmaExchange call) {
+        if (call.isLong && call.failure == null) {
+            call.message =
+                    call.replySink.setIndex(0, (int) connection.received().reply().chunkLength());
+            call.replySink = null;
+        }
+        ctx.fireChannelRead(call);
+    }
+
+    // ------------------------------------------------------------------ responder
+
+    private void receiveCall(ChannelHandlerContext ctx, RpcRdmaExchange call) {
+        if (call.isLong) {
+            if (!allocate(connection, call)) {
+                reject(ctx, connection, call, "no memory for the Read chunks");
+                return;
+            }
+            pullPositionZero(ctx, call);
+        }
+        ctx.fireChannelRead(call);
+    }
+
+    /** Takes the memory for the whole rebuilt call. */
+    static boolean allocate(RpcRdmaConnection connection, RpcRdmaExchange call) {
+        int total = call.layout.total();
+        if (!connection.pull(call, total)) {
+            return false;
+        }
+        try {
+            call.assembly = connection.buffer(total);
+        } catch (IllegalStateException e) {
+            return false; // the event loop has no more memory to register
+        }
+        call.readPending(); // until all Reads are written
+        return true;
+    }
+
+    /** The reduced stream goes around the places of the other Read chunks. */
+    private void pullPositionZero(ChannelHandlerContext ctx, RpcRdmaExchange call) {
+        ReadList reads = call.header.reads();
+        ReadLayout layout = call.layout;
+        int piece = 0;
+        int done = 0;
+        for (int i = 0; i < reads.segments(); i++) {
+            if (reads.position(i) != 0) {
+                continue;
+            }
+            int left = (int) reads.length(i);
+            long offset = reads.offset(i);
+            while (left > 0) {
+                while (done == layout.pieceLength(piece)) {
+                    piece++;
+                    done = 0;
+                }
+                int length = Math.min(left, layout.pieceLength(piece) - done);
+                read(
+                        ctx,
+                        connection,
+                        call,
+                        layout.pieceStart(piece) + done,
+                        length,
+                        reads.handle(i),
+                        offset);
+                done += length;
+                offset += length;
+                left -= length;
+            }
+        }
+    }
+
+    static void read(
+            ChannelHandlerContext ctx,
+            RpcRdmaConnection connection,
+            RpcRdmaExchange call,
+            int index,
+            int length,
+            int handle,
+            long offset) {
+        connection.metrics().add(RpcRdmaCounter.READ_BYTES, length);
+        call.readPending();
+        ByteBuf sink = call.assembly.retainedSlice(index, length);
+        ctx.write(new RdmaRead(sink, handle, offset)).addListener(call);
+        connection.flushLater();
+    }
+
+    /** Answers ERR_CHUNK (RFC 8166, 4.5.2 and 4.5.3). */
+    static void reject(
+            ChannelHandlerContext ctx,
+            RpcRdmaConnection connection,
+            RpcRdmaExchange call,
+            String what) {
+        connection.problem(call.xid, what, "answered with ERR_CHUNK");
+        call.isRejected = true;
+        call.state = RpcRdmaExchange.State.REPLIED;
+        ctx.write(call);
+        connection.flushLater();
+    }
+
+    private void writeReply(
+            ChannelHandlerContext ctx, RpcRdmaExchange reply, ChannelPromise promise) {
+        int payload = reply.message.readableBytes() - reply.items.removedBytes();
+        WriteList writes = reply.header.writes();
+        ReplyChunk chunk = reply.header.reply();
+        int header = TransportHeader.FIXED_BYTES + 4 + writes.encodedBytes() + chunk.encodedBytes();
+        reply.isLong = header + payload > connection.sendThreshold();
+        if (reply.isLong && payload > chunk.chunkLength()) {
+            // Nothing has been written yet: a chunk that is too small is found before it is touched
+            // (4.5.3).
+            String what =
+                    "reply of "
+                            + payload
+                            + " bytes (expected: at most "
+                            + Math.max(chunk.chunkLength(), connection.sendThreshold() - header)
+                            + ", inline or in the Reply chunk)";
+            reject(ctx, connection, reply, what);
+            promise.tryFailure(new ReplyTooLongException(what));
+            return;
+        }
+        pushItems(ctx, reply, writes);
+        pushStream(ctx, reply, chunk);
+        ctx.write(reply, promise);
+    }
+
+    /** Write chunks first, then the Reply chunk, then the Send: the order makes them visible (RFC 8166, 3.4.6). */
+    private void pushItems(ChannelHandlerContext ctx, RpcRdmaExchange reply, WriteList writes) {
+        int item = 0;
+        for (int c = 0; c < writes.chunks(); c++) {
+            boolean isUsed = item < reply.items.count() && reply.items.chunk(item) == c;
+            int index = isUsed ? reply.items.index(item) : 0;
+            int left = isUsed ? reply.items.length(item) : 0;
+            for (int i = writes.firstSegment(c); i < writes.endSegment(c); i++) {
+                int length = (int) Math.min(left, writes.length(i));
+                push(ctx, reply.message, index, length, writes.handle(i), writes.offset(i));
+                writes.length(i, length);
+                index += length;
+                left -= length;
+            }
+            item += isUsed ? 1 : 0;
+        }
+    }
+
+    /** The payload stream, without the items, into the Reply chunk; zeros into the lengths when it goes inline. */
+    private void pushStream(ChannelHandlerContext ctx, RpcRdmaExchange reply, ReplyChunk chunk) {
+        ItemList items = reply.items;
+        int end = reply.message.writerIndex();
+        int index = reply.isLong ? reply.message.readerIndex() : end;
+        int item = 0;
+        for (int i = 0; i < chunk.segments(); i++) {
+            long room = chunk.length(i);
+            int filled = 0;
+            while (index < end && filled < room) {
+                if (item < items.count() && items.index(item) == index) {
+                    index += items.paddedLength(item++);
+                    continue;
+                }
+                int stop = item < items.count() ? items.index(item) : end;
+                int length = (int) Math.min(stop - index, room - filled);
+                push(ctx, reply.message, index, length, chunk.handle(i), chunk.offset(i) + filled);
+                index += length;
+                filled += length;
+            }
+            chunk.length(i, filled);
+        }
+    }
+
+    private void push(
+            ChannelHandlerContext ctx,
+            ByteBuf message,
+            int index,
+            int length,
+            int handle,
+            long offset) {
+        if (length == 0) {
+            return; // an empty segment is legal and costs nothing (3.4.3)
+        }
+        connection.metrics().add(RpcRdmaCounter.WRITE_BYTES, length);
+        ctx.write(new RdmaWrite(message.retainedSlice(index, length), handle, offset))
+                .addListener(ChannelFutureListener.CLOSE_ON_FAILURE);
+    }
+
+    // ------------------------------------------------------------------ pipeline
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        if (!(message instanceof RpcRdmaExchange exchange)) {
+            ctx.fireChannelRead(message);
+        } else if (exchange.isRequester) {
+            receiveReply(ctx, exchange);
+        } else {
+            receiveCall(ctx, exchange);
+        }
+    }
+
+    @Override
+    public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        if (!(message instanceof RpcRdmaExchange exchange) || exchange.isRejected) {
+            ctx.write(message, promise);
+        } else if (exchange.isRequester) {
+            writeCall(ctx, exchange, promise);
+        } else {
+            writeReply(ctx, exchange, promise);
+        }
+    }
+}

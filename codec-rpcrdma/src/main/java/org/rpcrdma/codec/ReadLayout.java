@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import java.util.Arrays;
+
+/**
+ * Where the parts of a call with Read chunks go in the rebuilt payload stream: known from the header alone, because
+ * positions count in the unreduced stream (RFC 8166, 3.4.5). Chunks may come in any order; what is between them is the
+ * reduced stream, from the Send or from the Position Zero Read chunk.
+ */
+final class ReadLayout {
+
+    private long[] positions = new long[2];
+    private long[] lengths = new long[2];
+    private int chunks;
+    private int streamBytes;
+    private int total;
+
+    /**
+     * Lays out a call.
+     *
+     * @param streamLength bytes of the reduced stream
+     * @return what is wrong with the positions or lengths; {@code null} when nothing is
+     */
+    String compute(
+            ReadList reads,
+            long streamLength,
+            int maxSegmentsPerChunk,
+            int maxChunk,
+            int maxMessage) {
+        chunks = 0;
+        for (int i = 0; i < reads.segments(); i++) {
+            long position = reads.position(i);
+            if ((position & 3) != 0) {
+                return "position that is not a multiple of 4";
+            }
+            if (position != 0) {
+                insert(position, reads.length(i));
+            }
+        }
+        for (int i = 0; i < reads.segments(); i++) {
+            if (segmentsAt(reads, reads.position(i)) > maxSegmentsPerChunk) {
+                return "Read chunk with too many segments";
+            }
+        }
+        if (streamLength > maxChunk && reads.hasChunkAt(0)) {
+            return "Position Zero Read chunk longer than allowed";
+        }
+        long at = 0;
+        long taken = 0;
+        for (int i = 0; i < chunks; i++) {
+            long gap = positions[i] - at;
+            taken += gap;
+            if (gap < 0) {
+                return "position inside another Read chunk";
+            }
+            if (taken > streamLength) {
+                return "position past the end of the payload stream";
+            }
+            if (lengths[i] > maxChunk) {
+                return "Read chunk longer than allowed";
+            }
+            at = positions[i] + roundUp(lengths[i]);
+        }
+        long end = at + streamLength - taken;
+        if (end > maxMessage) {
+            return "message longer than allowed";
+        }
+        streamBytes = (int) streamLength;
+        total = (int) end;
+        return null;
+    }
+
+    private static int segmentsAt(ReadList reads, long position) {
+        int count = 0;
+        for (int i = 0; i < reads.segments(); i++) {
+            if (reads.position(i) == position) {
+                count++;
+            }
+        }
+        return count;
+    }
+
+    /** Adds a segment to the chunk at its position; the chunks stay sorted by position. */
+    private void insert(long position, long length) {
+        int at = chunks;
+        while (at > 0 && positions[at - 1] > position) {
+            at--;
+        }
+        if (at > 0 && positions[at - 1] == position) {
+            lengths[at - 1] += length;
+            return;
+        }
+        if (chunks == positions.length) {
+            positions = Arrays.copyOf(positions, chunks << 1);
+            lengths = Arrays.copyOf(lengths, chunks << 1);
+        }
+        System.arraycopy(positions, at, positions, at + 1, chunks - at);
+        System.arraycopy(lengths, at, lengths, at + 1, chunks - at);
+        positions[at] = position;
+        lengths[at] = length;
+        chunks++;
+    }
+
+    private static long roundUp(long length) {
+        return (length + 3) & ~3L;
+    }
+
+    /** The bytes of the rebuilt stream. */
+    int total() {
+        return total;
+    }
+
+    /** The Read chunks, the one at position zero not among them, by ascending position. */
+    int chunks() {
+        return chunks;
+    }
+
+    int position(int chunk) {
+        return (int) positions[chunk];
+    }
+
+    int length(int chunk) {
+        return (int) lengths[chunk];
+    }
+
+    /** The pad bytes that follow the chunk. */
+    int pad(int chunk) {
+        return (int) (-lengths[chunk] & 3);
+    }
+
+    /** The pieces of the reduced stream: one before each chunk and one after the last; they may have no bytes. */
+    int pieces() {
+        return chunks + 1;
+    }
+
+    /** Where a piece goes in the rebuilt stream. */
+    int pieceStart(int piece) {
+        return piece == 0 ? 0 : position(piece - 1) + length(piece - 1) + pad(piece - 1);
+    }
+
+    int pieceLength(int piece) {
+        return (piece == chunks ? total : position(piece)) - pieceStart(piece);
+    }
+
+    /** The bytes of the reduced stream. */
+    int streamBytes() {
+        return streamBytes;
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelPipeline;
+import java.util.Objects;
+import org.rpcrdma.channel.RdmaChannel;
+
+/**
+ * Puts RPC-over-RDMA into the pipeline of an {@link RdmaChannel}: replaces itself by the four handlers.
+ *
+ * <p>The handlers after it read and write whole RPC messages as {@link io.netty.buffer.ByteBuf}, XID first and without a
+ * record mark; the message type says whether it is a call or a reply. A call that the transport has failed is read as {@link
+ * RpcRdmaFailure}; all calls that are out when {@code channelInactive} is seen are lost. {@link RpcRdmaCancel} gives up a
+ * call.
+ *
+ * <pre>{@code
+ * config.applyTo(bootstrap).handler(new ChannelInitializer<RdmaChannel>() {
+ *     protected void initChannel(RdmaChannel channel) {
+ *         channel.pipeline().addLast(new RpcRdmaCodec(config), new MyRpcHandler());
+ *     }
+ * });
+ * }</pre>
+ */
+public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
+
+    private final RpcRdmaConfig config;
+
+    public RpcRdmaCodec(RpcRdmaConfig config) {
+        this.config = Objects.requireNonNull(config, "config");
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext ctx) {
+        if (!(ctx.channel() instanceof RdmaChannel channel)) {
+            throw new IllegalStateException(
+                    "RpcRdmaCodec is in the pipeline of "
+                            + ctx.channel()
+                            + " (expected: an RdmaChannel)");
+        }
+        if (ctx.executor() != channel.eventLoop()) {
+            throw new IllegalStateException(
+                    "RpcRdmaCodec was added with its own executor (expected: none, it runs on the"
+                            + " event loop)");
+        }
+        RpcRdmaConnection connection = new RpcRdmaConnection(channel, config);
+        ChannelPipeline pipeline = ctx.pipeline();
+        // Network side first: each one goes right behind this handler, so the last comes first.
+        pipeline.addAfter(ctx.name(), null, new ChunkReducer(connection));
+        pipeline.addAfter(ctx.name(), null, new LongMessageHandler(connection));
+        pipeline.addAfter(ctx.name(), null, new CreditHandler(connection));
+        pipeline.addAfter(ctx.name(), null, new RpcRdmaHeaderCodec(connection));
+        pipeline.remove(this);
+    }
+}

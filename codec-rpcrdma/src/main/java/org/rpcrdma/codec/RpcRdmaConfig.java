@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import java.util.List;
+import java.util.Objects;
+import org.rpcrdma.channel.RdmaChannelOption;
+import org.rpcrdma.codec.binding.BindingRegistry;
+import org.rpcrdma.codec.binding.UpperLayerBinding;
+
+/**
+ * How RPC-over-RDMA is spoken. Immutable and shared by any number of connections. {@link #applyTo(Bootstrap)} and {@link
+ * #applyTo(ServerBootstrap)} set the channel options that go with it; without them the channel's own options hold.
+ */
+public final class RpcRdmaConfig {
+
+    /** Receives are replenished in batches: so many more than credits are posted. */
+    private static final int RECEIVE_BATCH = 8;
+
+    private final int requestedCredits;
+    private final int grantedCredits;
+    private final PrivateData privateData;
+    private final BindingRegistry bindings;
+    private final int maxSegmentsPerChunk;
+    private final int maxSegmentsPerMessage;
+    private final int maxChunkBytes;
+    private final int maxMessageBytes;
+    private final long maxConnectionBytes;
+    private final int defaultMaximumReply;
+    private final int maxQueuedCalls;
+    private final boolean bidirectional;
+    private final RpcRdmaMetrics metrics;
+
+    private RpcRdmaConfig(Builder builder) {
+        requestedCredits = builder.requestedCredits;
+        grantedCredits = builder.grantedCredits;
+        privateData =
+                new PrivateData(builder.sendSize, builder.receiveSize, builder.remoteInvalidation);
+        bindings =
+                builder.bindings == null
+                        ? BindingRegistry.standard()
+                        : BindingRegistry.of(builder.bindings);
+        maxSegmentsPerChunk = builder.maxSegmentsPerChunk;
+        maxSegmentsPerMessage = builder.maxSegmentsPerMessage;
+        maxChunkBytes = builder.maxChunkBytes;
+        maxMessageBytes = builder.maxMessageBytes;
+        maxConnectionBytes = builder.maxConnectionBytes;
+        defaultMaximumReply = builder.defaultMaximumReply;
+        maxQueuedCalls = builder.maxQueuedCalls;
+        bidirectional = builder.bidirectional;
+        metrics = builder.metrics == null ? new RpcRdmaMetrics() : builder.metrics;
+    }
+
+    /** A builder with the defaults. */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /** The defaults. */
+    public static RpcRdmaConfig defaults() {
+        return builder().build();
+    }
+
+    /** Sets receive size, receive depth and private data of a connecting channel. */
+    public Bootstrap applyTo(Bootstrap bootstrap) {
+        return bootstrap
+                .option(RdmaChannelOption.RECEIVE_SIZE, privateData.receiveSize())
+                .option(
+                        RdmaChannelOption.RECEIVE_DEPTH,
+                        receiveDepth(requestedCredits, grantedCredits))
+                .option(RdmaChannelOption.PRIVATE_DATA, privateData.encode());
+    }
+
+    /** Sets receive size, receive depth and private data of the accepted channels. */
+    public ServerBootstrap applyTo(ServerBootstrap bootstrap) {
+        return bootstrap
+                .childOption(RdmaChannelOption.RECEIVE_SIZE, privateData.receiveSize())
+                .childOption(
+                        RdmaChannelOption.RECEIVE_DEPTH,
+                        receiveDepth(grantedCredits, requestedCredits))
+                .childOption(RdmaChannelOption.PRIVATE_DATA, privateData.encode());
+    }
+
+    /** Both directions share the receives (RFC 8167, 4.3). */
+    private int receiveDepth(int forward, int reverse) {
+        return forward + (bidirectional ? reverse : 0) + RECEIVE_BATCH;
+    }
+
+    public int requestedCredits() {
+        return requestedCredits;
+    }
+
+    public int grantedCredits() {
+        return grantedCredits;
+    }
+
+    /** What is announced to the peer when the connection is made. */
+    public PrivateData privateData() {
+        return privateData;
+    }
+
+    public BindingRegistry bindings() {
+        return bindings;
+    }
+
+    public int maxSegmentsPerChunk() {
+        return maxSegmentsPerChunk;
+    }
+
+    public int maxSegmentsPerMessage() {
+        return maxSegmentsPerMessage;
+    }
+
+    public int maxChunkBytes() {
+        return maxChunkBytes;
+    }
+
+    public int maxMessageBytes() {
+        return maxMessageBytes;
+    }
+
+    public long maxConnectionBytes() {
+        return maxConnectionBytes;
+    }
+
+    public int defaultMaximumReply() {
+        return defaultMaximumReply;
+    }
+
+    public int maxQueuedCalls() {
+        return maxQueuedCalls;
+    }
+
+    public boolean isBidirectional() {
+        return bidirectional;
+    }
+
+    /** The counters of all connections of this configuration. */
+    public RpcRdmaMetrics metrics() {
+        return metrics;
+    }
+
+    /** Builds a {@link RpcRdmaConfig}. */
+    public static final class Builder {
+
+        private int requestedCredits = 128;
+        private int grantedCredits = 64;
+        private int sendSize = 4096;
+        private int receiveSize = 4096;
+        private boolean remoteInvalidation = true;
+        private List<UpperLayerBinding> bindings;
+        private int maxSegmentsPerChunk = 256;
+        private int maxSegmentsPerMessage = 512;
+        private int maxChunkBytes = 4 << 20;
+        private int maxMessageBytes = (4 << 20) + (64 << 10);
+        private long maxConnectionBytes = 128L << 20;
+        private int defaultMaximumReply = 64 << 10;
+        private int maxQueuedCalls = 16384;
+        private boolean bidirectional;
+        private RpcRdmaMetrics metrics;
+
+        private Builder() {}
+
+        /** Credits asked for as requester, 1 to 65535; default 128. */
+        public Builder requestedCredits(int credits) {
+            requestedCredits = check("requestedCredits", credits, 1, 65535);
+            return this;
+        }
+
+        /** Credits granted as responder, 1 to 65535; default 64. Each is backed by a receive. */
+        public Builder grantedCredits(int credits) {
+            grantedCredits = check("grantedCredits", credits, 1, 65535);
+            return this;
+        }
+
+        /** The longest Send in bytes: a multiple of 1024, 1024 to 262144; default 4096. */
+        public Builder sendSize(int bytes) {
+            PrivateData.checkSize("sendSize", bytes);
+            sendSize = bytes;
+            return this;
+        }
+
+        /**
+         * The size of each receive in bytes: a multiple of 1024, 1024 to 262144; default 4096. A Linux server may send 4096
+         * bytes whatever is announced.
+         */
+        public Builder receiveSize(int bytes) {
+            PrivateData.checkSize("receiveSize", bytes);
+            receiveSize = bytes;
+            return this;
+        }
+
+        /** Whether the peer is told that it may use Send With Invalidate; default {@code true}. */
+        public Builder remoteInvalidation(boolean announce) {
+            remoteInvalidation = announce;
+            return this;
+        }
+
+        /** Takes these bindings instead of those of the service loader and the built-in ones. */
+        public Builder bindings(List<? extends UpperLayerBinding> bindings) {
+            this.bindings = List.copyOf(bindings);
+            return this;
+        }
+
+        /** The most segments taken in one chunk of a peer, from 1; default 256. */
+        public Builder maxSegmentsPerChunk(int segments) {
+            maxSegmentsPerChunk = check("maxSegmentsPerChunk", segments, 1, 16384);
+            return this;
+        }
+
+        /** The most segments taken in one message of a peer, from 1; default 512. */
+        public Builder maxSegmentsPerMessage(int segments) {
+            maxSegmentsPerMessage = check("maxSegmentsPerMessage", segments, 1, 16384);
+            return this;
+        }
+
+        /** The most bytes of one Read chunk that are pulled, and of one chunk that is offered; default 4 MiB. */
+        public Builder maxChunkBytes(int bytes) {
+            maxChunkBytes = check("maxChunkBytes", bytes, 1024, 1 << 29);
+            return this;
+        }
+
+        /** The most bytes of one RPC message; default 4 MiB + 64 KiB. */
+        public Builder maxMessageBytes(int bytes) {
+            maxMessageBytes = check("maxMessageBytes", bytes, 1024, 1 << 29);
+            return this;
+        }
+
+        /** The most bytes pulled by RDMA Read and not answered yet, per connection; default 128 MiB. */
+        public Builder maxConnectionBytes(long bytes) {
+            if (bytes < 1024) {
+                throw new IllegalArgumentException(
+                        "maxConnectionBytes: " + bytes + " (expected: from 1024)");
+            }
+            maxConnectionBytes = bytes;
+            return this;
+        }
+
+        /**
+         * The longest results in bytes for calls whose binding has no bound, and of programs without a binding; default 64
+         * KiB. A call offers memory for a reply of that size; a longer reply fails with {@link RemoteChunkException}.
+         */
+        public Builder defaultMaximumReply(int bytes) {
+            defaultMaximumReply = check("defaultMaximumReply", bytes, 0, 1 << 29);
+            return this;
+        }
+
+        /** The most calls that wait for a credit; more fail with {@link CallQueueFullException}. Default 16384. */
+        public Builder maxQueuedCalls(int calls) {
+            maxQueuedCalls = check("maxQueuedCalls", calls, 0, Integer.MAX_VALUE);
+            return this;
+        }
+
+        /**
+         * Whether the accepting side may call too, and the connecting side answers (RFC 8167); default {@code false}. Both
+         * sides have to agree. Reverse calls and their replies are always short.
+         */
+        public Builder bidirectional(boolean enabled) {
+            bidirectional = enabled;
+            return this;
+        }
+
+        /** Shares counters with other configurations. */
+        public Builder metrics(RpcRdmaMetrics metrics) {
+            this.metrics = Objects.requireNonNull(metrics, "metrics");
+            return this;
+        }
+
+        public RpcRdmaConfig build() {
+            return new RpcRdmaConfig(this);
+        }
+
+        private static int check(String name, int value, int low, int high) {
+            if (value < low || value > high) {
+                throw new IllegalArgumentException(
+                        name + ": " + value + " (expected: " + low + " to " + high + ')');
+            }
+            return value;
+        }
+    }
+}

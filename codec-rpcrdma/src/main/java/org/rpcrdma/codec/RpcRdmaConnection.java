@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.util.AttributeKey;
+import io.netty.util.collection.IntObjectHashMap;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RdmaChannelOption;
+import org.rpcrdma.codec.binding.ReplyLimits;
+import org.rpcrdma.codec.binding.XdrCursor;
+
+/**
+ * The state of RPC-over-RDMA on one channel, shared by its four handlers: thresholds, credits and outstanding calls. It is
+ * changed on the event loop only; the public getters may be called from any thread and give what was true lately.
+ */
+public final class RpcRdmaConnection {
+
+    private static final InternalLogger LOGGER =
+            InternalLoggerFactory.getInstance(RpcRdmaConnection.class);
+
+    private static final AttributeKey<RpcRdmaConnection> KEY =
+            AttributeKey.valueOf(RpcRdmaConnection.class, "CONNECTION");
+
+    /** Exchanges kept for later calls: more than this are only out in a burst. */
+    private static final int MAX_SPARES = 256;
+
+    private final RdmaChannel channel;
+    private final RpcRdmaConfig config;
+    private final ConnectionMetrics metrics;
+    private final ProblemLog problems;
+    private final boolean isServer;
+
+    // One table for each direction: the same XID may be live in both (RFC 8167, 2.4.1).
+    private final IntObjectHashMap<RpcRdmaExchange> calls = new IntObjectHashMap<>();
+    private final IntObjectHashMap<RpcRdmaExchange> served = new IntObjectHashMap<>();
+
+    private final RpcRdmaExchange[] spares = new RpcRdmaExchange[MAX_SPARES];
+    private int spareCount;
+
+    private RequesterCredits requesterCredits;
+    private ResponderCredits responderCredits;
+    private PrivateData peer = PrivateData.DEFAULT;
+    private volatile int sendThreshold;
+    private volatile int receiveThreshold;
+    private volatile long creditsGranted;
+    private volatile int callsInFlight;
+    private boolean isStarted;
+    private boolean isClosed;
+    private boolean isFlushPending;
+    private long pulledBytes;
+
+    // Scratch, in use during one call into a handler.
+    private TransportHeader received = new TransportHeader();
+    private final RpcCallHeader rpc = new RpcCallHeader();
+    private final XdrCursor cursor = new XdrCursor();
+    private final ReplyLimits limits = new ReplyLimits();
+
+    RpcRdmaConnection(RdmaChannel channel, RpcRdmaConfig config) {
+        this.channel = channel;
+        this.config = config;
+        metrics = new ConnectionMetrics(config.metrics());
+        problems = new ProblemLog(channel);
+        isServer = channel.parent() != null;
+        requesterCredits = new RequesterCredits(config.requestedCredits());
+        responderCredits = new ResponderCredits(config.grantedCredits(), config.grantedCredits());
+        channel.attr(KEY).set(this);
+    }
+
+    /** The connection of a channel that has the handlers; {@code null} otherwise. Any thread. */
+    public static RpcRdmaConnection of(Channel channel) {
+        return channel.attr(KEY).get();
+    }
+
+    // ------------------------------------------------------------------ readable from outside
+
+    /** The longest Send to the peer in bytes: the smaller of what is sent here and received there. 0 before active. */
+    public int sendThreshold() {
+        return sendThreshold;
+    }
+
+    /** The longest Send from the peer in bytes. 0 before active. */
+    public int receiveThreshold() {
+        return receiveThreshold;
+    }
+
+    /** The credits granted by the peer as responder; 1 until its first reply. */
+    public long creditsGranted() {
+        return creditsGranted;
+    }
+
+    /** The calls that were sent and not answered. */
+    public int callsInFlight() {
+        return callsInFlight;
+    }
+
+    /** A counter of this connection. */
+    public long value(RpcRdmaCounter counter) {
+        return metrics.value(counter);
+    }
+
+    // ------------------------------------------------------------------ life cycle
+
+    /** Computes the thresholds when both sides' private data is known (RFC 8166, 3.3.2; RFC 8797). */
+    void start() {
+        if (isStarted || isClosed) {
+            return;
+        }
+        isStarted = true;
+        byte[] announced = channel.config().getOption(RdmaChannelOption.PRIVATE_DATA);
+        PrivateData own = announced == null ? PrivateData.DEFAULT : PrivateData.find(announced);
+        byte[] theirs = channel.peerPrivateData();
+        peer = theirs == null ? PrivateData.DEFAULT : PrivateData.find(theirs);
+        sendThreshold = Math.min(own.sendSize(), peer.receiveSize());
+        receiveThreshold = Math.min(peer.sendSize(), own.receiveSize());
+        channel.config().setOption(RdmaChannelOption.MAX_SEND_SIZE, sendThreshold);
+        int receives = channel.config().getOption(RdmaChannelOption.RECEIVE_DEPTH);
+        requesterCredits = new RequesterCredits(Math.min(config.requestedCredits(), receives));
+        responderCredits = new ResponderCredits(config.grantedCredits(), receives);
+        publishCredits();
+        config.metrics().opened(this);
+    }
+
+    boolean isStarted() {
+        return isStarted && !isClosed;
+    }
+
+    /** Ends all calls: nobody reaches their memory any more, because the channel is closed. */
+    void close() {
+        if (isClosed) {
+            return;
+        }
+        isClosed = true;
+        for (RpcRdmaExchange exchange : calls.values()) {
+            exchange.fence();
+            exchange.clear();
+        }
+        calls.clear();
+        for (RpcRdmaExchange exchange : served.values()) {
+            // Reads that are out still hold the exchange; the last of them clears it.
+            if (!exchange.hasPendingReads()) {
+                exchange.clear();
+            }
+        }
+        served.clear();
+        callsInFlight = 0;
+        config.metrics().closed(this);
+    }
+
+    boolean isClosed() {
+        return isClosed;
+    }
+
+    void invalidate(int handle) {
+        if (!channel.isActive()) {
+            return; // the handles went with the connection
+        }
+        metrics.increment(
+                channel.isExposed(handle)
+                        ? RpcRdmaCounter.LOCAL_INVALIDATIONS
+                        : RpcRdmaCounter.REMOTE_INVALIDATIONS);
+        try {
+            channel.invalidate(handle);
+        } catch (RuntimeException e) {
+            closeNow("memory cannot be invalidated", e);
+        }
+    }
+
+    void closeNow(String why, Throwable cause) {
+        LOGGER.warn("{} closed: {}", channel, why, cause);
+        channel.close();
+    }
+
+    // ------------------------------------------------------------------ calls
+
+    RpcRdmaExchange newCall(int xid) {
+        RpcRdmaExchange exchange = acquire(xid);
+        exchange.isRequester = true;
+        exchange.state = RpcRdmaExchange.State.QUEUED;
+        calls.put(xid, exchange);
+        return exchange;
+    }
+
+    RpcRdmaExchange call(int xid) {
+        return calls.get(xid);
+    }
+
+    RpcRdmaExchange newServed(int xid) {
+        RpcRdmaExchange exchange = acquire(xid);
+        exchange.isRequester = false;
+        exchange.state = RpcRdmaExchange.State.PULLING;
+        served.put(xid, exchange);
+        return exchange;
+    }
+
+    RpcRdmaExchange served(int xid) {
+        return served.get(xid);
+    }
+
+    private RpcRdmaExchange acquire(int xid) {
+        RpcRdmaExchange exchange =
+                spareCount == 0 ? new RpcRdmaExchange(this) : spares[--spareCount];
+        exchange.xid = xid;
+        return exchange;
+    }
+
+    /** Forgets a call; it is fenced, or was never sent. */
+    void finish(RpcRdmaExchange exchange) {
+        IntObjectHashMap<RpcRdmaExchange> table = exchange.isRequester ? calls : served;
+        if (table.get(exchange.xid) == exchange) {
+            table.remove(exchange.xid);
+        }
+        pulledBytes -= exchange.pulledBytes;
+        exchange.pulledBytes = 0;
+        exchange.clear();
+        if (spareCount < MAX_SPARES) {
+            spares[spareCount++] = exchange;
+        }
+    }
+
+    /** Whether the connection may pull so much more; counts it if so. */
+    boolean pull(RpcRdmaExchange exchange, int bytes) {
+        if (pulledBytes + bytes > config.maxConnectionBytes()) {
+            return false;
+        }
+        pulledBytes += bytes;
+        exchange.pulledBytes = bytes;
+        return true;
+    }
+
+    /** Puts the received lists into the exchange, without a copy: the two headers change places. */
+    void keepHeader(RpcRdmaExchange exchange) {
+        TransportHeader kept = received;
+        received = exchange.header;
+        exchange.header = kept;
+    }
+
+    // ------------------------------------------------------------------ shared by the handlers
+
+    RdmaChannel channel() {
+        return channel;
+    }
+
+    RpcRdmaConfig config() {
+        return config;
+    }
+
+    ConnectionMetrics metrics() {
+        return metrics;
+    }
+
+    RequesterCredits requesterCredits() {
+        return requesterCredits;
+    }
+
+    ResponderCredits responderCredits() {
+        return responderCredits;
+    }
+
+    void publishCredits() {
+        creditsGranted = requesterCredits.granted();
+        callsInFlight = requesterCredits.inFlight();
+    }
+
+    /** Whether this is the accepting side. */
+    boolean isServer() {
+        return isServer;
+    }
+
+    /** Whether calls are answered here. */
+    boolean isResponder() {
+        return isServer || config.isBidirectional();
+    }
+
+    /** Whether calls may be sent from here. */
+    boolean mayCall() {
+        return !isServer || config.isBidirectional();
+    }
+
+    boolean peerTakesInvalidate() {
+        return peer.remoteInvalidation();
+    }
+
+    /** The header of the message that is being handled. */
+    TransportHeader received() {
+        return received;
+    }
+
+    RpcCallHeader rpc() {
+        return rpc;
+    }
+
+    XdrCursor cursor() {
+        return cursor;
+    }
+
+    ReplyLimits limits() {
+        return limits;
+    }
+
+    ByteBuf buffer(int capacity) {
+        return channel.registeredBuffer(capacity);
+    }
+
+    void drop(RpcRdmaCounter reason, int xid, String what) {
+        metrics.increment(reason);
+        problems.report(what, xid, "dropped");
+    }
+
+    void problem(int xid, String what, String action) {
+        problems.report(what, xid, action);
+    }
+
+    /** Something was written while a batch of messages is read: it is flushed once at the end of the batch. */
+    void flushLater() {
+        isFlushPending = true;
+    }
+
+    void flushNow(ChannelHandlerContext ctx) {
+        if (isFlushPending) {
+            isFlushPending = false;
+            ctx.flush();
+        }
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+/** What {@link RpcRdmaMetrics} counts. Byte counts are payload without transport headers. */
+public enum RpcRdmaCounter {
+    /** Calls sent as requester. */
+    CALLS_SENT,
+    /** Replies received, RDMA_ERROR not among them. */
+    REPLIES_RECEIVED,
+    /** Calls received as responder and accepted. */
+    CALLS_RECEIVED,
+    /** Replies sent, RDMA_ERROR not among them. */
+    REPLIES_SENT,
+
+    /** Messages sent or received that were RDMA_MSG without a chunk. */
+    SHORT_MESSAGES,
+    /** Calls, either way, with a reduced argument. */
+    READ_CHUNK_CALLS,
+    /** Calls, either way, with a Position Zero Read chunk. */
+    LONG_CALLS,
+    /** Calls, either way, that offered a Write chunk. */
+    WRITE_CHUNK_CALLS,
+    /** Calls, either way, that offered a Reply chunk. */
+    REPLY_CHUNK_CALLS,
+    /** Replies, either way, in a Reply chunk. */
+    LONG_REPLIES,
+
+    /** Calls that waited for a credit. */
+    CALLS_QUEUED,
+    /** Times a peer granted 0 credits. */
+    ZERO_GRANTS,
+    /** Calls given up by {@link RpcRdmaCancel}. */
+    CALLS_CANCELLED,
+
+    /** Payload bytes inside Sends, both ways. */
+    INLINE_BYTES,
+    /** Bytes pulled by RDMA Read as responder. */
+    READ_BYTES,
+    /** Bytes pushed by RDMA Write as responder. */
+    WRITE_BYTES,
+    /** Bytes that a responder has placed into this requester's memory. */
+    PLACED_BYTES,
+    /** Bytes copied because they were not in one direct buffer. */
+    COPIED_BYTES,
+
+    /** Handles freed by the responder's Send With Invalidate. */
+    REMOTE_INVALIDATIONS,
+    /** Handles invalidated here. */
+    LOCAL_INVALIDATIONS,
+
+    /** ERR_VERS sent. */
+    VERSION_ERRORS_SENT,
+    /** ERR_CHUNK sent. */
+    CHUNK_ERRORS_SENT,
+    /** GARBAGE_ARGS sent by the transport. */
+    GARBAGE_ARGS_SENT,
+    /** RDMA_ERROR received for a call of ours. */
+    ERRORS_RECEIVED,
+    /** Replies that ended their call with an error: eligibility or chunk lengths. */
+    BAD_REPLIES,
+
+    /** Dropped: shorter than a header. */
+    DROPPED_SHORT,
+    /** Dropped: another version, at a requester. */
+    DROPPED_VERSION,
+    /** Dropped: RDMA_DONE, or a procedure that the role does not take. */
+    DROPPED_PROCEDURE,
+    /** Dropped: RDMA_ERROR that does not decode. */
+    DROPPED_ERROR,
+    /** Dropped: a reply or an error without a call. */
+    DROPPED_UNKNOWN_XID,
+    /** Dropped: a call whose XID is in progress. */
+    DROPPED_DUPLICATE_XID,
+    /** Dropped: a reply with a bad header. */
+    DROPPED_BAD_REPLY,
+    /** Dropped: a call at a requester without the reverse direction. */
+    DROPPED_UNEXPECTED_CALL,
+
+    /** Connections closed because the peer sent more calls than it had credits. */
+    CREDIT_OVERRUNS
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import java.util.Objects;
+
+/**
+ * What the RPC handler reads instead of a reply when the transport has failed a call. The call is over: its memory is
+ * fenced and its XID is free.
+ *
+ * @param xid of the call
+ * @param cause {@link UnsupportedVersionException}, {@link RemoteChunkException}, {@link EligibilityException} or {@link
+ *     MalformedReplyException}
+ */
+public record RpcRdmaFailure(int xid, RpcRdmaException cause) {
+
+    public RpcRdmaFailure {
+        Objects.requireNonNull(cause, "cause");
+    }
+}

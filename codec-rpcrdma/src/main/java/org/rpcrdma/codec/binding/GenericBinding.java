@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.binding;
+
+/**
+ * What holds for a program without a binding: nothing is eligible (RFC 8166, 6.1), and how large a reply gets is not
+ * known, except that procedure 0 has no results by the custom of RPC (RFC 5531, 12).
+ */
+public final class GenericBinding implements UpperLayerBinding {
+
+    /** The only instance. */
+    public static final GenericBinding INSTANCE = new GenericBinding();
+
+    private GenericBinding() {}
+
+    @Override
+    public int program() {
+        return 0;
+    }
+
+    @Override
+    public boolean covers(int version) {
+        return true;
+    }
+
+    @Override
+    public boolean isIdempotent(int version, int procedure) {
+        return procedure == 0;
+    }
+
+    @Override
+    public void walkArguments(int version, int procedure, XdrCursor in) {
+        // Nothing is eligible.
+    }
+
+    @Override
+    public void walkResults(int version, int procedure, XdrCursor in) {
+        // Nothing is eligible.
+    }
+
+    @Override
+    public void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits) {
+        if (procedure == 0) {
+            limits.results(0);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.binding;
+
+/** Says which DDP-eligible items of a payload stream are not in the stream but in chunks (RFC 8166, 3.4.2). */
+@FunctionalInterface
+public interface Reduction {
+
+    /** Nothing is reduced: the stream is whole. */
+    Reduction NONE = (position, ordinal) -> false;
+
+    /**
+     * Asked for each eligible item, in stream order.
+     *
+     * @param position of the item's first byte in the unreduced stream
+     * @param ordinal the number of the eligible item, from 0
+     */
+    boolean isReduced(long position, int ordinal);
+}

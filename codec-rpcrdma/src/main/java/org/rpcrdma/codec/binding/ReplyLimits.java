@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.binding;
+
+import java.util.Arrays;
+
+/**
+ * How large the results of one call can get (RFC 8166, 6.2): what always stays in the payload stream, and the DDP-eligible
+ * results in the order in which they appear. Lengths are in bytes, without the RPC reply header.
+ *
+ * <p>Not safe for use by several threads.
+ */
+public final class ReplyLimits {
+
+    private long fixed;
+    private boolean known;
+    private long[] sinks = new long[2];
+    private int count;
+
+    /** Forgets everything: no limit is known. */
+    public void clear() {
+        fixed = 0;
+        known = false;
+        count = 0;
+    }
+
+    /** States the longest results apart from the {@linkplain #sink sinks}, count words included. */
+    public void results(long bytes) {
+        fixed += bytes;
+        known = true;
+    }
+
+    /**
+     * States the next DDP-eligible result that the requester wants to be placed directly when it does not fit inline.
+     *
+     * @param maximum its greatest length, without count word and round-up
+     */
+    public void sink(long maximum) {
+        if (count == sinks.length) {
+            sinks = Arrays.copyOf(sinks, count << 1);
+        }
+        sinks[count++] = maximum;
+    }
+
+    /** Whether the binding knows how large the results can get. */
+    public boolean isKnown() {
+        return known;
+    }
+
+    /** The longest results without the sinks. */
+    public long fixedBytes() {
+        return fixed;
+    }
+
+    public int sinks() {
+        return count;
+    }
+
+    public long sinkBytes(int sink) {
+        return sinks[sink];
+    }
+
+    /** The longest results with everything inline, round-up included. */
+    public long totalBytes() {
+        long total = fixed;
+        for (int i = 0; i < count; i++) {
+            total += (sinks[i] + 3) & ~3L;
+        }
+        return total;
+    }
+}

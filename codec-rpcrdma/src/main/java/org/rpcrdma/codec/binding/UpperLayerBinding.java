@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.binding;
+
+/**
+ * The upper-layer binding of an RPC program (RFC 8166, 6). A program without one is carried whole: none of its arguments
+ * and results is DDP-eligible.
+ *
+ * <p>Implementations are found with {@link java.util.ServiceLoader} or given to the configuration. They hold no state and
+ * are called by any number of event loops at once. Arguments and results come from a peer: use the checked steps of the
+ * cursor and nothing else.
+ */
+public interface UpperLayerBinding {
+
+    /** The RPC program number, unsigned. */
+    int program();
+
+    /** Whether this binding is for that version of the program. */
+    boolean covers(int version);
+
+    /** Whether a call may be repeated without harm. */
+    boolean isIdempotent(int version, int procedure);
+
+    /**
+     * Walks the arguments as far as the last DDP-eligible one and passes over each of those with {@link
+     * XdrCursor#eligibleOpaque}. Does nothing when the procedure has none.
+     *
+     * @param in at the first argument
+     */
+    void walkArguments(int version, int procedure, XdrCursor in) throws MalformedXdrException;
+
+    /**
+     * Walks the results of a successful call as far as the last DDP-eligible one and passes over each of those with {@link
+     * XdrCursor#eligibleOpaque}. Does nothing when the procedure has none.
+     *
+     * @param in at the first result, after the accept status
+     */
+    void walkResults(int version, int procedure, XdrCursor in) throws MalformedXdrException;
+
+    /**
+     * Says how large the results can get. Leave {@code limits} alone when there is no bound; then the configured default
+     * is used.
+     *
+     * @param arguments at the first argument
+     */
+    void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits)
+            throws MalformedXdrException;
+}

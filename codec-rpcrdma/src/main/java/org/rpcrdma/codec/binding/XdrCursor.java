@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.binding;
+
+import io.netty.buffer.ByteBuf;
+import java.util.Arrays;
+
+/**
+ * Walks XDR (RFC 4506) inside a payload stream, whole or reduced, and notes the DDP-eligible items on the way. Every step
+ * is checked against the end of the stream. One cursor is used for message after message and allocates nothing once it
+ * has reached its working size.
+ *
+ * <p>Not safe for use by several threads.
+ */
+public final class XdrCursor {
+
+    private static final int WORD = 4;
+
+    private ByteBuf buffer;
+    private Reduction reduction = Reduction.NONE;
+    private int start;
+    private int index;
+    private int end;
+    private long removed;
+
+    private long[] positions = new long[4];
+    private int[] indexes = new int[4];
+    private int[] lengths = new int[4];
+    private boolean[] reduced = new boolean[4];
+    private int items;
+
+    /**
+     * Begins a walk. The buffer is borrowed until {@link #release()}.
+     *
+     * @param start index of byte 0 of the payload stream, the XID
+     * @param index where the walk begins
+     * @param end after the last byte of the stream
+     */
+    public XdrCursor wrap(ByteBuf buffer, int start, int index, int end, Reduction reduction) {
+        this.buffer = buffer;
+        this.reduction = reduction;
+        this.start = start;
+        this.index = index;
+        this.end = end;
+        removed = 0;
+        items = 0;
+        return this;
+    }
+
+    /** Forgets the buffer; what was noted about items stays. */
+    public void release() {
+        buffer = null;
+        reduction = Reduction.NONE;
+    }
+
+    /** The position of the next byte in the unreduced stream. */
+    public long position() {
+        return index - start + removed;
+    }
+
+    /** The bytes that are left in the stream. */
+    public int remaining() {
+        return end - index;
+    }
+
+    /** One word, unsigned. */
+    public long uint32() throws MalformedXdrException {
+        return Integer.toUnsignedLong(int32());
+    }
+
+    /** One word. */
+    public int int32() throws MalformedXdrException {
+        if (end - index < WORD) {
+            throw MalformedXdrException.INSTANCE;
+        }
+        int value = buffer.getInt(index);
+        index += WORD;
+        return value;
+    }
+
+    /** A boolean or an optional-data marker: exactly 0 or 1. */
+    public boolean bool() throws MalformedXdrException {
+        int value = int32();
+        if ((value & ~1) != 0) {
+            throw MalformedXdrException.INSTANCE;
+        }
+        return value == 1;
+    }
+
+    /** Passes over bytes of a fixed-size item. */
+    public void skip(int bytes) throws MalformedXdrException {
+        if (bytes < 0 || bytes > end - index) {
+            throw MalformedXdrException.INSTANCE;
+        }
+        index += bytes;
+    }
+
+    /** Passes over a counted opaque or string and its round-up. */
+    public void opaque(int maximum) throws MalformedXdrException {
+        long length = uint32();
+        if (length > maximum) {
+            throw MalformedXdrException.INSTANCE;
+        }
+        skip(roundUp((int) length));
+    }
+
+    /**
+     * Passes over a counted opaque or string that is DDP-eligible and notes it. When it was reduced, its bytes and its
+     * round-up are not in this stream, but count for the positions after it (RFC 8166, 3.4.5).
+     */
+    public void eligibleOpaque(int maximum) throws MalformedXdrException {
+        long length = uint32();
+        if (length > maximum) {
+            throw MalformedXdrException.INSTANCE;
+        }
+        long position = position();
+        boolean elsewhere = reduction.isReduced(position, items);
+        note(position, index, (int) length, elsewhere);
+        if (elsewhere) {
+            removed += roundUp((int) length);
+        } else {
+            skip(roundUp((int) length));
+        }
+    }
+
+    private void note(long position, int at, int length, boolean elsewhere) {
+        if (items == positions.length) {
+            int capacity = items << 1;
+            positions = Arrays.copyOf(positions, capacity);
+            indexes = Arrays.copyOf(indexes, capacity);
+            lengths = Arrays.copyOf(lengths, capacity);
+            reduced = Arrays.copyOf(reduced, capacity);
+        }
+        positions[items] = position;
+        indexes[items] = at;
+        lengths[items] = length;
+        reduced[items] = elsewhere;
+        items++;
+    }
+
+    /** The number of DDP-eligible items met so far. */
+    public int items() {
+        return items;
+    }
+
+    /** Where the item begins in the unreduced stream. */
+    public long itemPosition(int item) {
+        return positions[checkItem(item)];
+    }
+
+    /** Where the item begins, or would begin, in the buffer. */
+    public int itemIndex(int item) {
+        return indexes[checkItem(item)];
+    }
+
+    /** The item's count word: its length in bytes without round-up. */
+    public int itemLength(int item) {
+        return lengths[checkItem(item)];
+    }
+
+    /** Whether the item is in a chunk and not in the stream. */
+    public boolean isItemReduced(int item) {
+        return reduced[checkItem(item)];
+    }
+
+    private int checkItem(int item) {
+        if (item < 0 || item >= items) {
+            throw new IndexOutOfBoundsException("item " + item + " of " + items);
+        }
+        return item;
+    }
+
+    /**
+     * A length with its round-up.
+     *
+     * @param length 0 to 2^31 - 4
+     */
+    public static int roundUp(int length) {
+        return (length + 3) & ~3;
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import org.junit.jupiter.api.Test;
+
+class CreditsTest {
+
+    @Test
+    @Proves({
+        "V1-CRED-01",
+        "V1-CRED-02",
+        "V1-CRED-04",
+        "V1-CRED-07",
+        "V1-CRED-08",
+        "V1-CRED-12",
+        "V1-CRED-16",
+        "V1-CRED-17",
+        "V1-CRED-19"
+    })
+    void workedNumbers() {
+        RequesterCredits credits = new RequesterCredits(32);
+        expect(credits, 1, 0, 1); // connected
+        credits.sent();
+        expect(credits, 1, 1, 0); // call A
+        credits.replied(16);
+        expect(credits, 16, 0, 16);
+        for (int i = 0; i < 10; i++) {
+            credits.sent();
+        }
+        expect(credits, 16, 10, 6);
+        credits.replied(4);
+        expect(credits, 4, 9, 0); // shrunk below what is out
+        for (int i = 0; i < 5; i++) {
+            credits.replied(4);
+        }
+        expect(credits, 4, 4, 0);
+        credits.replied(4);
+        expect(credits, 4, 3, 1);
+        credits.replied(64);
+        expect(credits, 64, 2, 30);
+        credits.request(2);
+        credits.sent();
+        expect(credits, 64, 3, 0);
+        // A cancelled call changes nothing.
+        assertThat(credits.replied(0)).isFalse();
+        expect(credits, 1, 2, 0);
+        expect(new RequesterCredits(32), 1, 0, 1); // reconnected
+    }
+
+    @Test
+    @Proves({"V1-CRED-18", "V1-CRED-13"})
+    void anErrorMayLowerTheGrantButNeverRaiseIt() {
+        RequesterCredits credits = new RequesterCredits(32);
+        credits.sent();
+        credits.failed(64);
+        expect(credits, 1, 0, 1);
+        credits.sent();
+        assertThat(credits.replied(64)).isTrue();
+        credits.sent();
+        credits.failed(8);
+        expect(credits, 8, 0, 8);
+    }
+
+    @Test
+    @Proves({"V1-CRED-05", "V1-CRED-03"})
+    void hugeGrantsAndTinyConfigurations() {
+        RequesterCredits credits = new RequesterCredits(32);
+        credits.sent();
+        credits.replied(0xFFFFFFFF);
+        expect(credits, 0xFFFFFFFFL, 0, 32);
+        assertThat(new ResponderCredits(64, 0).granted()).isEqualTo(1);
+        assertThat(new ResponderCredits(64, 16).granted()).isEqualTo(16);
+    }
+
+    @Test
+    @Proves("V1-CRED-15")
+    void unansweredCallsAreBounded() {
+        ResponderCredits credits = new ResponderCredits(2, 80);
+        assertThat(credits.received()).isTrue();
+        assertThat(credits.received()).isTrue();
+        credits.answered();
+        assertThat(credits.received()).isTrue();
+        assertThat(credits.received()).isFalse();
+        assertThat(credits.granted()).isEqualTo(2);
+    }
+
+    @Property
+    @Proves("V1-CRED-02")
+    void neverMoreOutThanTheSmallerOfRequestedAndGranted(@ForAll int[] grants) {
+        RequesterCredits credits = new RequesterCredits(32);
+        for (int grant : grants) {
+            while (credits.allowed() > 0) {
+                credits.sent();
+                assertThat((long) credits.inFlight())
+                        .isLessThanOrEqualTo(Math.min(32, credits.granted()));
+            }
+            assertThat(credits.inFlight()).isPositive();
+            credits.replied(grant);
+            assertThat(credits.granted()).isPositive();
+        }
+    }
+
+    private static void expect(RequesterCredits credits, long granted, int inFlight, int allowed) {
+        assertThat(credits.granted()).isEqualTo(granted);
+        assertThat(credits.inFlight()).isEqualTo(inFlight);
+        assertThat(credits.allowed()).isEqualTo(allowed);
+    }
+}

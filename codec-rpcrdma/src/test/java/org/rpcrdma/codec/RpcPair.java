@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandler.Sharable;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.util.ReferenceCountUtil;
+import java.net.InetAddress;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.Callable;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.channel.RdmaServerChannel;
+
+/** Two channels connected over the software RNIC; each side has the codec, or is raw and speaks bytes. */
+final class RpcPair implements AutoCloseable {
+
+    /** Long enough for any machine; nothing is measured by it. */
+    static final long PATIENCE_SECONDS = 30;
+
+    final Inbox client = new Inbox();
+    final Inbox server = new Inbox();
+    final RdmaChannel clientChannel;
+    final RdmaChannel serverChannel;
+    private final Channel listener;
+    private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(2);
+
+    /** Both sides with the codec. */
+    static RpcPair of(RpcRdmaConfig client, RpcRdmaConfig server) throws Exception {
+        return new RpcPair(client, true, server, true);
+    }
+
+    /** A raw requester that announces what the configuration says. */
+    static RpcPair rawClient(RpcRdmaConfig client, RpcRdmaConfig server) throws Exception {
+        return new RpcPair(client, false, server, true);
+    }
+
+    static RpcPair rawServer(RpcRdmaConfig client, RpcRdmaConfig server) throws Exception {
+        return new RpcPair(client, true, server, false);
+    }
+
+    private RpcPair(
+            RpcRdmaConfig clientConfig,
+            boolean clientCodec,
+            RpcRdmaConfig serverConfig,
+            boolean serverCodec)
+            throws Exception {
+        ServerBootstrap serverBootstrap =
+                new ServerBootstrap()
+                        .group(group)
+                        .channel(RdmaServerChannel.class)
+                        .childHandler(initializer(server, serverCodec ? serverConfig : null));
+        listener =
+                serverConfig
+                        .applyTo(serverBootstrap)
+                        .bind(InetAddress.getLoopbackAddress(), 0)
+                        .sync()
+                        .channel();
+        Bootstrap bootstrap =
+                new Bootstrap()
+                        .group(group)
+                        .channel(RdmaChannel.class)
+                        .handler(initializer(client, clientCodec ? clientConfig : null));
+        clientChannel =
+                (RdmaChannel)
+                        clientConfig
+                                .applyTo(bootstrap)
+                                .connect(listener.localAddress())
+                                .sync()
+                                .channel();
+        serverChannel = server.active.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        settle(clientChannel);
+    }
+
+    private static ChannelInitializer<Channel> initializer(Inbox inbox, RpcRdmaConfig config) {
+        return new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(Channel channel) {
+                if (config != null) {
+                    channel.pipeline().addLast(new RpcRdmaCodec(config));
+                }
+                channel.pipeline().addLast(inbox);
+            }
+        };
+    }
+
+    /** Writes from the client. */
+    ChannelFuture call(Object message) {
+        return clientChannel.writeAndFlush(message);
+    }
+
+    /** Writes from the server. */
+    ChannelFuture reply(Object message) {
+        return serverChannel.writeAndFlush(message);
+    }
+
+    RpcRdmaConnection clientConnection() {
+        return RpcRdmaConnection.of(clientChannel);
+    }
+
+    RpcRdmaConnection serverConnection() {
+        return RpcRdmaConnection.of(serverChannel);
+    }
+
+    /** Runs on the channel's event loop and waits for the result. */
+    static <T> T on(Channel channel, Callable<T> action) throws Exception {
+        return channel.eventLoop().submit(action).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    }
+
+    /** Returns when everything that the channel had to do so far is done. */
+    static void settle(Channel channel) throws Exception {
+        on(channel, () -> null);
+    }
+
+    @Override
+    public void close() {
+        listener.close().syncUninterruptibly();
+        clientChannel.close().syncUninterruptibly();
+        serverChannel.close().syncUninterruptibly();
+        group.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
+        client.releaseAll();
+        server.releaseAll();
+    }
+
+    /** Keeps what arrives, in order. */
+    @Sharable
+    static final class Inbox extends ChannelInboundHandlerAdapter {
+        final BlockingQueue<Object> messages = new LinkedBlockingQueue<>();
+        final BlockingQueue<RdmaChannel> active = new LinkedBlockingQueue<>();
+        final BlockingQueue<Channel> inactive = new LinkedBlockingQueue<>();
+        final BlockingQueue<Throwable> errors = new LinkedBlockingQueue<>();
+
+        Object take() throws InterruptedException {
+            Object message = messages.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+            if (message == null) {
+                throw new AssertionError("no message arrived; errors: " + errors);
+            }
+            return message;
+        }
+
+        ByteBuf takeBuffer() throws InterruptedException {
+            Object message = take();
+            if (message instanceof ByteBuf buffer) {
+                return buffer;
+            }
+            throw new AssertionError("expected a message, got " + message);
+        }
+
+        /** The next message as bytes; the buffer is released. */
+        byte[] takeBytes() throws InterruptedException {
+            return Rpc.bytes(takeBuffer());
+        }
+
+        RpcRdmaException takeFailure() throws InterruptedException {
+            return ((RpcRdmaFailure) take()).cause();
+        }
+
+        boolean awaitInactive() throws InterruptedException {
+            return inactive.poll(PATIENCE_SECONDS, TimeUnit.SECONDS) != null;
+        }
+
+        @Override
+        public void channelActive(ChannelHandlerContext ctx) {
+            active.add((RdmaChannel) ctx.channel());
+        }
+
+        @Override
+        public void channelInactive(ChannelHandlerContext ctx) {
+            inactive.add(ctx.channel());
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object message) {
+            messages.add(message);
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+            errors.add(cause);
+        }
+
+        void releaseAll() {
+            messages.forEach(ReferenceCountUtil::release);
+            messages.clear();
+        }
+    }
+}

@@ -1,0 +1,11 @@
+# Starts the kernel's NFS server on /export: RDMA on port 20049, mountd on TCP port 20048.
+modprobe nfsd
+mkdir -p /export /run/rpcbind
+chmod 777 /export
+mount -t nfsd nfsd /proc/fs/nfsd
+rpcbind
+echo "/export *(rw,fsid=0,no_root_squash,insecure,no_subtree_check)" >/etc/exports
+exportfs -ra
+rpc.mountd -p 20048
+rpc.nfsd 4
+echo "rdma 20049" >/proc/fs/nfsd/portlist

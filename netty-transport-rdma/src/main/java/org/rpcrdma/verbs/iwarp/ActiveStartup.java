@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.Inet6Address;
+import java.net.InetSocketAddress;
+import java.net.StandardProtocolFamily;
+import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import org.rpcrdma.verbs.QueuePairConfig;
+import org.rpcrdma.verbs.RejectedException;
+import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
+import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+import org.rpcrdma.verbs.iwarp.mpa.MpaFrameReader;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+import org.rpcrdma.verbs.iwarp.mpa.StreamException;
+import org.rpcrdma.verbs.iwarp.rdmap.Terminate;
+
+/** The start-up of an initiator: TCP connection, MPA Request, MPA Reply (RFC 5044, 7.1.2). */
+final class ActiveStartup implements Selectable, Timer, AutoCloseable {
+
+    private final IwarpContext context;
+    private final IwarpQueuePair queuePair;
+    private final InetSocketAddress remote;
+    private final MpaFrame request;
+    private final ByteBuffer requestBytes;
+    private final MpaFrameReader reader = new MpaFrameReader(false);
+    private SocketChannel channel;
+    private SelectionKey key;
+    private boolean connected;
+    private boolean done;
+    private long deadline;
+
+    ActiveStartup(
+            IwarpContext context,
+            IwarpQueuePair queuePair,
+            QueuePairConfig size,
+            InetSocketAddress remote,
+            byte[] privateData) {
+        this.context = context;
+        this.queuePair = queuePair;
+        this.remote = remote;
+        this.request =
+                MpaNegotiation.request(
+                        context.config.crc(),
+                        context.config.peerToPeer(),
+                        size.inboundReads(),
+                        size.outboundReads(),
+                        privateData.clone());
+        this.requestBytes = ByteBuffer.wrap(request.encode());
+        context.addStartup(this);
+        startTimer();
+    }
+
+    /** Starts; a failure is reported like a later one. */
+    void start(InetSocketAddress local) {
+        try {
+            if (remote.isUnresolved()) {
+                throw new UnknownHostException(
+                        "Host '" + remote.getHostString() + "' is not known");
+            }
+            channel =
+                    SocketChannel.open(
+                            remote.getAddress() instanceof Inet6Address
+                                    ? StandardProtocolFamily.INET6
+                                    : StandardProtocolFamily.INET);
+            Sockets.configure(channel, context.config);
+            if (local != null) {
+                channel.bind(local);
+            }
+            key = context.register(channel, SelectionKey.OP_CONNECT, this);
+            if (channel.connect(remote)) {
+                tcpConnected();
+            }
+        } catch (IOException | RuntimeException e) {
+            failed(e);
+        }
+    }
+
+    private void startTimer() {
+        deadline = System.nanoTime() + context.config.initiatorTimeout().toNanos();
+        context.timers.add(this);
+    }
+
+    private void tcpConnected() throws IOException {
+        connected = true;
+        context.timers.remove(this);
+        startTimer();
+        sendRequest();
+    }
+
+    private void sendRequest() throws IOException {
+        channel.write(requestBytes);
+        key.interestOps(requestBytes.hasRemaining() ? SelectionKey.OP_WRITE : SelectionKey.OP_READ);
+    }
+
+    @Override
+    public void ready(SelectionKey ready) throws IOException {
+        if (!connected) {
+            if (channel.finishConnect()) {
+                tcpConnected();
+            }
+        } else if (requestBytes.hasRemaining()) {
+            sendRequest();
+        } else {
+            MpaFrame reply = reader.read(channel);
+            if (reply != null) {
+                conclude(reply);
+            }
+        }
+    }
+
+    private void conclude(MpaFrame reply) throws IOException {
+        if (reply.rejected()) {
+            throw new RejectedException(
+                    "The peer " + remote + " rejected the connection", reply.privateData());
+        }
+        MpaNegotiation agreed = MpaNegotiation.conclude(request, reply, context.config.crc());
+        finish();
+        queuePair.established(channel, key, agreed, reply.privateData());
+    }
+
+    @Override
+    public void failed(Exception cause) {
+        if (done) {
+            return;
+        }
+        finish();
+        if (cause instanceof StreamException refused) {
+            // RFC 6581, 8: the initiator says why in a Terminate, which is then its only FPDU.
+            context.counters.startupsRefused++;
+            context.counters.terminateSent(refused.error().layer());
+            new Linger(
+                    context,
+                    channel,
+                    key,
+                    Fpdu.frame(Terminate.encode(refused.error(), null, null), false));
+            ConnectException failure =
+                    new ConnectException(
+                            "Start-up with " + remote + " failed: " + cause.getMessage());
+            failure.initCause(cause);
+            queuePair.connectFailed(failure);
+            return;
+        }
+        if (channel != null) {
+            Sockets.close(channel);
+        }
+        queuePair.connectFailed(cause);
+    }
+
+    @Override
+    public long deadline() {
+        return deadline;
+    }
+
+    @Override
+    public void expired() {
+        context.counters.startupsTimedOut++;
+        failed(
+                new ConnectException(
+                        "The peer "
+                                + remote
+                                + (connected
+                                        ? " did not answer the MPA Request within "
+                                        : " did not answer within ")
+                                + context.config.initiatorTimeout().toMillis()
+                                + " ms; "
+                                + (connected
+                                        ? "check that an iWARP service listens there"
+                                        : "check address and firewall")));
+    }
+
+    private void finish() {
+        done = true;
+        context.timers.remove(this);
+        context.removeStartup(this);
+    }
+
+    /** Gives up; nothing is reported. */
+    @Override
+    public void close() {
+        if (!done) {
+            finish();
+            if (channel != null) {
+                Sockets.close(channel);
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+
+/**
+ * A peer whose MPA Request was read and that waits for the Reply. It is answered once, by any thread: by {@link #take}, or
+ * by {@link #reject}.
+ */
+final class IwarpConnectionRequest implements ConnectionRequest {
+
+    private final IwarpContext origin;
+    private final PendingRequests pending;
+    private final SocketChannel channel;
+    private final MpaFrame request;
+    private final InetSocketAddress local;
+    private final InetSocketAddress remote;
+    private final AtomicBoolean answered = new AtomicBoolean();
+
+    IwarpConnectionRequest(
+            IwarpContext origin, PendingRequests pending, SocketChannel channel, MpaFrame request)
+            throws IOException {
+        this.origin = origin;
+        this.pending = pending;
+        this.channel = channel;
+        this.request = request;
+        this.local = (InetSocketAddress) channel.getLocalAddress();
+        this.remote = (InetSocketAddress) channel.getRemoteAddress();
+    }
+
+    @Override
+    public byte[] privateData() {
+        return request.privateData().clone();
+    }
+
+    @Override
+    public InetSocketAddress localAddress() {
+        return local;
+    }
+
+    @Override
+    public InetSocketAddress remoteAddress() {
+        return remote;
+    }
+
+    MpaFrame frame() {
+        return request;
+    }
+
+    SocketChannel channel() {
+        return channel;
+    }
+
+    /**
+     * Takes the connection over to a context, which is the caller's.
+     *
+     * @throws IOException when it was answered before, or the peer has gone away or sent something
+     */
+    IwarpConnectionRequest take(IwarpContext context) throws IOException {
+        if (!answer()) {
+            throw new IOException(
+                    "The connection request of " + remote + " was answered or withdrawn before");
+        }
+        try {
+            // RFC 5044, 7.1.2: an initiator sends nothing between its Request and the Reply.
+            int surplus = channel.read(ByteBuffer.allocate(1));
+            if (surplus != 0) {
+                throw new IOException(
+                        surplus < 0
+                                ? "The peer "
+                                        + remote
+                                        + " closed the connection before it was accepted"
+                                : "The peer "
+                                        + remote
+                                        + " sent more than its MPA Request before the Reply");
+            }
+            if (context != origin) {
+                release();
+                context.register(channel, 0, NOTHING);
+            }
+            return this;
+        } catch (IOException | RuntimeException e) {
+            Sockets.close(channel);
+            throw e;
+        }
+    }
+
+    /** Lets the selector of the listener forget the socket. */
+    private void release() {
+        SelectionKey key = origin.keyOf(channel);
+        if (key != null) {
+            key.cancel();
+            origin.wakeup();
+        }
+    }
+
+    @Override
+    public void reject(byte[] privateData) {
+        if (privateData.length > MpaFrame.MAX_SENT_PRIVATE_DATA) {
+            throw new IllegalArgumentException(
+                    "Private data has "
+                            + privateData.length
+                            + " bytes, expected at most "
+                            + MpaFrame.MAX_SENT_PRIVATE_DATA);
+        }
+        if (answer()) {
+            refuse(channel, request, privateData);
+            origin.wakeup();
+        }
+    }
+
+    private boolean answer() {
+        if (!answered.compareAndSet(false, true)) {
+            return false;
+        }
+        pending.remove(this);
+        return true;
+    }
+
+    /** Sends the Reply that rejects, as far as the socket takes it, which is empty so far, and closes. */
+    static void refuse(SocketChannel channel, MpaFrame request, byte[] privateData) {
+        try {
+            channel.write(
+                    ByteBuffer.wrap(
+                            MpaNegotiation.rejection(request, privateData.clone()).encode()));
+            channel.shutdownOutput();
+        } catch (IOException e) {
+            // The peer has gone away; it hears nothing.
+        } finally {
+            Sockets.close(channel);
+        }
+    }
+
+    private static final Selectable NOTHING =
+            new Selectable() {
+                @Override
+                public void ready(SelectionKey key) {}
+
+                @Override
+                public void failed(Exception cause) {}
+            };
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.CancelledKeyException;
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+import java.util.zip.CRC32C;
+import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.DeviceCapabilities;
+import org.rpcrdma.verbs.Listener;
+import org.rpcrdma.verbs.ListenerHandler;
+import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.QueuePairConfig;
+import org.rpcrdma.verbs.QueuePairHandler;
+import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
+import org.rpcrdma.verbs.iwarp.memory.StagTable;
+import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
+
+/** One event loop's share of the software RNIC: a selector, a completion queue, an STag table and its streams. */
+public final class IwarpContext implements VerbsContext {
+
+    private static final InternalLogger LOGGER =
+            InternalLoggerFactory.getInstance(IwarpContext.class);
+
+    static final int MAX_READ_DEPTH = 128;
+
+    private static final DeviceCapabilities CAPABILITIES =
+            new DeviceCapabilities(
+                    SendQueue.MAX_RANGES,
+                    MAX_READ_DEPTH,
+                    MpaFrame.MAX_SENT_PRIVATE_DATA,
+                    true,
+                    true,
+                    true,
+                    true);
+
+    /** Whether the thread waits, runs, or runs and was told not to wait. */
+    private enum Wake {
+        RUNNING,
+        WAITING,
+        SIGNALLED
+    }
+
+    final IwarpConfig config;
+    final CompletionQueue completions = new CompletionQueue();
+    final Timers timers = new Timers();
+    final StagTable stags;
+    final LocalMemory memory;
+    final CRC32C crc = new CRC32C();
+    final RateLimitedLog log = new RateLimitedLog();
+    final IwarpCounters counters = new IwarpCounters();
+    final StagingPool staging = new StagingPool();
+    final InterfaceMtu mtu = new InterfaceMtu();
+
+    private final Selector selector;
+    private final Consumer<SelectionKey> onReady = this::ready;
+    private final AtomicReference<Wake> wake = new AtomicReference<>(Wake.RUNNING);
+    private final Set<IwarpStream> streams = new LinkedHashSet<>();
+    private final Set<IwarpQueuePair> queuePairs = new LinkedHashSet<>();
+    private final Set<AutoCloseable> startups = new LinkedHashSet<>();
+    private final ArrayDeque<IwarpStream> broken = new ArrayDeque<>();
+    private final HotStreams hot = new HotStreams();
+    private long moved;
+    private boolean closed;
+
+    IwarpContext(IwarpConfig config) throws IOException {
+        this.config = config;
+        this.stags = new StagTable(config.maxExposures());
+        this.memory = new LocalMemory(stags, this::detachAll);
+        this.selector = Selector.open();
+    }
+
+    @Override
+    public DeviceCapabilities capabilities() {
+        return CAPABILITIES;
+    }
+
+    /** What this context has counted. */
+    public IwarpCounters counters() {
+        return counters;
+    }
+
+    @Override
+    public int poll(int budget) {
+        int delivered = completions.deliver(budget);
+        if (delivered >= budget || closed) {
+            return delivered;
+        }
+        moved = 0;
+        timers.expire();
+        while (!broken.isEmpty()) {
+            broken.poll().resolveBroken();
+        }
+        if (!hot.poll()) {
+            select();
+        }
+        delivered += completions.deliver(budget - delivered);
+        return (int) Math.min(delivered + moved, Integer.MAX_VALUE);
+    }
+
+    @Override
+    public void await(long nanos) throws IOException {
+        if (nanos == 0 || !completions.isEmpty() || !broken.isEmpty()) {
+            return;
+        }
+        long limit = nanos < 0 ? Long.MAX_VALUE : nanos;
+        if (!timers.isEmpty()) {
+            limit = Math.min(limit, timers.nanosLeft());
+        }
+        if (limit <= 0) {
+            return;
+        }
+        if (wake.compareAndSet(Wake.RUNNING, Wake.WAITING)) {
+            // The selector counts milliseconds: rounded up, because waking too early would make the
+            // caller spin.
+            long millis =
+                    limit == Long.MAX_VALUE
+                            ? 0
+                            : Math.max(1, TimeUnit.NANOSECONDS.toMillis(limit + 999_999));
+            try {
+                selector.select(onReady, millis);
+            } finally {
+                wake.set(Wake.RUNNING);
+            }
+        } else {
+            wake.set(Wake.RUNNING);
+        }
+    }
+
+    private void select() {
+        try {
+            selector.selectNow(onReady);
+        } catch (IOException e) {
+            log.warn("Selecting of {} failed: {}", this, e);
+        }
+    }
+
+    @Override
+    public void wakeup() {
+        if (wake.get() != Wake.SIGNALLED && wake.getAndSet(Wake.SIGNALLED) == Wake.WAITING) {
+            selector.wakeup();
+        }
+    }
+
+    private void ready(SelectionKey key) {
+        Selectable socket = (Selectable) key.attachment();
+        try {
+            socket.ready(key);
+        } catch (CancelledKeyException e) {
+            // Another socket of the same round has ended this one.
+            LOGGER.trace("A key was cancelled meanwhile", e);
+        } catch (IOException | RuntimeException e) {
+            socket.failed(e);
+        }
+    }
+
+    SelectionKey register(SelectableChannel channel, int operations, Selectable socket)
+            throws IOException {
+        return channel.register(selector, operations, socket);
+    }
+
+    /** The key of a channel that is registered here already, or {@code null}. */
+    SelectionKey keyOf(SelectableChannel channel) {
+        return channel.keyFor(selector);
+    }
+
+    void moved(long bytes) {
+        moved += bytes;
+    }
+
+    void heat(IwarpStream stream) {
+        hot.add(stream);
+    }
+
+    void broken(IwarpStream stream) {
+        broken.add(stream);
+    }
+
+    void add(IwarpStream stream) {
+        streams.add(stream);
+        counters.connectionsOpened++;
+    }
+
+    void remove(IwarpStream stream) {
+        if (streams.remove(stream)) {
+            counters.connectionsEnded++;
+        }
+        hot.remove(stream);
+    }
+
+    void addStartup(AutoCloseable startup) {
+        startups.add(startup);
+    }
+
+    void removeStartup(AutoCloseable startup) {
+        startups.remove(startup);
+    }
+
+    void remove(IwarpQueuePair queuePair) {
+        queuePairs.remove(queuePair);
+    }
+
+    private void detachAll() {
+        for (IwarpStream stream : streams) {
+            stream.detach();
+        }
+    }
+
+    @Override
+    public MemoryRegion register(ByteBuffer bytes, long address) {
+        return memory.register(bytes, address);
+    }
+
+    @Override
+    public QueuePair createQueuePair(QueuePairConfig size, QueuePairHandler handler)
+            throws IOException {
+        return track(new IwarpQueuePair(this, size, handler, null));
+    }
+
+    @Override
+    public QueuePair createQueuePair(
+            ConnectionRequest request, QueuePairConfig size, QueuePairHandler handler)
+            throws IOException {
+        if (!(request instanceof IwarpConnectionRequest mine)) {
+            throw new IllegalArgumentException(
+                    "Connection request is of another provider ("
+                            + request
+                            + "); use the context of its own provider");
+        }
+        return track(new IwarpQueuePair(this, size, handler, mine.take(this)));
+    }
+
+    private IwarpQueuePair track(IwarpQueuePair queuePair) {
+        queuePairs.add(queuePair);
+        return queuePair;
+    }
+
+    @Override
+    public Listener listen(InetSocketAddress local, int backlog, ListenerHandler handler)
+            throws IOException {
+        return new IwarpListener(this, local, backlog, handler);
+    }
+
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        List.copyOf(queuePairs).forEach(IwarpQueuePair::close);
+        for (AutoCloseable startup : new ArrayList<>(startups)) {
+            try {
+                startup.close();
+            } catch (Exception e) {
+                LOGGER.debug("Closing {} failed", startup, e);
+            }
+        }
+        try {
+            // Lets go of the file descriptors whose keys are cancelled.
+            selector.selectNow();
+            selector.close();
+        } catch (IOException e) {
+            LOGGER.debug("Closing the selector failed", e);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import org.rpcrdma.verbs.iwarp.mpa.StreamError;
+
+/**
+ * What one context has counted. Only its thread counts; another thread may read, and may see numbers that are a little
+ * old.
+ */
+public final class IwarpCounters {
+
+    private static final int LAYERS = 4;
+
+    long bytesIn;
+    long bytesOut;
+    long fpdusIn;
+    long fpdusOut;
+    long connectionsOpened;
+    long connectionsEnded;
+    long startupsRefused;
+    long startupsTimedOut;
+    long connectionsLost;
+    private final long[] terminatesSent = new long[LAYERS];
+    private final long[] terminatesReceived = new long[LAYERS];
+
+    IwarpCounters() {}
+
+    void terminateSent(int layer) {
+        terminatesSent[Math.min(layer, LAYERS - 1)]++;
+    }
+
+    void terminateReceived(int layer) {
+        terminatesReceived[Math.min(layer, LAYERS - 1)]++;
+    }
+
+    /** Bytes received after start-up. */
+    public long bytesIn() {
+        return bytesIn;
+    }
+
+    /** Bytes sent after start-up. */
+    public long bytesOut() {
+        return bytesOut;
+    }
+
+    public long fpdusIn() {
+        return fpdusIn;
+    }
+
+    public long fpdusOut() {
+        return fpdusOut;
+    }
+
+    public long connectionsOpened() {
+        return connectionsOpened;
+    }
+
+    public long connectionsEnded() {
+        return connectionsEnded;
+    }
+
+    /** Start-ups that ended because a frame was malformed, something was asked that is not supported, or for lack of room. */
+    public long startupsRefused() {
+        return startupsRefused;
+    }
+
+    /** Start-ups whose peer did not answer in time. */
+    public long startupsTimedOut() {
+        return startupsTimedOut;
+    }
+
+    /** Connections that ended by a TCP error, or inside a message. */
+    public long connectionsLost() {
+        return connectionsLost;
+    }
+
+    /**
+     * Terminate messages sent.
+     *
+     * @param layer the layer of the error, {@link StreamError#LAYER_RDMAP} to {@link StreamError#LAYER_LLP}
+     */
+    public long terminatesSent(int layer) {
+        return terminatesSent[layer];
+    }
+
+    /**
+     * Terminate messages received.
+     *
+     * @param layer the layer of the error, or 3 for one that is not known
+     */
+    public long terminatesReceived(int layer) {
+        return terminatesReceived[layer];
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import java.io.IOException;
+import java.util.Objects;
+import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.VerbsProvider;
+
+/**
+ * The software RNIC: iWARP over TCP sockets, in Java. Works everywhere, and with every iWARP peer: the Linux kernel's
+ * soft-iWARP, hardware, and itself.
+ */
+public final class IwarpProvider implements VerbsProvider {
+
+    /** The name of this provider. */
+    public static final String NAME = "iwarp";
+
+    private final IwarpConfig config;
+
+    /** A provider with the {@linkplain IwarpConfig#defaults() default settings}. */
+    public IwarpProvider() {
+        this(IwarpConfig.defaults());
+    }
+
+    public IwarpProvider(IwarpConfig config) {
+        this.config = Objects.requireNonNull(config, "config");
+    }
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    /** 0: a device in hardware goes before it. */
+    @Override
+    public int priority() {
+        return 0;
+    }
+
+    @Override
+    public Throwable unavailabilityCause() {
+        return Availability.CAUSE;
+    }
+
+    @Override
+    public VerbsContext open() throws IOException {
+        return new IwarpContext(config);
+    }
+
+    /** Tried once, when first asked. */
+    @SuppressWarnings("StaticAssignmentOfThrowable") // asked for often, never thrown itself
+    private static final class Availability {
+
+        static final Throwable CAUSE = probe();
+
+        private static Throwable probe() {
+            try {
+                new IwarpContext(IwarpConfig.defaults()).close();
+                return null;
+            } catch (IOException | RuntimeException e) {
+                return e;
+            }
+        }
+    }
+}

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import java.util.Objects;
+import java.util.concurrent.ThreadLocalRandom;
+import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.QueuePairConfig;
+import org.rpcrdma.verbs.QueuePairHandler;
+import org.rpcrdma.verbs.WorkStatus;
+import org.rpcrdma.verbs.iwarp.memory.Exposure;
+import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
+import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
+import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
+import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+import org.rpcrdma.verbs.iwarp.rdmap.Completions;
+import org.rpcrdma.verbs.iwarp.rdmap.InboundReads;
+import org.rpcrdma.verbs.iwarp.rdmap.OutboundReads;
+import org.rpcrdma.verbs.iwarp.rdmap.Rdmap;
+import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
+import org.rpcrdma.verbs.iwarp.rdmap.RdmapSender;
+import org.rpcrdma.verbs.iwarp.rdmap.ReceiveQueue;
+import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
+import org.rpcrdma.verbs.iwarp.rdmap.WorkSource;
+
+/** The verbs face of a connection: its queues, its exposed memory, and how it begins and ends. */
+final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarget, Completions {
+
+    private static final InternalLogger LOGGER =
+            InternalLoggerFactory.getInstance(IwarpQueuePair.class);
+
+    private enum State {
+        IDLE,
+        REQUESTED,
+        CONNECTING,
+        OPEN,
+        ENDED,
+        CLOSED
+    }
+
+    private final IwarpContext context;
+    private final QueuePairConfig size;
+    private final QueuePairHandler handler;
+    private final IwarpConnectionRequest request;
+    private final SendQueue work;
+    private final ReceiveQueue receives;
+    private final InboundReads inboundReads;
+    private final OutboundReads outboundReads;
+
+    private State state;
+    private ActiveStartup startup;
+    private IwarpStream stream;
+    private InetSocketAddress local;
+    private InetSocketAddress remote;
+    private int undelivered;
+    private WorkStatus oldestWork = WorkStatus.FLUSHED;
+    private WorkStatus startingWork = WorkStatus.FLUSHED;
+    private WorkStatus oldestReceive = WorkStatus.FLUSHED;
+
+    IwarpQueuePair(
+            IwarpContext context,
+            QueuePairConfig size,
+            QueuePairHandler handler,
+            IwarpConnectionRequest request) {
+        this.context = context;
+        this.size = checked(size);
+        this.handler = Objects.requireNonNull(handler, "handler");
+        this.request = request;
+        this.work = new SendQueue(size.sendDepth(), this);
+        this.receives = new ReceiveQueue(size.receiveDepth());
+        this.inboundReads = new InboundReads(context.stags, this);
+        this.outboundReads =
+                new OutboundReads(work, context.memory, ThreadLocalRandom.current().nextInt());
+        this.state = request == null ? State.IDLE : State.REQUESTED;
+        if (request != null) {
+            local = request.localAddress();
+            remote = request.remoteAddress();
+        }
+    }
+
+    private static QueuePairConfig checked(QueuePairConfig size) {
+        depth("sendDepth", size.sendDepth(), 1 << 20);
+        depth("receiveDepth", size.receiveDepth(), 1 << 20);
+        depth("inboundReads", size.inboundReads(), IwarpContext.MAX_READ_DEPTH);
+        depth("outboundReads", size.outboundReads(), IwarpContext.MAX_READ_DEPTH);
+        return size;
+    }
+
+    private static void depth(String name, int value, int maximum) {
+        if (value < 0 || value > maximum) {
+            throw new IllegalArgumentException(
+                    "QueuePairConfig." + name + " is " + value + ", expected 0 to " + maximum);
+        }
+    }
+
+    private static byte[] checked(byte[] privateData) {
+        if (privateData.length > MpaFrame.MAX_SENT_PRIVATE_DATA) {
+            throw new IllegalArgumentException(
+                    "Private data has "
+                            + privateData.length
+                            + " bytes, expected at most "
+                            + MpaFrame.MAX_SENT_PRIVATE_DATA);
+        }
+        return privateData;
+    }
+
+    private void require(State expected, String call) {
+        if (state != expected) {
+            throw new IllegalStateException(call + " was called on a queue pair that is " + state);
+        }
+    }
+
+    @Override
+    public void connect(InetSocketAddress peer, InetSocketAddress from, byte[] privateData) {
+        require(State.IDLE, "connect");
+        startup = new ActiveStartup(context, this, size, peer, checked(privateData));
+        state = State.CONNECTING;
+        remote = peer;
+        startup.start(from);
+    }
+
+    @Override
+    public void accept(byte[] privateData) {
+        require(State.REQUESTED, "accept");
+        MpaFrame frame = request.frame();
+        MpaNegotiation agreed =
+                MpaNegotiation.respond(
+                        frame, context.config.crc(), size.inboundReads(), size.outboundReads());
+        MpaFrame reply = agreed.reply(frame, checked(privateData).clone());
+        SocketChannel channel = request.channel();
+        try {
+            open(channel, context.keyOf(channel), agreed, false);
+            stream.sendFrame(reply.encode());
+            context.completions.add(this, Kind.CONNECTED, request.privateData());
+        } catch (IOException | RuntimeException e) {
+            Sockets.close(channel);
+            connectFailed(e);
+        }
+    }
+
+    /** The initiator's start-up is complete. */
+    void established(
+            SocketChannel channel, SelectionKey key, MpaNegotiation agreed, byte[] privateData)
+            throws IOException {
+        local = (InetSocketAddress) channel.getLocalAddress();
+        remote = (InetSocketAddress) channel.getRemoteAddress();
+        open(channel, key, agreed, true);
+        context.completions.add(this, Kind.CONNECTED, privateData);
+        stream.sender().readyToReceive(agreed.rtr());
+        stream.transmit();
+    }
+
+    private void open(
+            SocketChannel channel, SelectionKey key, MpaNegotiation agreed, boolean initiator)
+            throws IOException {
+        inboundReads.depth(agreed.ird());
+        outboundReads.depth(agreed.ord());
+        stream = new IwarpStream(context, this, channel, key, agreed.crc(), initiator);
+        startup = null;
+        state = State.OPEN;
+    }
+
+    RdmapReceiver newReceiver() {
+        return new RdmapReceiver(
+                this, context.stags, context.memory, receives, inboundReads, outboundReads, this);
+    }
+
+    RdmapSender newSender(FpduSender out, int mulpdu) {
+        return new RdmapSender(
+                work,
+                outboundReads,
+                inboundReads,
+                new WorkSource(work, context.memory),
+                out,
+                mulpdu);
+    }
+
+    void connectFailed(Throwable cause) {
+        state = State.ENDED;
+        context.completions.add(this, Kind.CONNECT_FAILED, cause);
+    }
+
+    @Override
+    public InetSocketAddress localAddress() {
+        return local;
+    }
+
+    @Override
+    public InetSocketAddress remoteAddress() {
+        return remote;
+    }
+
+    @Override
+    public void postReceive(long id, long address, int length, int localKey) {
+        receives.post(id, address, length, localKey);
+        if (state == State.ENDED) {
+            receives.flush(this, WorkStatus.FLUSHED);
+        }
+    }
+
+    @Override
+    public void send(long id, int flags) {
+        work.open(id, Rdmap.SEND, flags, 0, 0);
+    }
+
+    @Override
+    public void sendWithInvalidate(long id, int flags, int remoteKey) {
+        work.open(id, Rdmap.SEND_INVALIDATE, flags, 0, remoteKey);
+    }
+
+    @Override
+    public void write(long id, int flags, long remoteAddress, int remoteKey) {
+        work.open(id, Rdmap.WRITE, flags, remoteAddress, remoteKey);
+    }
+
+    @Override
+    public void read(long id, int flags, long remoteAddress, int remoteKey) {
+        if (state == State.OPEN && outboundReads.depth() == 0) {
+            throw new IllegalStateException(
+                    "The peer "
+                            + remote
+                            + " admits no RDMA Reads; see outboundReads() and QueuePairConfig");
+        }
+        work.open(id, Rdmap.READ_REQUEST, flags, remoteAddress, remoteKey);
+    }
+
+    @Override
+    public void gather(long address, int length, int localKey) {
+        work.gather(address, length, localKey);
+    }
+
+    @Override
+    public void doorbell() {
+        work.post();
+        if (state == State.OPEN) {
+            stream.doorbell();
+        } else if (state == State.ENDED) {
+            work.flush(WorkStatus.FLUSHED, WorkStatus.FLUSHED);
+        }
+    }
+
+    @Override
+    public int expose(MemoryRegion region, long address, int length, int access) {
+        if (!(region instanceof IwarpMemoryRegion mine) || !mine.isOf(context.memory)) {
+            throw new IllegalArgumentException(
+                    "The region is not registered with the context of this queue pair");
+        }
+        if (state == State.CLOSED) {
+            throw new IllegalStateException("expose was called on a queue pair that is CLOSED");
+        }
+        return context.stags.expose(this, mine, address, length, access).stag();
+    }
+
+    @Override
+    public long exposedOffset(int key) {
+        Exposure exposure = exposed(key);
+        if (exposure == null) {
+            throw new IllegalArgumentException(
+                    String.format(
+                            "Key 0x%08x is not valid: it was not exposed here or was invalidated",
+                            key));
+        }
+        return exposure.offset();
+    }
+
+    @Override
+    public boolean isExposed(int key) {
+        return exposed(key) != null;
+    }
+
+    @Override
+    public void invalidate(int key) {
+        Exposure exposure = exposed(key);
+        if (exposure != null) {
+            context.stags.invalidate(exposure);
+        }
+    }
+
+    private Exposure exposed(int key) {
+        Exposure exposure = context.stags.find(key);
+        return exposure != null && exposure.owner() == this ? exposure : null;
+    }
+
+    @Override
+    protected void revoking(Exposure exposure) {
+        if (state == State.OPEN) {
+            stream.revoking(exposure);
+        }
+    }
+
+    @Override
+    public int outboundReads() {
+        return outboundReads.depth();
+    }
+
+    @Override
+    public void disconnect() {
+        if (state == State.OPEN) {
+            stream.disconnect();
+        } else if (state == State.CONNECTING) {
+            startup.close();
+            connectFailed(
+                    new IOException(
+                            "The connection to " + remote + " was given up before it was made"));
+        }
+    }
+
+    @Override
+    public void close() {
+        if (state == State.CLOSED) {
+            return;
+        }
+        State before = state;
+        if (before == State.OPEN) {
+            stream.abort();
+        } else if (before == State.CONNECTING) {
+            startup.close();
+        } else if (before == State.REQUESTED) {
+            Sockets.close(request.channel());
+        }
+        state = State.CLOSED;
+        context.stags.invalidateAll(this);
+        context.remove(this);
+    }
+
+    /** Sets how the work request that was about to start completes when the stream ends. */
+    void culprit(WorkStatus status) {
+        startingWork = status;
+    }
+
+    /** Sets how the oldest work request completes when the stream ends. */
+    void refusedByPeer(WorkStatus status) {
+        oldestWork = status;
+    }
+
+    /** Sets how the oldest receive completes when the stream ends. */
+    void receiveCulprit(WorkStatus status) {
+        oldestReceive = status;
+    }
+
+    /** The stream has ended: completes everything, then reports the end. */
+    void ended(Throwable cause) {
+        state = State.ENDED;
+        work.flush(oldestWork, startingWork);
+        receives.flush(this, oldestReceive);
+        context.completions.add(this, Kind.DISCONNECTED, cause);
+    }
+
+    @Override
+    public void complete(long id, WorkStatus status, int length, int invalidatedKey) {
+        undelivered++;
+        context.completions.add(this, Kind.COMPLETED, status, id, length, invalidatedKey);
+    }
+
+    @Override
+    public void deliver(Kind kind, Object argument, long id, int length, int key) {
+        if (kind == Kind.COMPLETED) {
+            undelivered--;
+        }
+        if (state == State.CLOSED) {
+            return;
+        }
+        try {
+            switch (kind) {
+                case COMPLETED -> handler.completed(id, (WorkStatus) argument, length, key);
+                case CONNECTED -> handler.connected((byte[]) argument);
+                case CONNECT_FAILED -> handler.connectFailed((Throwable) argument);
+                case DISCONNECTED -> disconnected((Throwable) argument);
+                default -> throw new IllegalStateException(kind.toString());
+            }
+        } catch (RuntimeException e) {
+            LOGGER.warn("A queue pair handler failed", e);
+        }
+    }
+
+    private void disconnected(Throwable cause) {
+        if (undelivered > 0) {
+            // A handler has posted work meanwhile; its completions go first.
+            context.completions.add(this, Kind.DISCONNECTED, cause);
+        } else {
+            handler.disconnected(cause);
+        }
+    }
+}

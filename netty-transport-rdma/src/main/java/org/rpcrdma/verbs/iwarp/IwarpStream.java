@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import org.rpcrdma.verbs.WorkStatus;
+import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
+import org.rpcrdma.verbs.iwarp.memory.Exposure;
+import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
+import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
+import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
+import org.rpcrdma.verbs.iwarp.mpa.StreamException;
+import org.rpcrdma.verbs.iwarp.rdmap.LocalAccessException;
+import org.rpcrdma.verbs.iwarp.rdmap.RdmapError;
+import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
+import org.rpcrdma.verbs.iwarp.rdmap.RdmapSender;
+import org.rpcrdma.verbs.iwarp.rdmap.ReadRequest;
+import org.rpcrdma.verbs.iwarp.rdmap.Terminate;
+import org.rpcrdma.verbs.iwarp.rdmap.TerminatedException;
+
+/**
+ * A connection in full operation: moves bytes between a socket and the two halves of the stream, and ends it by the
+ * rules of RFC 5040, 6.
+ */
+final class IwarpStream implements Selectable, Timer {
+
+    /** Bytes after which the next connection has its turn. */
+    private static final int RECEIVE_BUDGET = 256 * 1024;
+
+    private static final long SEND_BUDGET = 1024 * 1024;
+
+    private enum State {
+        OPEN,
+        /** Disconnected here: what can be sent is still sent, then the output is shut down. */
+        CLOSING,
+        /** Nothing is sent any more; waits for the peer's end. */
+        OUTPUT_SHUT,
+        ENDED
+    }
+
+    private final IwarpContext context;
+    private final IwarpQueuePair queuePair;
+    private final SocketChannel channel;
+    private final SelectionKey key;
+    private final boolean crc;
+    private final ByteBuffer staging;
+    private final FpduReceiver fpdusIn;
+    private final FpduSender fpdusOut;
+    private final RdmapReceiver receiver;
+    private final RdmapSender sender;
+
+    private State state = State.OPEN;
+    private boolean maySend;
+    private boolean wantsWrite;
+    private IOException brokenBy;
+    private long deadline;
+    private long writtenAtTimer;
+
+    /**
+     * @param maySend whether FPDUs may be sent at once: only an initiator may, a responder waits for the first FPDU of its
+     *     peer (RFC 5044, 7.1.2)
+     */
+    IwarpStream(
+            IwarpContext context,
+            IwarpQueuePair queuePair,
+            SocketChannel channel,
+            SelectionKey key,
+            boolean crc,
+            boolean maySend)
+            throws IOException {
+        this.context = context;
+        this.queuePair = queuePair;
+        this.channel = channel;
+        this.key = key;
+        this.crc = crc;
+        this.maySend = maySend;
+        this.staging = context.staging.take(crc);
+        this.receiver = queuePair.newReceiver();
+        this.fpdusIn = new FpduReceiver(staging, receiver, crc ? context.crc : null);
+        this.fpdusOut = new FpduSender(crc ? context.crc : null);
+        this.sender = queuePair.newSender(fpdusOut, mulpdu(context, channel));
+        key.attach(this);
+        key.interestOps(SelectionKey.OP_READ);
+        context.add(this);
+    }
+
+    private static int mulpdu(IwarpContext context, SocketChannel channel) {
+        int configured = context.config.maxUlpdu();
+        return configured != 0
+                ? configured
+                : context.mtu.mulpdu(channel.socket().getLocalAddress());
+    }
+
+    RdmapSender sender() {
+        return sender;
+    }
+
+    /** Sends a start-up frame; FPDUs follow it. */
+    void sendFrame(byte[] frame) {
+        fpdusOut.raw(frame);
+        transmit();
+    }
+
+    @Override
+    public void ready(SelectionKey ready) {
+        if (ready.isWritable()) {
+            transmit();
+        }
+        if (state != State.ENDED && ready.isReadable() && receive() > 0) {
+            context.heat(this);
+        }
+    }
+
+    @Override
+    public void failed(Exception cause) {
+        lost(cause);
+    }
+
+    /** Reads without asking the selector; returns whether something came. */
+    boolean poll() {
+        return receive() != 0;
+    }
+
+    private long receive() {
+        if (state == State.ENDED) {
+            return 0;
+        }
+        long bytes = 0;
+        long fpdus = fpdusIn.fpdus();
+        try {
+            do {
+                int read = fpdusIn.receive(channel);
+                if (read < 0) {
+                    endOfStream();
+                    return bytes;
+                }
+                bytes += read;
+            } while (!fpdusIn.drained() && bytes < RECEIVE_BUDGET);
+        } catch (TerminatedException e) {
+            terminatedByPeer(e);
+        } catch (StreamException e) {
+            terminate(e, receiver.segment(), receiver.request());
+        } catch (IOException | RuntimeException e) {
+            lost(e);
+        } finally {
+            context.counters.bytesIn += bytes;
+            context.counters.fpdusIn += fpdusIn.fpdus() - fpdus;
+            context.moved(bytes);
+        }
+        if (fpdusIn.fpdus() > fpdus) {
+            maySend = true;
+            doorbell();
+        }
+        return bytes;
+    }
+
+    /** Sends what can be sent now, unless the socket is known to take nothing. Calls no handler. */
+    void doorbell() {
+        if (!wantsWrite) {
+            transmit();
+        }
+    }
+
+    /** Sends what can be sent now, the rest when the socket is writable. Calls no handler. */
+    void transmit() {
+        if (state == State.ENDED || state == State.OUTPUT_SHUT || brokenBy != null) {
+            return;
+        }
+        long written = fpdusOut.writtenPosition();
+        long fpdus = fpdusOut.fpdus();
+        try {
+            if (maySend) {
+                wantWrite(sender.send(channel, SEND_BUDGET));
+            } else if (!fpdusOut.isEmpty()) {
+                fpdusOut.write(channel);
+                wantWrite(!fpdusOut.isEmpty());
+            }
+            if (state == State.CLOSING && (maySend ? sender.isIdle() : fpdusOut.isEmpty())) {
+                state = State.OUTPUT_SHUT;
+                context.timers.remove(this);
+                startTimer();
+                channel.shutdownOutput();
+            }
+        } catch (LocalAccessException e) {
+            queuePair.culprit(e.status());
+            terminate(
+                    new StreamException(RdmapError.LOCAL_CATASTROPHIC, e.getMessage()), null, null);
+        } catch (StreamException e) {
+            ReadRequest request = sender.respondingTo();
+            DdpSegment segment = receiver.segment();
+            if (request != null) {
+                request.restoreHeader(segment);
+            }
+            terminate(e, segment, request);
+        } catch (IOException e) {
+            // The peer may have said why: what it sent is read before the connection is given up.
+            brokenBy = e;
+            context.broken(this);
+        } finally {
+            long bytes = fpdusOut.writtenPosition() - written;
+            context.counters.bytesOut += bytes;
+            context.counters.fpdusOut += fpdusOut.fpdus() - fpdus;
+            context.moved(bytes);
+        }
+    }
+
+    private void wantWrite(boolean wanted) {
+        if (wanted != wantsWrite) {
+            wantsWrite = wanted;
+            key.interestOps(SelectionKey.OP_READ | (wanted ? SelectionKey.OP_WRITE : 0));
+        }
+    }
+
+    /** Writing has failed; reads what is left and ends the stream. */
+    void resolveBroken() {
+        receive();
+        if (state != State.ENDED) {
+            lost(brokenBy);
+        }
+    }
+
+    /** An exposure ends: bytes of it that wait to be written are copied, nothing more is read from it. */
+    void revoking(Exposure exposure) {
+        if (exposure.queuedUntil() > fpdusOut.writtenPosition()) {
+            fpdusOut.detach();
+        }
+    }
+
+    /** Gives back all borrowed views of registered memory. */
+    void detach() {
+        fpdusOut.detach();
+    }
+
+    /** Ends in an orderly way: RFC 5040, 6.2.1. */
+    void disconnect() {
+        if (state != State.OPEN) {
+            return;
+        }
+        state = State.CLOSING;
+        startTimer();
+        transmit();
+    }
+
+    @Override
+    public long deadline() {
+        return deadline;
+    }
+
+    @Override
+    public void expired() {
+        if (state == State.CLOSING && fpdusOut.writtenPosition() != writtenAtTimer) {
+            // A slow peer that still takes something is not cut off.
+            startTimer();
+        } else {
+            end(null);
+        }
+    }
+
+    private void startTimer() {
+        writtenAtTimer = fpdusOut.writtenPosition();
+        deadline = System.nanoTime() + context.config.drainTimeout().toNanos();
+        context.timers.add(this);
+    }
+
+    private void endOfStream() {
+        if (fpdusIn.atBoundary() && !receiver.isMessageOpen()) {
+            end(null);
+        } else {
+            lost(new IOException("The peer closed the connection inside a message"));
+        }
+    }
+
+    private void terminatedByPeer(TerminatedException e) {
+        Terminate terminate = e.terminate();
+        context.counters.terminateReceived(terminate.layer());
+        context.log.warn("Connection to {} ended: {}", queuePair.remoteAddress(), e);
+        queuePair.refusedByPeer(
+                terminate.isAccessError()
+                        ? WorkStatus.REMOTE_ACCESS_ERROR
+                        : WorkStatus.REMOTE_OPERATION_ERROR);
+        end(e);
+    }
+
+    private void terminate(StreamException e, DdpSegment segment, ReadRequest request) {
+        context.log.warn("Connection to {} is terminated: {}", queuePair.remoteAddress(), e);
+        queuePair.receiveCulprit(receiver.receiveStatus());
+        if (state == State.OUTPUT_SHUT || brokenBy != null) {
+            end(e);
+            return;
+        }
+        context.counters.terminateSent(e.error().layer());
+        ByteBuffer rest = fpdusOut.cut();
+        ByteBuffer fpdu = Fpdu.frame(Terminate.encode(e.error(), segment, request), crc);
+        ByteBuffer last =
+                ByteBuffer.allocate(rest.remaining() + fpdu.remaining()).put(rest).put(fpdu).flip();
+        leave(e);
+        new Linger(context, channel, key, last);
+    }
+
+    private void lost(Exception cause) {
+        context.counters.connectionsLost++;
+        context.log.warn("Connection to {} was lost: {}", queuePair.remoteAddress(), cause);
+        end(cause);
+    }
+
+    private void end(Exception cause) {
+        if (state == State.ENDED) {
+            return;
+        }
+        leave(cause);
+        Sockets.close(channel);
+    }
+
+    /** Lets go of the socket and completes all work. */
+    private void leave(Exception cause) {
+        release();
+        queuePair.ended(cause);
+    }
+
+    private void release() {
+        state = State.ENDED;
+        fpdusOut.cut();
+        context.timers.remove(this);
+        context.remove(this);
+        context.staging.give(staging);
+    }
+
+    /** Cuts the connection; nothing is reported. */
+    void abort() {
+        if (state != State.ENDED) {
+            release();
+            Sockets.close(channel);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.io.IOException;
+import java.net.StandardSocketOptions;
+import java.nio.channels.Channel;
+import java.nio.channels.SocketChannel;
+
+/** What is done to every socket. */
+final class Sockets {
+
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(Sockets.class);
+
+    private Sockets() {}
+
+    static void configure(SocketChannel channel, IwarpConfig config) throws IOException {
+        channel.configureBlocking(false);
+        channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+        if (config.socketBuffer() > 0) {
+            channel.setOption(StandardSocketOptions.SO_SNDBUF, config.socketBuffer());
+            channel.setOption(StandardSocketOptions.SO_RCVBUF, config.socketBuffer());
+        }
+    }
+
+    static void close(Channel channel) {
+        try {
+            channel.close();
+        } catch (IOException e) {
+            LOGGER.debug("Closing {} failed", channel, e);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+/** Something that must have happened by a deadline. */
+interface Timer {
+
+    /** The deadline, in the terms of {@link System#nanoTime}. */
+    long deadline();
+
+    /** The deadline has passed; the timer was removed. */
+    void expired();
+}

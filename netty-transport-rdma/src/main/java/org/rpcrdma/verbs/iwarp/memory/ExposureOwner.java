@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp.memory;
+
+/** A stream to whose peer memory is exposed. */
+public abstract class ExposureOwner {
+
+    Exposure exposures;
+
+    /**
+     * An exposure of this stream is about to end. What was queued of it and is not yet written must not be read from its
+     * memory after this call.
+     */
+    protected abstract void revoking(Exposure exposure);
+}

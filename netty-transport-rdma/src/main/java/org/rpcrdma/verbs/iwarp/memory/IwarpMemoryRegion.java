@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp.memory;
+
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.iwarp.mpa.ViewOwner;
+
+/** Registered memory. Lends views of itself, which are reused: nothing is allocated for an operation. */
+public final class IwarpMemoryRegion implements MemoryRegion, ViewOwner {
+
+    private final LocalMemory owner;
+    private final ByteBuffer memory;
+    private final ByteBuffer placement;
+    private final long address;
+    private final int length;
+    private final int localKey;
+    private ByteBuffer[] spare = new ByteBuffer[4];
+    private int spareCount;
+    private int lent;
+    private boolean registered = true;
+    Exposure exposures;
+
+    IwarpMemoryRegion(LocalMemory owner, ByteBuffer memory, long address, int localKey) {
+        this.owner = owner;
+        this.memory = memory.slice();
+        this.placement = this.memory.duplicate();
+        this.address = address;
+        this.length = memory.remaining();
+        this.localKey = localKey;
+    }
+
+    @Override
+    public long address() {
+        return address;
+    }
+
+    @Override
+    public int length() {
+        return length;
+    }
+
+    @Override
+    public int localKey() {
+        return localKey;
+    }
+
+    @Override
+    public void deregister() {
+        if (registered) {
+            owner.deregister(this);
+            registered = false;
+        }
+    }
+
+    boolean isRegistered() {
+        return registered;
+    }
+
+    /** Whether it is registered there. */
+    public boolean isOf(LocalMemory memoryTable) {
+        return owner == memoryTable;
+    }
+
+    /** Whether views are lent: bytes of this memory wait in a socket's batch. */
+    public boolean isLent() {
+        return lent > 0;
+    }
+
+    /** Whether a range lies in this region. */
+    public boolean contains(long rangeAddress, int bytes) {
+        long offset = rangeAddress - address;
+        return bytes >= 0 && bytes <= length && Long.compareUnsigned(offset, length - bytes) <= 0;
+    }
+
+    /** All bytes of the region, for absolute reads only. */
+    public ByteBuffer bytes() {
+        return memory;
+    }
+
+    /** The index in {@link #bytes()} of an address that the region contains. */
+    public int index(long rangeAddress) {
+        return (int) (rangeAddress - address);
+    }
+
+    /** Lends a view of a range that the region contains. It is given back by {@link #release}. */
+    public ByteBuffer borrow(long rangeAddress, int bytes) {
+        ByteBuffer view = spareCount > 0 ? spare[--spareCount] : memory.duplicate();
+        lent++;
+        int index = index(rangeAddress);
+        return view.limit(index + bytes).position(index);
+    }
+
+    @Override
+    public void release(ByteBuffer view) {
+        lent--;
+        if (spareCount == spare.length) {
+            spare = Arrays.copyOf(spare, 2 * spareCount);
+        }
+        spare[spareCount++] = view;
+    }
+
+    /** The one view for placing bytes into a range that the region contains, valid until the next call. */
+    public ByteBuffer placement(long rangeAddress, int bytes) {
+        int index = index(rangeAddress);
+        return placement.limit(index + bytes).position(index);
+    }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp.memory;
+
+import java.nio.ByteBuffer;
+import java.security.SecureRandom;
+
+/** Unpredictable numbers, drawn in blocks so that one costs little and allocates nothing. */
+final class RandomPool {
+
+    private final SecureRandom random = new SecureRandom();
+    private final byte[] block = new byte[1024];
+    private final ByteBuffer numbers = ByteBuffer.wrap(block).limit(0);
+
+    int nextInt() {
+        fill(Integer.BYTES);
+        return numbers.getInt();
+    }
+
+    long nextLong() {
+        fill(Long.BYTES);
+        return numbers.getLong();
+    }
+
+    private void fill(int bytes) {
+        if (numbers.remaining() < bytes) {
+            random.nextBytes(block);
+            numbers.clear();
+        }
+    }
+}

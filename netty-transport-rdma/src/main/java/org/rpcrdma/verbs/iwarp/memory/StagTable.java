@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp.memory;
+
+import io.netty.util.collection.IntObjectHashMap;
+import java.util.ArrayDeque;
+import org.rpcrdma.verbs.QueuePair;
+
+/**
+ * The exposed ranges of one context, by STag: an unpredictable index in the high 24 bits and a key in the low 8, 1 to 255, that
+ * changes each time the index is used again (RFC 5040, 3.1 and RFC 5042, 6.3). The index is drawn anew when its keys are
+ * used up. Indices are used again in the order in which they came free.
+ */
+public final class StagTable {
+
+    private static final int KEY_BITS = 8;
+    private static final int KEY_MASK = 0xff;
+    private static final int OFFSET_SHIFT = 12;
+
+    /** So many STags are made before one is used again. */
+    private static final int SPARE = 64;
+
+    private final IntObjectHashMap<Exposure> byIndex = new IntObjectHashMap<>();
+    private final ArrayDeque<Exposure> free = new ArrayDeque<>();
+    private final RandomPool random = new RandomPool();
+    private final int maximum;
+
+    /** @param maximum the most ranges exposed at a time */
+    public StagTable(int maximum) {
+        this.maximum = maximum;
+    }
+
+    /**
+     * Exposes a range to the peer of one stream.
+     *
+     * @throws IllegalArgumentException when the range is not in the region or the access is not exactly one right
+     * @throws IllegalStateException when all STags are in use
+     */
+    public Exposure expose(
+            ExposureOwner owner, IwarpMemoryRegion region, long address, int length, int access) {
+        if (!region.isRegistered() || !region.contains(address, length)) {
+            throw new IllegalArgumentException(
+                    String.format(
+                            "Range of %d bytes at address %#x is not in the registered region of %d"
+                                    + " bytes at %#x",
+                            length, address, region.length(), region.address()));
+        }
+        if (access != QueuePair.REMOTE_READ && access != QueuePair.REMOTE_WRITE) {
+            throw new IllegalArgumentException(
+                    "Access is "
+                            + access
+                            + ", expected REMOTE_READ or REMOTE_WRITE; expose twice to give both");
+        }
+        Exposure exposure = next();
+        // Below 2^63, so that no offset inside can wrap; a multiple of a page, so that the peer may
+        // align to it.
+        long offset = random.nextLong() >>> 1 >>> OFFSET_SHIFT << OFFSET_SHIFT;
+        exposure.set(region, address, length, access, offset, owner);
+        link(exposure);
+        return exposure;
+    }
+
+    /** The exposure of an STag, all 32 bits compared, or {@code null} when it is not valid. */
+    public Exposure find(int stag) {
+        Exposure exposure = byIndex.get(stag >>> KEY_BITS);
+        return exposure != null && exposure.stag == stag && exposure.owner != null
+                ? exposure
+                : null;
+    }
+
+    /** Ends an exposure before it returns. */
+    public void invalidate(Exposure exposure) {
+        exposure.owner.revoking(exposure);
+        unlink(exposure);
+        exposure.region = null;
+        exposure.owner = null;
+        free.addLast(exposure);
+    }
+
+    /** Ends all exposures to the peer of one stream. */
+    public void invalidateAll(ExposureOwner owner) {
+        while (owner.exposures != null) {
+            invalidate(owner.exposures);
+        }
+    }
+
+    private Exposure next() {
+        Exposure exposure;
+        if (byIndex.size() < Math.min(maximum, SPARE)
+                || (free.isEmpty() && byIndex.size() < maximum)) {
+            exposure = new Exposure();
+            place(exposure);
+            return exposure;
+        }
+        exposure = free.pollFirst();
+        if (exposure == null) {
+            throw new IllegalStateException(
+                    "All "
+                            + maximum
+                            + " STags are in use; invalidate some or raise"
+                            + " IwarpConfig.maxExposures");
+        }
+        if ((exposure.stag & KEY_MASK) == KEY_MASK) {
+            byIndex.remove(exposure.stag >>> KEY_BITS);
+            place(exposure);
+        } else {
+            exposure.stag++;
+        }
+        return exposure;
+    }
+
+    private void place(Exposure exposure) {
+        int index;
+        do {
+            index = random.nextInt() >>> KEY_BITS;
+        } while (index == 0 || byIndex.containsKey(index));
+        exposure.stag = (index << KEY_BITS) | 1;
+        byIndex.put(index, exposure);
+    }
+
+    private static void link(Exposure exposure) {
+        exposure.nextOfRegion = exposure.region.exposures;
+        if (exposure.nextOfRegion != null) {
+            exposure.nextOfRegion.previousOfRegion = exposure;
+        }
+        exposure.region.exposures = exposure;
+        exposure.nextOfOwner = exposure.owner.exposures;
+        if (exposure.nextOfOwner != null) {
+            exposure.nextOfOwner.previousOfOwner = exposure;
+        }
+        exposure.owner.exposures = exposure;
+    }
+
+    private static void unlink(Exposure exposure) {
+        if (exposure.previousOfRegion == null) {
+            exposure.region.exposures = exposure.nextOfRegion;
+        } else {
+            exposure.previousOfRegion.nextOfRegion = exposure.nextOfRegion;
+        }
+        if (exposure.nextOfRegion != null) {
+            exposure.nextOfRegion.previousOfRegion = exposure.previousOfRegion;
+        }
+        if (exposure.previousOfOwner == null) {
+            exposure.owner.exposures = exposure.nextOfOwner;
+        } else {
+            exposure.previousOfOwner.nextOfOwner = exposure.nextOfOwner;
+        }
+        if (exposure.nextOfOwner != null) {
+            exposure.nextOfOwner.previousOfOwner = exposure.previousOfOwner;
+        }
+        exposure.nextOfRegion = null;
+        exposure.previousOfRegion = null;
+        exposure.nextOfOwner = null;
+        exposure.previousOfOwner = null;
+    }
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp.rdmap;
+
+import java.nio.ByteBuffer;
+import org.rpcrdma.verbs.WorkStatus;
+import org.rpcrdma.verbs.iwarp.ddp.DdpError;
+import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
+import org.rpcrdma.verbs.iwarp.ddp.UntaggedQueue;
+import org.rpcrdma.verbs.iwarp.memory.Exposure;
+import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
+import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
+import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
+import org.rpcrdma.verbs.iwarp.memory.StagTable;
+import org.rpcrdma.verbs.iwarp.mpa.MpaError;
+import org.rpcrdma.verbs.iwarp.mpa.StreamException;
+import org.rpcrdma.verbs.iwarp.mpa.UlpduHandler;
+
+/**
+ * The inbound half of a stream: checks every segment (RFC 5040, 6; RFC 5041, 7), says where its payload goes, and
+ * carries its message out when it is complete. TCP delivers in order, so placement and delivery are in order too.
+ */
+public final class RdmapReceiver implements UlpduHandler {
+
+    private final ExposureOwner stream;
+    private final StagTable stags;
+    private final LocalMemory memory;
+    private final ReceiveQueue receives;
+    private final InboundReads inboundReads;
+    private final OutboundReads outboundReads;
+    private final Completions completions;
+
+    private final DdpSegment segment = new DdpSegment();
+    private final ReadRequest request = new ReadRequest();
+    private final UntaggedQueue sendQueue = new UntaggedQueue(Rdmap.QUEUE_SEND);
+    private final UntaggedQueue readQueue = new UntaggedQueue(Rdmap.QUEUE_READ);
+
+    private int opcode;
+    private int sendOpcode;
+    private boolean writeOpen;
+    private int writeStag;
+    private Exposure exposure;
+    private long cursor;
+    private int remaining;
+
+    /** Whether no FPDU of ours was answered yet; tells two ambiguous Terminate codes apart. */
+    private boolean starting = true;
+
+    private WorkStatus receiveStatus = WorkStatus.FLUSHED;
+
+    public RdmapReceiver(
+            ExposureOwner stream,
+            StagTable stags,
+            LocalMemory memory,
+            ReceiveQueue receives,
+            InboundReads inboundReads,
+            OutboundReads outboundReads,
+            Completions completions) {
+        this.stream = stream;
+        this.stags = stags;
+        this.memory = memory;
+        this.receives = receives;
+        this.inboundReads = inboundReads;
+        this.outboundReads = outboundReads;
+        this.completions = completions;
+    }
+
+    /** Whether a message has begun and not ended, so that the stream must not end here. */
+    public boolean isMessageOpen() {
+        return sendQueue.isMessageOpen() || writeOpen || outboundReads.isResponseOpen();
+    }
+
+    /** The header of the last segment, for a Terminate about it. */
+    public DdpSegment segment() {
+        return segment;
+    }
+
+    /** The last Read Request if the last segment was one, for a Terminate about it; otherwise {@code null}. */
+    public ReadRequest request() {
+        return segment.isPresent() && opcode == Rdmap.READ_REQUEST ? request : null;
+    }
+
+    /** How the oldest receive completes when the stream has failed. */
+    public WorkStatus receiveStatus() {
+        return receiveStatus;
+    }
+
+    @Override
+    public int begin(ByteBuffer bytes, int at, int length)
+            throws StreamException, TerminatedException {
+        opcode = -1;
+        segment.decode(bytes, at, length);
+        int code = Rdmap.check(segment);
+        opcode = code;
+        int body = at + segment.headerBytes();
+        remaining = segment.payloadBytes();
+        switch (code) {
+            case Rdmap.WRITE -> beginWrite();
+            case Rdmap.READ_RESPONSE -> outboundReads.check(segment);
+            case Rdmap.READ_REQUEST -> beginReadRequest(bytes, body);
+            case Rdmap.TERMINATE -> throw terminated(bytes, body);
+            default -> beginSend();
+        }
+        return remaining;
+    }
+
+    private void beginWrite() throws StreamException {
+        if (writeOpen && segment.stag() != writeStag) {
+            throw new StreamException(
+                    DdpError.TAGGED_INVALID_STAG,
+                    String.format(
+                            "Write changes its STag from 0x%08x to 0x%08x before its end",
+                            writeStag, segment.stag()));
+        }
+        if (remaining > 0) {
+            checkWrite();
+        }
+        writeOpen = !segment.isLast();
+        writeStag = segment.stag();
+    }
+
+    private void checkWrite() throws StreamException {
+        Exposure found = stags.find(segment.stag());
+        if (found == null) {
+            throw invalidWrite("which is not valid");
+        }
+        if (found.owner() != stream) {
+            throw new StreamException(
+                    DdpError.TAGGED_NOT_ASSOCIATED,
+                    String.format("Write names STag 0x%08x of another connection", segment.stag()));
+        }
+        if (!found.isWritable()) {
+            throw new StreamException(
+                    RdmapError.PROTECTION_ACCESS,
+                    String.format(
+                            "Write names STag 0x%08x, which gives no right to write",
+                            segment.stag()));
+        }
+        long offset = segment.taggedOffset();
+        if (Long.compareUnsigned(offset, -remaining) > 0) {
+            throw new StreamException(
+                    DdpError.TAGGED_WRAP,
+                    String.format(
+                            "Write of %d bytes at offset 0x%x wraps around 2^64",
+                            remaining, offset));
+        }
+        if (!found.contains(offset, remaining)) {
+            throw new StreamException(
+                    DdpError.TAGGED_BOUNDS,
+                    String.format(
+                            "Write of %d bytes at offset 0x%x is not inside STag 0x%08x",
+                            remaining, offset, segment.stag()));
+        }
+        exposure = found;
+        cursor = offset;
+    }
+
+    private StreamException invalidWrite(String why) {
+        return new StreamException(
+                DdpError.TAGGED_INVALID_STAG,
+                String.format("Write names STag 0x%08x, %s", segment.stag(), why));
+    }
+
+    private void beginSend() throws StreamException {
+        if (sendQueue.isMessageOpen() && opcode != sendOpcode) {
+            throw new StreamException(
+                    RdmapError.OPERATION_UNEXPECTED_OPCODE,
+                    "Send changes its opcode from "
+                            + sendOpcode
+                            + " to "
+                            + opcode
+                            + " before its end");
+        }
+        sendOpcode = opcode;
+        sendQueue.check(segment);
+        if (receives.isEmpty()) {
+            throw new StreamException(
+                    DdpError.UNTAGGED_NO_BUFFER, "Send came, but no receive is posted");
+        }
+        long offset = Integer.toUnsignedLong(segment.messageOffset());
+        if (offset + remaining > receives.length()) {
+            receiveStatus = WorkStatus.LOCAL_LENGTH_ERROR;
+            throw new StreamException(
+                    DdpError.UNTAGGED_TOO_LONG,
+                    String.format(
+                            "Send has %d bytes or more, the receive has room for %d",
+                            offset + remaining, receives.length()));
+        }
+        cursor = receives.address() + offset;
+    }
+
+    private void beginReadRequest(ByteBuffer bytes, int body) throws StreamException {
+        if (remaining != ReadRequest.BYTES || !segment.isLast()) {
+            opcode = -1;
+            throw new StreamException(
+                    MpaError.FRAMING,
+                    "Read Request has "
+                            + remaining
+                            + " bytes after its DDP header, expected "
+                            + ReadRequest.BYTES);
+        }
+        request.decode(bytes, body);
+        request.messageNumber = segment.messageNumber();
+        readQueue.check(segment);
+        remaining = 0;
+    }
+
+    /** RFC 5040, 5.4: the stream is over; nothing of what may follow is looked at. */
+    private TerminatedException terminated(ByteBuffer bytes, int body) {
+        int length = Math.min(remaining, LOOK_AHEAD - DdpSegment.UNTAGGED_BYTES);
+        return new TerminatedException(Terminate.decode(bytes, body, length, starting));
+    }
+
+    @Override
+    public ByteBuffer target() throws StreamException {
+        return switch (opcode) {
+            case Rdmap.WRITE -> writeTarget();
+            case Rdmap.READ_RESPONSE -> outboundReads.target(remaining);
+            default -> receiveTarget();
+        };
+    }
+
+    private ByteBuffer writeTarget() throws StreamException {
+        if (exposure.owner() != stream || exposure.stag() != segment.stag()) {
+            throw invalidWrite("which was invalidated meanwhile");
+        }
+        return exposure.region().placement(exposure.address(cursor), remaining);
+    }
+
+    private ByteBuffer receiveTarget() throws StreamException {
+        IwarpMemoryRegion region = memory.find(receives.key(), cursor, remaining);
+        if (region == null) {
+            receiveStatus = WorkStatus.LOCAL_PROTECTION_ERROR;
+            throw new StreamException(
+                    DdpError.LOCAL_CATASTROPHIC,
+                    String.format(
+                            "Receive of %d bytes at address 0x%x with local key 0x%x is not"
+                                    + " registered",
+                            receives.length(), receives.address(), receives.key()));
+        }
+        return region.placement(cursor, remaining);
+    }
+
+    @Override
+    public void placed(int bytes) {
+        cursor += bytes;
+        remaining -= bytes;
+        if (opcode == Rdmap.READ_RESPONSE && bytes > 0) {
+            outboundReads.placed(bytes);
+        }
+    }
+
+    @Override
+    public void end() throws StreamException {
+        switch (opcode) {
+            case Rdmap.WRITE -> exposure = null;
+            case Rdmap.READ_RESPONSE -> {
+                if (segment.isLast()) {
+                    outboundReads.done();
+                }
+            }
+            case Rdmap.READ_REQUEST -> {
+                inboundReads.add(request);
+                readQueue.advance(segment);
+            }
+            default -> endSend();
+        }
+        starting = false;
+    }
+
+    private void endSend() throws StreamException {
+        sendQueue.advance(segment);
+        if (!segment.isLast()) {
+            return;
+        }
+        int invalidated = 0;
+        if (Rdmap.invalidates(opcode)) {
+            invalidated = segment.ulpWord();
+            invalidate(invalidated);
+        }
+        int length = segment.messageOffset() + segment.payloadBytes();
+        receives.complete(completions, WorkStatus.SUCCESS, length, invalidated);
+    }
+
+    /** RFC 5040, 5.2: the STag is invalid before the Send is delivered. */
+    private void invalidate(int stag) throws StreamException {
+        Exposure found = stags.find(stag);
+        if (found == null) {
+            throw new StreamException(
+                    RdmapError.OPERATION_CANNOT_INVALIDATE,
+                    String.format(
+                            "Send with Invalidate names STag 0x%08x, which is not valid", stag));
+        }
+        if (found.owner() != stream) {
+            throw new StreamException(
+                    RdmapError.PROTECTION_CANNOT_INVALIDATE,
+                    String.format(
+                            "Send with Invalidate names STag 0x%08x of another connection", stag));
+        }
+        stags.invalidate(found);
+    }
+}

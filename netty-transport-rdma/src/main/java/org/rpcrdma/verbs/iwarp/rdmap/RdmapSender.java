@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp.rdmap;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.GatheringByteChannel;
+import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
+import org.rpcrdma.verbs.iwarp.ddp.DdpSegmenter;
+import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
+import org.rpcrdma.verbs.iwarp.mpa.Rtr;
+
+/**
+ * The outbound half of a stream: turns work requests and Read Responses into messages, one after another.
+ *
+ * <p>A message never starts before the one before it is complete (RFC 5040, 5.5). Between two messages up to four Read
+ * Responses go before the next work request, so that neither side starves the other.
+ */
+public final class RdmapSender {
+
+    private static final int RESPONSES_IN_A_ROW = 4;
+
+    private static final int READ_REQUEST_ULPDU = DdpSegment.UNTAGGED_BYTES + ReadRequest.BYTES;
+
+    /** The STag of a zero-length Write; it is not looked at (RFC 5040, 5.1). */
+    private static final int ANY_STAG = 1;
+
+    private final SendQueue work;
+    private final OutboundReads outboundReads;
+    private final InboundReads inboundReads;
+    private final FpduSender out;
+    private final DdpSegmenter segmenter;
+    private final WorkSource source;
+
+    private Rtr readyToReceive = Rtr.NONE;
+    private int sendMessage = 1;
+    private int readMessage = 1;
+    private int responses;
+    private boolean responding;
+
+    public RdmapSender(
+            SendQueue work,
+            OutboundReads outboundReads,
+            InboundReads inboundReads,
+            WorkSource source,
+            FpduSender out,
+            int mulpdu) {
+        this.work = work;
+        this.outboundReads = outboundReads;
+        this.inboundReads = inboundReads;
+        this.source = source;
+        this.out = out;
+        this.segmenter = new DdpSegmenter(mulpdu);
+    }
+
+    /** Makes the ready-to-receive message the first one. */
+    public void readyToReceive(Rtr rtr) {
+        readyToReceive = rtr;
+    }
+
+    /**
+     * Sends until nothing is left, the channel takes no more or the budget is spent.
+     *
+     * @param budget the bytes after which to stop
+     * @return whether something is left to be sent when the channel is writable
+     * @throws IOException when the channel is broken or a source is not accessible any more
+     */
+    public boolean send(GatheringByteChannel channel, long budget) throws IOException {
+        long end = out.writtenPosition() + budget;
+        while (true) {
+            if (!out.isEmpty()) {
+                out.write(channel);
+                work.written(out.writtenPosition());
+                if (!out.isEmpty() || out.writtenPosition() - end >= 0) {
+                    return !out.isEmpty() || hasMore();
+                }
+            }
+            fill();
+            if (out.isEmpty()) {
+                return false;
+            }
+        }
+    }
+
+    /** Whether a message is under way or could start. */
+    private boolean hasMore() {
+        return segmenter.isActive()
+                || readyToReceive != Rtr.NONE
+                || !inboundReads.isEmpty()
+                || canStartWork();
+    }
+
+    /** Whether all that can be sent now is sent: only work that waits for Reads may be left. */
+    public boolean isIdle() {
+        return out.isEmpty() && !hasMore();
+    }
+
+    /** The Read Request whose response is being made, to report it when that fails; otherwise {@code null}. */
+    public ReadRequest respondingTo() {
+        return responding ? inboundReads.first() : null;
+    }
+
+    private void fill() throws IOException {
+        while (out.hasRoom() && (segmenter.isActive() || start())) {
+            if (segmenter.isActive()) {
+                segmenter.next(out);
+                if (!segmenter.isActive()) {
+                    messageMade();
+                }
+            }
+        }
+    }
+
+    private void messageMade() {
+        if (responding) {
+            responding = false;
+            inboundReads.remove();
+        } else {
+            work.made(out.queuedPosition());
+        }
+    }
+
+    /** Starts the next message, or sends it if it is one that has no payload of its own. */
+    private boolean start() throws IOException {
+        if (readyToReceive != Rtr.NONE) {
+            sendReadyToReceive();
+            return true;
+        }
+        boolean workWaits = canStartWork();
+        if (!inboundReads.isEmpty() && (responses < RESPONSES_IN_A_ROW || !workWaits)) {
+            responses++;
+            startResponse();
+            return true;
+        }
+        responses = 0;
+        if (workWaits) {
+            startWork(work.next());
+        }
+        return workWaits;
+    }
+
+    private boolean canStartWork() {
+        if (!work.hasNext()) {
+            return false;
+        }
+        int position = work.next();
+        if (work.isFenced(position) && !outboundReads.isEmpty()) {
+            return false;
+        }
+        return work.opcode(position) != Rdmap.READ_REQUEST || !outboundReads.isFull();
+    }
+
+    private void startResponse() {
+        ReadRequest request = inboundReads.first();
+        responding = true;
+        segmenter.startTagged(
+                Rdmap.control(Rdmap.READ_RESPONSE),
+                request.sinkStag,
+                request.sinkOffset,
+                request.size,
+                inboundReads);
+    }
+
+    private void startWork(int position) throws IOException {
+        long length = work.length(position);
+        int opcode = work.opcode(position);
+        source.start(position);
+        switch (opcode) {
+            case Rdmap.WRITE:
+                segmenter.startTagged(
+                        Rdmap.control(opcode),
+                        work.remoteKey(position),
+                        work.remoteAddress(position),
+                        length,
+                        source);
+                break;
+            case Rdmap.READ_REQUEST:
+                sendReadRequest(
+                        outboundReads.add(position),
+                        length,
+                        work.remoteKey(position),
+                        work.remoteAddress(position));
+                work.made(out.queuedPosition());
+                break;
+            default:
+                int solicited = work.isSolicited(position) ? Rdmap.SEND_SOLICITED - Rdmap.SEND : 0;
+                segmenter.startUntagged(
+                        Rdmap.control(opcode + solicited),
+                        work.remoteKey(position),
+                        Rdmap.QUEUE_SEND,
+                        sendMessage++,
+                        length,
+                        source);
+                break;
+        }
+    }
+
+    private void sendReadyToReceive() {
+        if (readyToReceive == Rtr.ZERO_LENGTH_READ) {
+            sendReadRequest(outboundReads.addReadyToReceive(), 0, ANY_STAG, 0);
+        } else {
+            ByteBuffer header = out.begin(DdpSegment.TAGGED_BYTES);
+            DdpSegment.encodeTagged(header, true, Rdmap.control(Rdmap.WRITE), ANY_STAG, 0);
+            out.end();
+        }
+        readyToReceive = Rtr.NONE;
+    }
+
+    private void sendReadRequest(int sinkStag, long size, int sourceStag, long sourceOffset) {
+        ByteBuffer header = out.begin(READ_REQUEST_ULPDU);
+        DdpSegment.encodeUntagged(
+                header,
+                true,
+                Rdmap.control(Rdmap.READ_REQUEST),
+                0,
+                Rdmap.QUEUE_READ,
+                readMessage++,
+                0);
+        ReadRequest.encode(header, sinkStag, 0, size, sourceStag, sourceOffset);
+        out.end();
+    }
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp.rdmap;
+
+import java.util.Arrays;
+import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.WorkStatus;
+import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
+
+/**
+ * The work requests of one stream, from posting to completion, in a ring of primitive arrays.
+ *
+ * <p>Positions count work requests since the stream began: {@code head} is the oldest that is not complete, {@code next}
+ * the next to start, {@code posted} the end of what the doorbell has handed over, {@code tail} the end of what was
+ * opened. They grow without a limit and are compared by difference.
+ */
+public final class SendQueue {
+
+    /** The most memory ranges of a work request: they all fit one FPDU. */
+    public static final int MAX_RANGES = FpduSender.MAX_PIECES;
+
+    private static final long NOT_SENT = Long.MAX_VALUE;
+
+    private final Completions completions;
+    private final int depth;
+    private final int mask;
+    private final long[] ids;
+    private final byte[] opcodes;
+    private final byte[] flags;
+    private final long[] remoteAddresses;
+    private final int[] remoteKeys;
+    private final long[] lengths;
+    private final int[] firstRanges;
+    private final long[] endPositions;
+    private final WorkStatus[] results;
+
+    private long[] rangeAddresses;
+    private int[] rangeLengths;
+    private int[] rangeKeys;
+    private int rangeTail;
+
+    private int head;
+    private int sent;
+    private int next;
+    private int posted;
+    private int tail;
+
+    /** @param depth the most work requests at a time */
+    public SendQueue(int depth, Completions completions) {
+        this.completions = completions;
+        this.depth = depth;
+        int slots = Integer.highestOneBit(Math.max(depth, 1) * 2 - 1);
+        mask = slots - 1;
+        ids = new long[slots];
+        opcodes = new byte[slots];
+        flags = new byte[slots];
+        remoteAddresses = new long[slots];
+        remoteKeys = new int[slots];
+        lengths = new long[slots];
+        firstRanges = new int[slots];
+        endPositions = new long[slots];
+        results = new WorkStatus[slots];
+        rangeAddresses = new long[2 * slots];
+        rangeLengths = new int[2 * slots];
+        rangeKeys = new int[2 * slots];
+    }
+
+    /**
+     * Opens a work request.
+     *
+     * @throws IllegalStateException when the queue is full
+     */
+    public void open(long id, int opcode, int flag, long remoteAddress, int remoteKey) {
+        if (tail - head == depth) {
+            throw new IllegalStateException(
+                    "The send queue is full with "
+                            + depth
+                            + " work requests; raise QueuePairConfig.sendDepth");
+        }
+        int slot = tail++ & mask;
+        ids[slot] = id;
+        opcodes[slot] = (byte) opcode;
+        flags[slot] = (byte) flag;
+        remoteAddresses[slot] = remoteAddress;
+        remoteKeys[slot] = remoteKey;
+        lengths[slot] = 0;
+        firstRanges[slot] = rangeTail;
+        endPositions[slot] = NOT_SENT;
+        results[slot] = null;
+    }
+
+    /**
+     * Adds a memory range to the work request opened last.
+     *
+     * @throws IllegalStateException when none is open
+     * @throws IllegalArgumentException when the length is negative or there are too many ranges
+     */
+    public void gather(long address, int length, int key) {
+        if (tail == posted) {
+            throw new IllegalStateException(
+                    "No work request is open; call send, write or read before gather");
+        }
+        if (length < 0) {
+            throw new IllegalArgumentException(
+                    "Length is " + length + ", expected 0 or more bytes");
+        }
+        int slot = (tail - 1) & mask;
+        if (rangeTail - firstRanges[slot] == MAX_RANGES) {
+            throw new IllegalArgumentException(
+                    "A work request takes at most "
+                            + MAX_RANGES
+                            + " memory ranges; see maxScatterGather");
+        }
+        if (length == 0) {
+            return;
+        }
+        if (rangeTail - firstRanges[head & mask] == rangeAddresses.length) {
+            growRanges();
+        }
+        int range = rangeTail++ & (rangeAddresses.length - 1);
+        rangeAddresses[range] = address;
+        rangeLengths[range] = length;
+        rangeKeys[range] = key;
+        lengths[slot] += length;
+    }
+
+    private void growRanges() {
+        int old = rangeAddresses.length;
+        long[] addresses = Arrays.copyOf(rangeAddresses, 2 * old);
+        int[] sizes = Arrays.copyOf(rangeLengths, 2 * old);
+        int[] keys = Arrays.copyOf(rangeKeys, 2 * old);
+        for (int range = rangeTail - old; range != rangeTail; range++) {
+            int from = range & (old - 1);
+            int to = range & (2 * old - 1);
+            addresses[to] = rangeAddresses[from];
+            sizes[to] = rangeLengths[from];
+            keys[to] = rangeKeys[from];
+        }
+        rangeAddresses = addresses;
+        rangeLengths = sizes;
+        rangeKeys = keys;
+    }
+
+    /** Hands over all opened work requests. */
+    public void post() {
+        posted = tail;
+    }
+
+    /** Whether a posted work request has not started. */
+    boolean hasNext() {
+        return next != posted;
+    }
+
+    /** The position of the work request that starts next. */
+    int next() {
+        return next;
+    }
+
+    int opcode(int position) {
+        return opcodes[position & mask];
+    }
+
+    boolean isFenced(int position) {
+        return (flags[position & mask] & QueuePair.FENCE) != 0;
+    }
+
+    boolean isSolicited(int position) {
+        return (flags[position & mask] & QueuePair.SOLICITED) != 0;
+    }
+
+    long remoteAddress(int position) {
+        return remoteAddresses[position & mask];
+    }
+
+    int remoteKey(int position) {
+        return remoteKeys[position & mask];
+    }
+
+    /** The bytes of all its ranges. */
+    long length(int position) {
+        return lengths[position & mask];
+    }
+
+    /** The number of its first memory range. */
+    int firstRange(int position) {
+        return firstRanges[position & mask];
+    }
+
+    long rangeAddress(int range) {
+        return rangeAddresses[range & (rangeAddresses.length - 1)];
+    }
+
+    int rangeLength(int range) {
+        return rangeLengths[range & (rangeLengths.length - 1)];
+    }
+
+    int rangeKey(int range) {
+        return rangeKeys[range & (rangeKeys.length - 1)];
+    }
+
+    /** All segments of the next work request are made; they end at a position of the outbound stream. */
+    void made(long endPosition) {
+        endPositions[next++ & mask] = endPosition;
+    }
+
+    /** TCP has taken all bytes up to a position of the outbound stream. */
+    void written(long position) {
+        while (sent != next && endPositions[sent & mask] <= position) {
+            int slot = sent++ & mask;
+            if (opcodes[slot] != Rdmap.READ_REQUEST) {
+                results[slot] = WorkStatus.SUCCESS;
+            }
+        }
+        completeInOrder();
+    }
+
+    /** The Read at a position has all its data. */
+    void readDone(int position) {
+        results[position & mask] = WorkStatus.SUCCESS;
+        completeInOrder();
+    }
+
+    private void completeInOrder() {
+        while (head != sent && results[head & mask] != null) {
+            int slot = head++ & mask;
+            if ((flags[slot] & QueuePair.SIGNALED) != 0) {
+                completions.complete(ids[slot], results[slot], 0, 0);
+            }
+        }
+    }
+
+    /** Whether everything posted is complete. */
+    public boolean isEmpty() {
+        return head == posted;
+    }
+
+    /**
+     * Completes everything that is not complete, posted or only opened.
+     *
+     * @param oldest the status of the oldest work request that has started
+     * @param starting the status of the one that was about to start
+     */
+    public void flush(WorkStatus oldest, WorkStatus starting) {
+        int first = head;
+        int second = next;
+        while (head != tail) {
+            int position = head++;
+            WorkStatus status = WorkStatus.FLUSHED;
+            if (position == second) {
+                status = starting;
+            } else if (position == first) {
+                status = oldest;
+            }
+            completions.complete(ids[position & mask], status, 0, 0);
+        }
+        sent = tail;
+        next = tail;
+        posted = tail;
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.util.Random;
+import java.util.stream.Stream;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.WorkStatus;
+import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
+
+/** Every operation, of many sizes, in both directions, with the CRC on and off. */
+class OperationsTest {
+
+    private static final int MAX = 4 << 20;
+    private static final int[] SIZES = {
+        0, 1, 2, 3, 4, 511, 513, 1424, 4096, 16_000, 64_744, 64_745, 200_000, 1 << 20, MAX
+    };
+
+    static Stream<Arguments> modes() {
+        IwarpConfig plain = IwarpConfig.defaults();
+        return Stream.of(
+                Arguments.of("plain", plain, false),
+                Arguments.of("plain, from the responder", plain, true),
+                Arguments.of("crc", plain.withCrc(CrcPolicy.REQUIRE), false),
+                Arguments.of("crc, from the responder", plain.withCrc(CrcPolicy.REQUIRE), true),
+                Arguments.of("1442 byte ULPDUs", plain.withMaxUlpdu(1442), false),
+                Arguments.of(
+                        "odd ULPDUs with crc",
+                        plain.withMaxUlpdu(131).withCrc(CrcPolicy.REQUIRE),
+                        true),
+                Arguments.of("small socket buffers", plain.withSocketBuffer(4096), false),
+                Arguments.of("peer to peer", plain.withPeerToPeer(true), true));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("modes")
+    void carriesEveryOperation(String name, IwarpConfig config, boolean fromResponder)
+            throws IOException {
+        try (Pair pair = Pair.connected(config, MAX)) {
+            assertThat(pair.initiator.connectedWith).containsExactly(4, 5);
+            assertThat(pair.responder.connectedWith).containsExactly(1, 2, 3);
+            Endpoint from = fromResponder ? pair.responder : pair.initiator;
+            Endpoint to = fromResponder ? pair.initiator : pair.responder;
+            if (fromResponder) {
+                openResponder(pair);
+            }
+            long seed = 1;
+            for (int size : SIZES) {
+                int bytes = config.maxUlpdu() == 131 ? Math.min(size, 200_000) : size;
+                send(pair, from, to, bytes, seed++, false);
+                send(pair, from, to, bytes, seed++, true);
+                write(pair, from, to, bytes, seed++);
+                read(pair, from, to, bytes, seed++);
+            }
+        }
+    }
+
+    /** A responder may not send before it has received something (RFC 5044, 7.1.2). */
+    private static void openResponder(Pair pair) {
+        pair.responder.receive(99, 0, 1);
+        pair.initiator.queuePair.send(98, QueuePair.SIGNALED);
+        pair.initiator.queuePair.doorbell();
+        pair.until(
+                () ->
+                        pair.responder.completion(99) != null
+                                && pair.initiator.completion(98) != null);
+        pair.responder.completions.clear();
+        pair.initiator.completions.clear();
+    }
+
+    private static byte[] pattern(int size, long seed) {
+        byte[] bytes = new byte[size];
+        new Random(seed).nextBytes(bytes);
+        return bytes;
+    }
+
+    private static void send(
+            Pair pair, Endpoint from, Endpoint to, int size, long seed, boolean invalidate) {
+        byte[] bytes = pattern(size, seed);
+        from.put(0, bytes);
+        int key = invalidate ? to.expose(5, 10, QueuePair.REMOTE_READ) : 0;
+        to.receive(1, 0, MAX);
+        if (invalidate) {
+            from.queuePair.sendWithInvalidate(2, QueuePair.SIGNALED, key);
+        } else {
+            from.queuePair.send(2, QueuePair.SIGNALED | QueuePair.SOLICITED);
+        }
+        from.gather(0, size / 3);
+        from.gather(size / 3, size - size / 3);
+        from.queuePair.doorbell();
+        pair.until(() -> to.completion(1) != null && from.completion(2) != null);
+        assertThat(to.completions)
+                .containsExactly(new Endpoint.Completion(1, WorkStatus.SUCCESS, size, key));
+        assertThat(from.completion(2).status()).isEqualTo(WorkStatus.SUCCESS);
+        assertThat(to.get(0, size)).isEqualTo(bytes);
+        assertThat(key != 0 && to.queuePair.isExposed(key)).isFalse();
+        clear(from, to);
+    }
+
+    private static void write(Pair pair, Endpoint from, Endpoint to, int size, long seed) {
+        byte[] bytes = pattern(size, seed);
+        from.put(0, bytes);
+        int key = to.expose(0, size, QueuePair.REMOTE_WRITE);
+        to.receive(1, 0, 0);
+        from.queuePair.write(2, 0, to.queuePair.exposedOffset(key), key);
+        from.gather(0, size);
+        from.queuePair.send(3, QueuePair.SIGNALED);
+        from.queuePair.doorbell();
+        pair.until(() -> to.completion(1) != null && from.completion(3) != null);
+        assertThat(from.completions).hasSize(1);
+        assertThat(to.get(0, size)).isEqualTo(bytes);
+        to.queuePair.invalidate(key);
+        clear(from, to);
+    }
+
+    private static void read(Pair pair, Endpoint from, Endpoint to, int size, long seed) {
+        byte[] bytes = pattern(size, seed);
+        to.put(0, bytes);
+        int key = to.expose(0, size, QueuePair.REMOTE_READ);
+        from.queuePair.read(2, QueuePair.SIGNALED, to.queuePair.exposedOffset(key), key);
+        from.gather(0, size / 2);
+        from.gather(size / 2, size - size / 2);
+        from.queuePair.doorbell();
+        pair.until(() -> from.completion(2) != null);
+        assertThat(from.completion(2).status()).isEqualTo(WorkStatus.SUCCESS);
+        assertThat(from.get(0, size)).isEqualTo(bytes);
+        to.queuePair.invalidate(key);
+        clear(from, to);
+    }
+
+    private static void clear(Endpoint from, Endpoint to) {
+        from.completions.clear();
+        to.completions.clear();
+    }
+}
