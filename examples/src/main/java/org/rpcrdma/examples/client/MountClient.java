@@ -27,6 +27,10 @@ public final class MountClient {
         this.credential = credential;
     }
 
+    public RpcClient rpc() {
+        return rpc;
+    }
+
     /**
      * @return the handle of a directory
      * @throws NfsStatusException if the server does not export it

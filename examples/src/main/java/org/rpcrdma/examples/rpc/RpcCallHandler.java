@@ -7,7 +7,6 @@ import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
-import io.netty.util.ReferenceCountUtil;
 import io.netty.util.collection.IntObjectHashMap;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
@@ -15,6 +14,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import org.rpcrdma.codec.RpcRdmaCancel;
+import org.rpcrdma.codec.RpcRdmaConnection;
+import org.rpcrdma.codec.RpcRdmaFailure;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -87,8 +89,10 @@ final class RpcCallHandler extends ChannelDuplexHandler {
             } finally {
                 reply.release();
             }
+        } else if (message instanceof RpcRdmaFailure failure) {
+            fail(failure.xid(), failure.cause());
         } else {
-            ReferenceCountUtil.release(message);
+            ctx.fireChannelRead(message);
         }
     }
 
@@ -132,13 +136,18 @@ final class RpcCallHandler extends ChannelDuplexHandler {
 
     private void timeOut(ChannelHandlerContext ctx, int xid) {
         Pending late = pending.remove(xid);
-        if (late != null) {
-            late.call()
-                    .result()
-                    .tryFailure(
-                            new RpcTimeoutException(
-                                    "no answer within " + late.call().timeoutMillis() + " ms"));
+        if (late == null) {
+            return;
         }
+        if (RpcRdmaConnection.of(ctx.channel()) != null) {
+            // The server must not write into memory that may be used for something else.
+            ctx.writeAndFlush(new RpcRdmaCancel(xid));
+        }
+        late.call()
+                .result()
+                .tryFailure(
+                        new RpcTimeoutException(
+                                "no answer within " + late.call().timeoutMillis() + " ms"));
     }
 
     private void fail(int xid, Throwable cause) {

@@ -14,6 +14,10 @@ import io.netty.util.concurrent.DefaultThreadFactory;
 import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.codec.RpcRdmaCodec;
+import org.rpcrdma.codec.RpcRdmaConfig;
 
 /**
  * Makes connections. All that depends on the transport is here: the event loop, the channel class and the framing codec.
@@ -50,6 +54,13 @@ public final class RpcConnector implements AutoCloseable {
                         .channel(NioSocketChannel.class)
                         .option(ChannelOption.TCP_NODELAY, true),
                 RecordMarking::new);
+    }
+
+    public static RpcConnector rdma(RpcRdmaConfig config) {
+        return new RpcConnector(
+                new RdmaEventLoopGroup(1),
+                config.applyTo(new Bootstrap().channel(RdmaChannel.class)),
+                () -> new RpcRdmaCodec(config));
     }
 
     /**
