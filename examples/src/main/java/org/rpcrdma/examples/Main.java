@@ -9,6 +9,7 @@ import picocli.CommandLine.Command;
         name = "rpcrdma",
         description = "RPC-over-RDMA for the JVM, without RDMA hardware.",
         subcommands = {
+            DemoCommand.class,
             PingCommand.class,
             NfsCommand.class,
             ServeNfsCommand.class,
