@@ -8,7 +8,13 @@ import picocli.CommandLine.Command;
 @Command(
         name = "rpcrdma",
         description = "RPC-over-RDMA for the JVM, without RDMA hardware.",
-        subcommands = {ServeNfsCommand.class, CommandLine.HelpCommand.class},
+        subcommands = {
+            DemoCommand.class,
+            PingCommand.class,
+            NfsCommand.class,
+            ServeNfsCommand.class,
+            CommandLine.HelpCommand.class
+        },
         mixinStandardHelpOptions = true,
         version = "rpcrdma 0.1.0-SNAPSHOT",
         synopsisSubcommandLabel = "COMMAND")

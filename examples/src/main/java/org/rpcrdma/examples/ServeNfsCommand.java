@@ -12,6 +12,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
+import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.server.NfsServer;
 import picocli.CommandLine.Command;
@@ -30,8 +31,6 @@ import picocli.CommandLine.Spec;
         },
         mixinStandardHelpOptions = true)
 final class ServeNfsCommand implements Callable<Integer> {
-
-    private static final int PORT_MAX = 65535;
 
     @Mixin
     @SuppressWarnings("UnusedVariable") // picocli needs the field
@@ -81,9 +80,9 @@ final class ServeNfsCommand implements Callable<Integer> {
         if (tcpPort == null) {
             tcpPort = port == 0 ? 0 : port + 1;
         }
-        checkPort("--port", port);
-        checkPort("--mount-port", mountPort);
-        checkPort("--tcp-port", tcpPort);
+        Check.port(spec, "--port", port);
+        Check.port(spec, "--mount-port", mountPort);
+        Check.port(spec, "--tcp-port", tcpPort);
         if ((mountPort != 0 && mountPort == tcpPort)
                 || (port != 0 && (port == tcpPort || port == mountPort))) {
             throw new ParameterException(
@@ -110,6 +109,10 @@ final class ServeNfsCommand implements Callable<Integer> {
             InetSocketAddress mount =
                     server.serveMountOverTcp(new InetSocketAddress(address, mountPort));
             InetSocketAddress tcp = server.serveNfsOverTcp(new InetSocketAddress(address, tcpPort));
+            InetSocketAddress rdma =
+                    server.serveNfsOverRdma(
+                            new InetSocketAddress(address, port), RpcRdmaConfig.defaults());
+            print("listening on " + text(rdma) + " for NFS over RDMA");
             print("listening on " + text(mount) + " for MOUNT over TCP");
             print("listening on " + text(tcp) + " for NFS over TCP");
             Runtime.getRuntime().addShutdownHook(new Thread(() -> endAndWait(end, ended), "end"));
@@ -118,14 +121,6 @@ final class ServeNfsCommand implements Callable<Integer> {
             ended.trySuccess(null);
         }
         return 0;
-    }
-
-    private void checkPort(String option, int value) {
-        if (value < 0 || value > PORT_MAX) {
-            throw new ParameterException(
-                    spec.commandLine(),
-                    option + " " + value + " is no port (expected: 0 to " + PORT_MAX + ")");
-        }
     }
 
     private void print(String line) {

@@ -501,11 +501,14 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         }
         if (message instanceof RdmaSend || message instanceof RdmaWrite) {
             ByteBufHolder holder = (ByteBufHolder) message;
+            // Asked once: when it is copied it is released, and a holder does not show what is
+            // released.
+            ByteBuf content = holder.content();
             if (message instanceof RdmaSend) {
-                checkLength(holder.content());
+                checkLength(content);
             }
-            ByteBuf memory = sendable(holder.content());
-            return memory == holder.content() ? message : holder.replace(memory);
+            ByteBuf memory = sendable(content);
+            return memory == content ? message : holder.replace(memory);
         }
         if (message instanceof RdmaRead read) {
             ByteBuf sink = read.content();

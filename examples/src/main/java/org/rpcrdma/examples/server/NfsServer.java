@@ -18,6 +18,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.oncrpc.RpcUtil;
+import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.channel.RdmaServerChannel;
+import org.rpcrdma.codec.RpcRdmaCodec;
+import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.rpc.RecordMarking;
 
@@ -27,6 +31,7 @@ import org.rpcrdma.examples.rpc.RecordMarking;
  */
 public final class NfsServer implements AutoCloseable {
 
+    private final EventLoopGroup rdmaLoops = new RdmaEventLoopGroup(1);
     private final EventLoopGroup tcpLoops =
             new NioEventLoopGroup(2, new DefaultThreadFactory("nfs-tcp"));
 
@@ -44,6 +49,24 @@ public final class NfsServer implements AutoCloseable {
     public NfsServer(Export export) throws IOException {
         nfs = new Nfs3Program(new Nfs3Service(export, ownUid()));
         mount = new MountProgram(export);
+    }
+
+    /** NFS over RDMA. Parameters and result as with {@link #serveNfsOverTcp}. */
+    public InetSocketAddress serveNfsOverRdma(InetSocketAddress address, RpcRdmaConfig config)
+            throws IOException {
+        return bind(
+                config.applyTo(new ServerBootstrap())
+                        .group(rdmaLoops)
+                        .channel(RdmaServerChannel.class)
+                        .childHandler(
+                                new ChannelInitializer<Channel>() {
+                                    @Override
+                                    protected void initChannel(Channel channel) {
+                                        channel.pipeline().addLast(new RpcRdmaCodec(config));
+                                        addProgram(channel, nfs);
+                                    }
+                                }),
+                address);
     }
 
     /**
@@ -118,9 +141,11 @@ public final class NfsServer implements AutoCloseable {
     @Override
     public void close() {
         channels.forEach(channel -> channel.close().awaitUninterruptibly());
-        var loops = tcpLoops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+        var rdma = rdmaLoops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+        var tcp = tcpLoops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
         var work = programs.shutdownGracefully(0, 1, TimeUnit.SECONDS);
-        loops.awaitUninterruptibly();
+        rdma.awaitUninterruptibly();
+        tcp.awaitUninterruptibly();
         work.awaitUninterruptibly();
     }
 

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples;
+
+import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.config.MeterFilter;
+import io.micrometer.core.instrument.distribution.DistributionStatisticConfig;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Comparator;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.stream.Stream;
+import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.metrics.RpcRdmaMeterBinder;
+import org.rpcrdma.examples.client.FileTransfer;
+import org.rpcrdma.examples.client.Nfs3Client;
+import org.rpcrdma.examples.client.NfsSession;
+import org.rpcrdma.examples.export.Export;
+import org.rpcrdma.examples.rpc.RpcConnector;
+import org.rpcrdma.examples.server.NfsServer;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** Everything in one process: a file goes to a server and comes back. */
+@Command(
+        name = "demo",
+        description = {
+            "Copies a file to an NFS server over RDMA and back, checks it, and shows what"
+                    + " happened.",
+            "Server and client are in this process, on the software RNIC, with a TCP connection"
+                    + " between."
+        },
+        mixinStandardHelpOptions = true)
+final class DemoCommand implements Callable<Integer> {
+
+    private static final long DEFAULT_FILE_MIN = 10_000_000;
+    private static final int BUFFER_LENGTH = 1 << 16;
+    private static final int ANY_PORT = 0;
+    private static final int MODE = 0644;
+
+    @Mixin
+    @SuppressWarnings("UnusedVariable") // picocli needs the field
+    private Verbosity verbosity;
+
+    @Spec private CommandSpec spec;
+
+    @Option(
+            names = "--file",
+            paramLabel = "FILE",
+            description = "What to copy (default: a big file of the running JDK).")
+    private Path file;
+
+    @Option(
+            names = "--size",
+            paramLabel = "BYTES",
+            description = "Copy only so much of the file (default: all of it).")
+    private Long size;
+
+    @Override
+    public Integer call() throws IOException {
+        Path source = file != null ? file : bigFile();
+        if (!Files.exists(source)) {
+            throw new NoSuchFileException(source.toString());
+        }
+        if (!Files.isRegularFile(source)) {
+            throw new IOException(source + ": not a regular file");
+        }
+        long length = Files.size(source);
+        if (size != null) {
+            Check.atLeastOne(spec, "--size", size);
+            if (size > length) {
+                throw new IOException(
+                        source + " has " + length + " bytes, fewer than --size " + size);
+            }
+            length = size;
+        }
+        Path directory = Files.createTempDirectory("rpcrdma-demo");
+        try {
+            run(source, length, directory);
+        } finally {
+            deleteAll(directory);
+        }
+        return 0;
+    }
+
+    private void run(Path source, long length, Path directory) throws IOException {
+        Path exported = Files.createDirectory(directory.resolve("export"));
+        Path original = directory.resolve("original");
+        Path returned = directory.resolve("returned");
+        String expected = copyAndDigest(source, length, original);
+        print("file     " + source + ", " + length + " bytes");
+
+        // The server has counters of its own: those of the client tell both sides' story.
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        InetSocketAddress local = new InetSocketAddress(InetAddress.getLoopbackAddress(), ANY_PORT);
+        SimpleMeterRegistry meters = registry();
+        try (Export export = new Export(exported, false, directory.resolve("handle.key"));
+                NfsServer server = new NfsServer(export);
+                RpcConnector rdma = RpcConnector.rdma(config);
+                RpcConnector tcp = RpcConnector.tcp()) {
+            new RpcRdmaMeterBinder(config.metrics()).bindTo(meters);
+            InetSocketAddress nfsAddress = server.serveNfsOverRdma(local, RpcRdmaConfig.defaults());
+            InetSocketAddress mountAddress = server.serveMountOverTcp(local);
+            try (NfsSession session =
+                    NfsSession.open(rdma, nfsAddress, tcp, mountAddress, LocalUser.credential())) {
+                long start = System.nanoTime();
+                Nfs3Client.Found root = session.find("/");
+                Nfs3Client.Limits limits = session.nfs().limits(root.handle());
+                Nfs3Client.Found remote = session.nfs().create(root.handle(), "file", MODE);
+                double putSeconds = put(session, limits, remote, original);
+                double getSeconds = get(session, limits, remote, length, returned);
+                session.nfs().list(root.handle(), "/");
+                double seconds = (System.nanoTime() - start) / 1e9;
+                check("the server's file", expected, digest(exported.resolve("file")));
+                check("the returned file", expected, digest(returned));
+                print("SHA-256  " + expected + ", the same there and back");
+                PrintWriter out = spec.commandLine().getOut();
+                new DemoTable(meters).print(out, length, putSeconds, getSeconds, seconds);
+                out.flush();
+            }
+        }
+    }
+
+    private static double put(
+            NfsSession session, Nfs3Client.Limits limits, Nfs3Client.Found remote, Path original)
+            throws IOException {
+        long start = System.nanoTime();
+        try (FileChannel local = FileChannel.open(original, StandardOpenOption.READ);
+                Progress progress = new Progress("WRITE", local.size())) {
+            new FileTransfer(session.nfs(), limits, progress).put(local, remote.handle(), "file");
+        }
+        return (System.nanoTime() - start) / 1e9;
+    }
+
+    private static double get(
+            NfsSession session,
+            Nfs3Client.Limits limits,
+            Nfs3Client.Found remote,
+            long length,
+            Path returned)
+            throws IOException {
+        long start = System.nanoTime();
+        try (FileChannel local =
+                        FileChannel.open(
+                                returned, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+                Progress progress = new Progress("READ", length)) {
+            new FileTransfer(session.nfs(), limits, progress)
+                    .get(remote.handle(), "file", length, local);
+        }
+        return (System.nanoTime() - start) / 1e9;
+    }
+
+    private static SimpleMeterRegistry registry() {
+        SimpleMeterRegistry meters = new SimpleMeterRegistry();
+        meters.config()
+                .meterFilter(
+                        new MeterFilter() {
+                            @Override
+                            public DistributionStatisticConfig configure(
+                                    Meter.Id id, DistributionStatisticConfig config) {
+                                return DistributionStatisticConfig.builder()
+                                        .percentiles(0.5, 0.99)
+                                        .percentilePrecision(2)
+                                        .build()
+                                        .merge(config);
+                            }
+                        });
+        return meters;
+    }
+
+    private static Path bigFile() throws IOException {
+        Path java = Path.of(System.getProperty("java.home"));
+        Path modules = java.resolve("lib").resolve("modules");
+        if (Files.isRegularFile(modules)) {
+            return modules;
+        }
+        try (Stream<Path> files = Files.walk(java)) {
+            Optional<Path> biggest =
+                    files.filter(Files::isRegularFile)
+                            .max(Comparator.comparingLong(path -> path.toFile().length()));
+            if (biggest.isPresent() && Files.size(biggest.get()) >= DEFAULT_FILE_MIN) {
+                return biggest.get();
+            }
+        }
+        throw new IOException(
+                "no file of " + DEFAULT_FILE_MIN + " bytes in " + java + ": name one with --file");
+    }
+
+    private static String copyAndDigest(Path source, long length, Path target) throws IOException {
+        try (FileChannel in = FileChannel.open(source, StandardOpenOption.READ);
+                FileChannel out =
+                        FileChannel.open(
+                                target, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+            long done = 0;
+            while (done < length) {
+                long n = in.transferTo(done, length - done, out);
+                if (n <= 0) {
+                    throw new IOException(source + " became shorter");
+                }
+                done += n;
+            }
+        }
+        return digest(target);
+    }
+
+    private static String digest(Path path) throws IOException {
+        MessageDigest digest;
+        try {
+            digest = MessageDigest.getInstance("SHA-256");
+        } catch (NoSuchAlgorithmException e) {
+            throw new AssertionError("every Java platform has SHA-256", e);
+        }
+        try (FileChannel in = FileChannel.open(path, StandardOpenOption.READ)) {
+            ByteBuffer buffer = ByteBuffer.allocate(BUFFER_LENGTH);
+            while (in.read(buffer) >= 0) {
+                digest.update(buffer.flip());
+                buffer.clear();
+            }
+        }
+        return HexFormat.of().formatHex(digest.digest());
+    }
+
+    private static void check(String what, String expected, String actual) throws IOException {
+        if (!actual.equals(expected)) {
+            throw new IOException(
+                    what + " is not the same: SHA-256 " + actual + " (expected: " + expected + ")");
+        }
+    }
+
+    private static void deleteAll(Path directory) throws IOException {
+        try (Stream<Path> paths = Files.walk(directory)) {
+            List<Path> deepestFirst = paths.sorted(Comparator.reverseOrder()).toList();
+            for (Path path : deepestFirst) {
+                Files.delete(path);
+            }
+        }
+    }
+
+    private void print(String line) {
+        spec.commandLine().getOut().println(line);
+        spec.commandLine().getOut().flush();
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.examples.client.NfsSession;
+import org.rpcrdma.examples.rpc.RpcConnector;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** What the {@code nfs} commands have in common: NFS over RDMA, MOUNT over TCP, and the option that goes with it. */
+final class NfsConnection {
+
+    @Mixin
+    @SuppressWarnings("UnusedVariable") // picocli needs the field
+    private Verbosity verbosity;
+
+    @Spec(Spec.Target.MIXEE)
+    private CommandSpec spec;
+
+    @Option(
+            names = "--mount-port",
+            defaultValue = "20048",
+            paramLabel = "PORT",
+            description = "The server's port for MOUNT over TCP (default: ${DEFAULT-VALUE}).")
+    private int mountPort;
+
+    /** What is done with a session. */
+    interface Work {
+        void run(NfsSession session) throws IOException;
+    }
+
+    void run(NfsUrl url, Work work) throws IOException {
+        Check.port(spec, "--mount-port", mountPort);
+        InetSocketAddress mount = new InetSocketAddress(url.server().getHostString(), mountPort);
+        try (RpcConnector rdma = RpcConnector.rdma(RpcRdmaConfig.defaults());
+                RpcConnector tcp = RpcConnector.tcp();
+                NfsSession session =
+                        NfsSession.open(rdma, url.server(), tcp, mount, LocalUser.credential())) {
+            work.run(session);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.concurrent.Callable;
+import org.rpcrdma.examples.client.FileTransfer;
+import org.rpcrdma.examples.client.Nfs3Client;
+import org.rpcrdma.examples.client.NfsAttributes;
+import org.rpcrdma.examples.client.NfsSession;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Parameters;
+
+/** Copies a file from a server. */
+@Command(
+        name = "get",
+        description = "Copies a file from the server.",
+        mixinStandardHelpOptions = true)
+final class NfsGetCommand implements Callable<Integer> {
+
+    @Mixin private NfsConnection connection;
+
+    @Parameters(
+            index = "0",
+            paramLabel = "URL",
+            converter = NfsUrl.Converter.class,
+            description = "nfs://HOST:PORT/PATH, where PATH starts with an exported path.")
+    private NfsUrl url;
+
+    @Parameters(
+            index = "1",
+            paramLabel = "FILE",
+            description = "The local file, or a directory for it.")
+    private Path file;
+
+    @Override
+    public Integer call() throws IOException {
+        connection.run(url, this::get);
+        return 0;
+    }
+
+    private void get(NfsSession session) throws IOException {
+        Nfs3Client.Found found = session.find(url.path());
+        if (found.attributes().type() != NfsAttributes.Type.FILE) {
+            throw new IOException(url.path() + ": not a regular file");
+        }
+        Path target = Files.isDirectory(file) ? file.resolve(url.name()) : file;
+        if (Files.exists(target) && !Files.isRegularFile(target)) {
+            copy(session, found, target);
+            return;
+        }
+        // Under another name until it is complete.
+        Path parent = target.toAbsolutePath().getParent();
+        if (!Files.isDirectory(parent)) {
+            throw new IOException(parent + ": no such directory");
+        }
+        Path part =
+                parent.resolve(
+                        "." + target.getFileName() + "." + ProcessHandle.current().pid() + ".part");
+        try {
+            copy(session, found, part);
+            Files.move(
+                    part,
+                    target,
+                    StandardCopyOption.REPLACE_EXISTING,
+                    StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(part);
+        }
+    }
+
+    private void copy(NfsSession session, Nfs3Client.Found found, Path target) throws IOException {
+        long size = found.attributes().size();
+        try (FileChannel local =
+                        FileChannel.open(
+                                target,
+                                StandardOpenOption.CREATE,
+                                StandardOpenOption.WRITE,
+                                StandardOpenOption.TRUNCATE_EXISTING);
+                Progress progress = new Progress("get " + url.name(), size)) {
+            new FileTransfer(session.nfs(), session.nfs().limits(found.handle()), progress)
+                    .get(found.handle(), url.path(), size, local);
+        }
+    }
+}

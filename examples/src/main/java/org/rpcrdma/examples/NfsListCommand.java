@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.time.ZoneId;
+import java.time.format.DateTimeFormatter;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import org.rpcrdma.examples.client.Nfs3Client;
+import org.rpcrdma.examples.client.NfsAttributes;
+import org.rpcrdma.examples.client.NfsSession;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** Shows a directory, or a file. */
+@Command(name = "ls", description = "Lists a directory.", mixinStandardHelpOptions = true)
+final class NfsListCommand implements Callable<Integer> {
+
+    private static final DateTimeFormatter TIME =
+            DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm", Locale.ROOT)
+                    .withZone(ZoneId.systemDefault());
+
+    @Mixin private NfsConnection connection;
+    @Spec private CommandSpec spec;
+
+    @Parameters(
+            paramLabel = "URL",
+            converter = NfsUrl.Converter.class,
+            description = "nfs://HOST:PORT/PATH, where PATH starts with an exported path.")
+    private NfsUrl url;
+
+    @Override
+    public Integer call() throws IOException {
+        connection.run(url, this::list);
+        return 0;
+    }
+
+    private void list(NfsSession session) throws IOException {
+        Nfs3Client.Found found = session.find(url.path());
+        List<Nfs3Client.Entry> entries = new ArrayList<>();
+        if (found.attributes().type() == NfsAttributes.Type.DIRECTORY) {
+            entries.addAll(session.nfs().list(found.handle(), url.path()));
+            entries.sort(Comparator.comparing(Nfs3Client.Entry::name));
+        } else {
+            entries.add(
+                    new Nfs3Client.Entry(
+                            url.name(),
+                            found.attributes().fileId(),
+                            found.attributes(),
+                            found.handle()));
+        }
+        PrintWriter out = spec.commandLine().getOut();
+        for (Nfs3Client.Entry entry : entries) {
+            out.println(line(session.nfs(), entry));
+        }
+        out.flush();
+    }
+
+    private static String line(Nfs3Client nfs, Nfs3Client.Entry entry) throws IOException {
+        NfsAttributes file = entry.attributes();
+        boolean isLink = file.type() == NfsAttributes.Type.SYMBOLIC_LINK;
+        String target =
+                isLink && entry.handle() != null
+                        ? " -> " + nfs.readLink(entry.handle(), entry.name())
+                        : "";
+        return String.format(
+                Locale.ROOT,
+                "%s %3d %5d %5d %12d %s %s",
+                file.modeText(),
+                file.links(),
+                file.uid(),
+                file.gid(),
+                file.size(),
+                TIME.format(file.modified()),
+                printable(entry.name() + target));
+    }
+
+    /** A server chooses names, and a terminal obeys control characters. */
+    private static String printable(String name) {
+        return name.replaceAll("\\p{Cntrl}", "?");
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples;
+
+import io.netty.buffer.Unpooled;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.net.InetSocketAddress;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import org.HdrHistogram.Histogram;
+import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.codec.PrivateData;
+import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.RpcRdmaConnection;
+import org.rpcrdma.examples.client.NfsSession;
+import org.rpcrdma.examples.rpc.Calls;
+import org.rpcrdma.examples.rpc.RpcClient;
+import org.rpcrdma.examples.rpc.RpcConnector;
+import org.rpcrdma.examples.rpc.RpcCredential;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** Asks a server whether it is there. */
+@Command(
+        name = "ping",
+        description =
+                "Calls the NULL procedure of a server over RDMA, and shows what the two sides"
+                        + " agreed on.",
+        mixinStandardHelpOptions = true)
+final class PingCommand implements Callable<Integer> {
+
+    private static final int NULL = 0;
+    private static final long TIMEOUT_MILLIS = 2000;
+    private static final long HIGHEST_NANOS = 60_000_000_000L;
+
+    @Mixin
+    @SuppressWarnings("UnusedVariable") // picocli needs the field
+    private Verbosity verbosity;
+
+    @Spec private CommandSpec spec;
+
+    @Parameters(
+            paramLabel = "HOST:PORT",
+            converter = ServerAddress.class,
+            description = "The server.")
+    private InetSocketAddress server;
+
+    @Option(
+            names = "--program",
+            defaultValue = "100003",
+            paramLabel = "NUMBER",
+            description = "The RPC program (default: ${DEFAULT-VALUE}, NFS).")
+    private int program;
+
+    @Option(
+            names = "--version",
+            defaultValue = "3",
+            paramLabel = "NUMBER",
+            description = "The version of the program (default: ${DEFAULT-VALUE}).")
+    private int version;
+
+    @Option(
+            names = {"-c", "--count"},
+            defaultValue = "10",
+            paramLabel = "COUNT",
+            description = "How many calls, one after the other (default: ${DEFAULT-VALUE}).")
+    private int count;
+
+    @Override
+    public Integer call() throws IOException {
+        Check.atLeastOne(spec, "--count", count);
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        try (RpcConnector connector = RpcConnector.rdma(config);
+                RpcClient client = NfsSession.connect(connector, server, this::callNull)) {
+            Histogram latency = new Histogram(HIGHEST_NANOS, 3);
+            for (int i = 0; i < count; i++) {
+                long start = System.nanoTime();
+                callNull(client);
+                latency.recordValue(Math.min(System.nanoTime() - start, HIGHEST_NANOS));
+            }
+            print(spec.commandLine().getOut(), (RdmaChannel) client.channel(), config, latency);
+        }
+        return 0;
+    }
+
+    private void callNull(RpcClient client) throws IOException {
+        Calls.await(
+                client.call(
+                        program,
+                        version,
+                        NULL,
+                        RpcCredential.NONE,
+                        Unpooled.EMPTY_BUFFER,
+                        TIMEOUT_MILLIS),
+                results -> null);
+    }
+
+    private void print(
+            PrintWriter out, RdmaChannel channel, RpcRdmaConfig config, Histogram latency) {
+        RpcRdmaConnection connection = RpcRdmaConnection.of(channel);
+        byte[] announced = channel.peerPrivateData();
+        PrivateData peer = announced == null ? PrivateData.DEFAULT : PrivateData.find(announced);
+        out.println("server              " + server.getHostString() + ":" + server.getPort());
+        out.println("program             " + program + " version " + version);
+        out.println("inline to server    " + connection.sendThreshold() + " bytes");
+        out.println("inline from server  " + connection.receiveThreshold() + " bytes");
+        out.println(
+                "credits             "
+                        + connection.creditsGranted()
+                        + " granted, "
+                        + config.requestedCredits()
+                        + " asked for");
+        out.println(
+                "remote invalidation "
+                        + (config.privateData().remoteInvalidation() ? "offered" : "not offered")
+                        + " here, "
+                        + (peer.remoteInvalidation() ? "offered" : "not offered")
+                        + " by the server");
+        out.printf(
+                Locale.ROOT,
+                "%-20sp50 %.1f µs, p99 %.1f µs, max %.1f µs%n",
+                latency.getTotalCount() + " calls",
+                latency.getValueAtPercentile(50) / 1e3,
+                latency.getValueAtPercentile(99) / 1e3,
+                latency.getMaxValue() / 1e3);
+        out.flush();
+    }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples.client;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.concurrent.Future;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.util.ArrayDeque;
+import java.util.function.LongConsumer;
+
+/** Copies file contents, with several READs or WRITEs out at a time. The thread that calls does the local file's work. */
+public final class FileTransfer {
+
+    private static final int TRANSFER_MAX = 1 << 20;
+    private static final int CALLS_OUT = 8;
+
+    /** Data that a server has forgotten in a restart is written again; a server that starts so often is not well. */
+    private static final int ATTEMPTS = 3;
+
+    private record Piece(long offset, int length, Future<ByteBuf> call) {}
+
+    private final Nfs3Client nfs;
+    private final Nfs3Client.Limits limits;
+    private final LongConsumer progress;
+
+    /**
+     * @param limits what the server takes
+     * @param progress is told the number of bytes that were copied since it was told last
+     */
+    public FileTransfer(Nfs3Client nfs, Nfs3Client.Limits limits, LongConsumer progress) {
+        this.nfs = nfs;
+        this.limits = limits;
+        this.progress = progress;
+    }
+
+    /**
+     * Reads a remote file into a local one.
+     *
+     * @param size of the remote file, in bytes
+     * @return the number of bytes read, less than the size if the file became shorter
+     */
+    public long get(NfsHandle file, String name, long size, FileChannel local) throws IOException {
+        int step = Math.max(1, Math.min(limits.read(), TRANSFER_MAX));
+        ArrayDeque<Piece> out = new ArrayDeque<>();
+        long next = 0;
+        long end = size;
+        try {
+            while (next < end || !out.isEmpty()) {
+                while (next < end && out.size() < CALLS_OUT) {
+                    int length = (int) Math.min(step, end - next);
+                    out.add(read(file, next, length));
+                    next += length;
+                }
+                Piece piece = out.remove();
+                Nfs3Client.ReadResult result = nfs.readResult(piece.call(), name, piece.length());
+                int count = result.data().readableBytes();
+                try {
+                    writeFully(result.data(), local, piece.offset());
+                } finally {
+                    result.data().release();
+                }
+                progress.accept(count);
+                if (result.endOfFile()) {
+                    end = Math.min(end, piece.offset() + count);
+                } else if (count == 0) {
+                    throw new IOException(name + ": the server reads nothing at " + piece.offset());
+                } else if (count < piece.length()) {
+                    out.addFirst(read(file, piece.offset() + count, piece.length() - count));
+                }
+            }
+            return end;
+        } finally {
+            abandon(out);
+        }
+    }
+
+    private Piece read(NfsHandle file, long offset, int length) {
+        return new Piece(offset, length, nfs.read(file, offset, length));
+    }
+
+    /** Writes a local file into a remote one, from the start, and commits it. */
+    public void put(FileChannel local, NfsHandle file, String name) throws IOException {
+        for (int attempt = 1; attempt <= ATTEMPTS; attempt++) {
+            long verifier = writeAll(local, file, name);
+            if (local.size() == 0 || nfs.commit(file, name) == verifier) {
+                return;
+            }
+        }
+        throw new IOException(
+                name + ": the server has lost data in a restart, " + ATTEMPTS + " times");
+    }
+
+    /** @return the verifier of all writes, or one that no server has if they differ */
+    private long writeAll(FileChannel local, NfsHandle file, String name) throws IOException {
+        int step = Math.max(1, Math.min(limits.write(), TRANSFER_MAX));
+        ArrayDeque<Piece> out = new ArrayDeque<>();
+        long size = local.size();
+        long next = 0;
+        Long verifier = null;
+        boolean same = true;
+        try {
+            while (next < size || !out.isEmpty()) {
+                while (next < size && out.size() < CALLS_OUT) {
+                    int length = (int) Math.min(step, size - next);
+                    out.add(write(local, file, next, length));
+                    next += length;
+                }
+                Piece piece = out.remove();
+                Nfs3Client.WriteResult result = nfs.writeResult(piece.call(), name, piece.length());
+                same &= verifier == null || verifier == result.verifier();
+                verifier = result.verifier();
+                progress.accept(result.count());
+                if (result.count() < piece.length()) {
+                    out.addFirst(
+                            write(
+                                    local,
+                                    file,
+                                    piece.offset() + result.count(),
+                                    piece.length() - result.count()));
+                }
+            }
+        } finally {
+            abandon(out);
+        }
+        return verifier == null || same ? (verifier == null ? 0 : verifier) : ~verifier;
+    }
+
+    private Piece write(FileChannel local, NfsHandle file, long offset, int length)
+            throws IOException {
+        // Direct, so that the transport can take the data from here.
+        ByteBuf data = nfs.rpc().channel().alloc().directBuffer(length);
+        boolean filled = false;
+        try {
+            while (data.readableBytes() < length) {
+                if (data.writeBytes(
+                                local, offset + data.readableBytes(), length - data.readableBytes())
+                        < 0) {
+                    throw new IOException("the local file became shorter");
+                }
+            }
+            filled = true;
+        } finally {
+            if (!filled) {
+                data.release();
+            }
+        }
+        return new Piece(offset, length, nfs.write(file, offset, data));
+    }
+
+    private static void writeFully(ByteBuf data, FileChannel local, long offset)
+            throws IOException {
+        long position = offset;
+        while (data.isReadable()) {
+            position += data.readBytes(local, position, data.readableBytes());
+        }
+    }
+
+    private static void abandon(Iterable<Piece> pieces) {
+        for (Piece piece : pieces) {
+            piece.call()
+                    .addListener(
+                            (Future<ByteBuf> call) -> {
+                                if (call.isSuccess()) {
+                                    call.getNow().release();
+                                }
+                            });
+        }
+    }
+}
