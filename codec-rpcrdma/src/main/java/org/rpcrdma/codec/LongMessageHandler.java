@@ -243,7 +243,7 @@ final class LongMessageHandler extends ChannelDuplexHandler {
             return; // an empty segment is legal and costs nothing (3.4.3)
         }
         connection.metrics().add(RpcRdmaCounter.WRITE_BYTES, length);
-        ctx.write(new RdmaWrite(message.retainedSlice(index, length), handle, offset))
+        ctx.write(new RdmaWrite(message.slice(index, length).retain(), handle, offset))
                 .addListener(ChannelFutureListener.CLOSE_ON_FAILURE);
     }
 

@@ -8,6 +8,8 @@ import io.netty.util.AttributeKey;
 import io.netty.util.collection.IntObjectHashMap;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.codec.binding.ReplyLimits;
@@ -24,6 +26,22 @@ public final class RpcRdmaConnection {
 
     private static final AttributeKey<RpcRdmaConnection> KEY =
             AttributeKey.valueOf(RpcRdmaConnection.class, "CONNECTION");
+
+    // Written for every call: readers elsewhere need no order, so the event loop pays for no fence.
+    private static final VarHandle CREDITS_GRANTED;
+    private static final VarHandle CALLS_IN_FLIGHT;
+
+    static {
+        try {
+            MethodHandles.Lookup lookup = MethodHandles.lookup();
+            CREDITS_GRANTED =
+                    lookup.findVarHandle(RpcRdmaConnection.class, "creditsGranted", long.class);
+            CALLS_IN_FLIGHT =
+                    lookup.findVarHandle(RpcRdmaConnection.class, "callsInFlight", int.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
 
     /** Exchanges kept for later calls: more than this are only out in a burst. */
     private static final int MAX_SPARES = 256;
@@ -46,8 +64,13 @@ public final class RpcRdmaConnection {
     private PrivateData peer = PrivateData.DEFAULT;
     private volatile int sendThreshold;
     private volatile int receiveThreshold;
-    private volatile long creditsGranted;
-    private volatile int callsInFlight;
+
+    @SuppressWarnings("UnusedVariable") // by its handle
+    private long creditsGranted = 1;
+
+    @SuppressWarnings("UnusedVariable") // by its handle
+    private int callsInFlight;
+
     private boolean isStarted;
     private boolean isClosed;
     private boolean isFlushPending;
@@ -89,12 +112,12 @@ public final class RpcRdmaConnection {
 
     /** The credits granted by the peer as responder; 1 until its first reply. */
     public long creditsGranted() {
-        return creditsGranted;
+        return (long) CREDITS_GRANTED.getOpaque(this);
     }
 
     /** The calls that were sent and not answered. */
     public int callsInFlight() {
-        return callsInFlight;
+        return (int) CALLS_IN_FLIGHT.getOpaque(this);
     }
 
     /** A counter of this connection. */
@@ -146,7 +169,7 @@ public final class RpcRdmaConnection {
             }
         }
         served.clear();
-        callsInFlight = 0;
+        CALLS_IN_FLIGHT.setOpaque(this, 0);
         config.metrics().closed(this);
     }
 
@@ -261,8 +284,8 @@ public final class RpcRdmaConnection {
     }
 
     void publishCredits() {
-        creditsGranted = requesterCredits.granted();
-        callsInFlight = requesterCredits.inFlight();
+        CREDITS_GRANTED.setOpaque(this, requesterCredits.granted());
+        CALLS_IN_FLIGHT.setOpaque(this, requesterCredits.inFlight());
     }
 
     /** Whether this is the accepting side. */

@@ -159,6 +159,14 @@ final class RpcPair implements AutoCloseable {
             return Rpc.bytes(takeBuffer());
         }
 
+        /** The XID of the next message; the buffer is released. */
+        int takeXid() throws InterruptedException {
+            ByteBuf message = takeBuffer();
+            int xid = Rpc.xid(message);
+            message.release();
+            return xid;
+        }
+
         RpcRdmaException takeFailure() throws InterruptedException {
             return ((RpcRdmaFailure) take()).cause();
         }

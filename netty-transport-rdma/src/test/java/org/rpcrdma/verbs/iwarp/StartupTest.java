@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.rpcrdma.verbs.iwarp.RawPeer.hex;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.ServiceLoader;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.rpcrdma.verbs.QueuePairConfig;
+import org.rpcrdma.verbs.RejectedException;
+import org.rpcrdma.verbs.VerbsProvider;
+import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
+import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+
+/** How connections begin: RFC 5044, 7.1 and RFC 6581, against scripted peers on both sides. */
+class StartupTest {
+
+    private static final IwarpConfig PLAIN = IwarpConfig.defaults();
+    private static final IwarpConfig HASTY =
+            PLAIN.withTimeouts(Duration.ofMillis(50), Duration.ofMillis(50), Duration.ofMillis(50));
+    private static final byte[] NOTHING = {};
+
+    private final List<AutoCloseable> open = new ArrayList<>();
+
+    @AfterEach
+    void closeAll() throws Exception {
+        for (AutoCloseable closeable : open) {
+            closeable.close();
+        }
+    }
+
+    private <T extends AutoCloseable> T closed(T closeable) {
+        open.add(0, closeable);
+        return closeable;
+    }
+
+    private Pair listening(IwarpConfig config) throws IOException {
+        Pair pair = closed(new Pair(config, config));
+        pair.listen(InetAddress.getLoopbackAddress());
+        return pair;
+    }
+
+    private RawPeer peerOf(Pair pair) throws IOException {
+        return closed(RawPeer.connect(pair.listener.localAddress(), pair.responderContext));
+    }
+
+    private static Endpoint accept(Pair pair, QueuePairConfig size, byte[] privateData)
+            throws IOException {
+        Pair.until(() -> pair.request != null, pair.responderContext);
+        Endpoint endpoint = new Endpoint(pair.responderContext, 4096);
+        endpoint.queuePair = pair.responderContext.createQueuePair(pair.request, size, endpoint);
+        endpoint.queuePair.accept(privateData);
+        return endpoint;
+    }
+
+    static Stream<Arguments> answers() {
+        return Stream.of(
+                Arguments.of(
+                        "like an NFS client",
+                        "10 02 000c 0080 0000 f6ab0e1801010303",
+                        "10 02 0005 0000 0010 aa",
+                        16),
+                Arguments.of(
+                        "depths both ways", "10 02 0004 0004 0006", "10 02 0005 0006 0004 aa", 4),
+                Arguments.of(
+                        "more Reads than we admit",
+                        "10 02 0004 0004 0080",
+                        "10 02 0005 0008 0004 aa",
+                        4),
+                Arguments.of(
+                        "depths not negotiated",
+                        "10 02 0004 3fff 3fff",
+                        "10 02 0005 0008 0010 aa",
+                        16),
+                Arguments.of(
+                        "asks for the CRC", "50 02 0004 0001 0001", "50 02 0005 0001 0001 aa", 1),
+                Arguments.of(
+                        "peer to peer, all RTRs",
+                        "10 02 0004 c001 c001",
+                        "10 02 0005 8001 c001 aa",
+                        1),
+                Arguments.of(
+                        "peer to peer, Write",
+                        "10 02 0004 8001 8001",
+                        "10 02 0005 8001 8001 aa",
+                        1),
+                Arguments.of(
+                        "peer to peer, Read without a depth",
+                        "10 02 0004 8001 4000",
+                        "10 02 0005 8001 4001 aa",
+                        1),
+                Arguments.of(
+                        "peer to peer, Send only",
+                        "10 02 0004 c001 0001",
+                        "10 02 0005 8001 8001 aa",
+                        1),
+                Arguments.of("reserved bits", "1f 02 0004 0001 0001", "10 02 0005 0001 0001 aa", 1),
+                Arguments.of(
+                        "RTR flags without peer to peer",
+                        "10 02 0004 4001 c001",
+                        "10 02 0005 0001 0001 aa",
+                        1),
+                Arguments.of("revision 2, not enhanced", "00 02 0000", "00 02 0001 aa", 1),
+                Arguments.of("revision 1", "00 01 0003 112233", "00 01 0001 aa", 1),
+                Arguments.of("revision 1 with CRC", "40 01 0000", "40 01 0001 aa", 1));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("answers")
+    void responderAnswers(String name, String request, String reply, int ord) throws IOException {
+        Pair pair = listening(PLAIN);
+        RawPeer peer = peerOf(pair);
+        byte[] frame = hex(RawPeer.REQUEST, request);
+        for (byte b : frame) {
+            peer.send(new byte[] {b});
+        }
+        Endpoint endpoint =
+                accept(pair, new QueuePairConfig(1, 1, 8, 16), new byte[] {(byte) 0xaa});
+        byte[] expected = hex(RawPeer.REPLY, reply);
+        assertThat(HexFormat.of().formatHex(peer.read(expected.length)))
+                .isEqualTo(HexFormat.of().formatHex(expected));
+        assertThat(endpoint.queuePair.outboundReads()).isEqualTo(ord);
+        Pair.until(endpoint::isConnected, pair.responderContext);
+        boolean enhanced = (frame[16] & 0x10) != 0 && frame[17] == 2;
+        assertThat(endpoint.connectedWith).hasSize(frame.length - (enhanced ? 24 : 20));
+    }
+
+    static Stream<Arguments> garbage() {
+        return Stream.of(
+                Arguments.of("a web client", "474554202f20485454502f312e310d0a0d0a0d0a"),
+                Arguments.of("a Reply", RawPeer.REPLY + "10 02 0004 0001 0001"),
+                Arguments.of("revision 0", RawPeer.REQUEST + "00 00 0000"),
+                Arguments.of("revision 3", RawPeer.REQUEST + "10 03 0004 0001 0001"),
+                Arguments.of("PD_Length 513", RawPeer.REQUEST + "10 02 0201"),
+                Arguments.of("PD_Length 65535", RawPeer.REQUEST + "10 02 ffff"),
+                Arguments.of("enhanced without its data", RawPeer.REQUEST + "10 02 0002 0000"));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("garbage")
+    void responderClosesOnGarbage(String name, String bytes) throws IOException {
+        Pair pair = listening(PLAIN);
+        RawPeer peer = peerOf(pair);
+        peer.send(hex(bytes));
+        assertThat(peer.readToEnd()).isEmpty();
+        assertThat(pair.responderContext.counters().startupsRefused()).isEqualTo(1);
+        assertThat(pair.request).isNull();
+        pair.connect(Pair.SIZE, Pair.SIZE, 64);
+    }
+
+    @Test
+    void responderRejectsMarkers() throws IOException {
+        RawPeer peer = peerOf(listening(PLAIN));
+        peer.send(hex(RawPeer.REQUEST, "90 02 0004 0001 0001"));
+        assertThat(peer.readToEnd()).isEqualTo(hex(RawPeer.REPLY, "30 02 0004 0000 0000"));
+    }
+
+    @Test
+    void responderRejectsTheCrcWhenItIsOff() throws IOException {
+        RawPeer peer = peerOf(listening(PLAIN.withCrc(CrcPolicy.OFF)));
+        peer.send(RawPeer.request(true));
+        assertThat(peer.readToEnd()).isEqualTo(hex(RawPeer.REPLY, "70 02 0004 0000 0000"));
+    }
+
+    @Test
+    void acceptsTheLongestPrivateData() throws IOException {
+        Pair pair = listening(PLAIN);
+        RawPeer peer = peerOf(pair);
+        peer.send(hex(RawPeer.REQUEST, "10 02 0200 0001 0001", "ab".repeat(508)));
+        Endpoint endpoint = accept(pair, Pair.SIZE, new byte[251]);
+        assertThat(peer.read(24 + 251)).startsWith(hex(RawPeer.REPLY, "10 02 00ff 0001 0001"));
+        Pair.until(endpoint::isConnected, pair.responderContext);
+        assertThat(endpoint.connectedWith).hasSize(508);
+    }
+
+    @Test
+    void refusesToSendLongerPrivateData() throws IOException {
+        Pair pair = listening(PLAIN);
+        Endpoint endpoint = new Endpoint(pair.initiatorContext, 64);
+        endpoint.queuePair = pair.initiatorContext.createQueuePair(Pair.SIZE, endpoint);
+        assertThatThrownBy(
+                        () ->
+                                endpoint.queuePair.connect(
+                                        pair.listener.localAddress(), null, new byte[252]))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("252");
+    }
+
+    @Test
+    void aPeerThatSendsBeforeTheReplyIsCutOff() throws IOException {
+        Pair pair = listening(PLAIN);
+        RawPeer peer = peerOf(pair);
+        peer.send(RawPeer.request(false));
+        peer.send(new byte[] {1});
+        Pair.until(() -> pair.request != null, pair.responderContext);
+        assertThatThrownBy(
+                        () ->
+                                pair.responderContext.createQueuePair(
+                                        pair.request,
+                                        Pair.SIZE,
+                                        new Endpoint(pair.responderContext, 64)))
+                .isInstanceOf(IOException.class)
+                .hasMessageContaining("before the Reply");
+        assertThat(peer.readToEnd()).isEmpty();
+    }
+
+    @Test
+    void aRequestIsAnsweredOnce() throws IOException {
+        Pair pair = listening(PLAIN);
+        RawPeer peer = peerOf(pair);
+        peer.send(RawPeer.request(false));
+        Pair.until(() -> pair.request != null, pair.responderContext);
+        pair.request.reject(new byte[] {1, 2});
+        pair.request.reject(NOTHING);
+        assertThat(peer.readToEnd()).isEqualTo(hex(RawPeer.REPLY, "30 02 0006 0000 0000 0102"));
+        assertThatThrownBy(
+                        () ->
+                                pair.responderContext.createQueuePair(
+                                        pair.request,
+                                        Pair.SIZE,
+                                        new Endpoint(pair.responderContext, 64)))
+                .isInstanceOf(IOException.class);
+    }
+
+    @Test
+    void slowRequestTimesOut() throws IOException {
+        Pair pair = listening(HASTY);
+        RawPeer peer = peerOf(pair);
+        peer.send(hex(RawPeer.REQUEST));
+        assertThat(peer.readToEnd()).isEmpty();
+        assertThat(pair.responderContext.counters().startupsTimedOut()).isEqualTo(1);
+    }
+
+    @Test
+    void theOldestHalfOpenConnectionMakesRoom() throws IOException {
+        Pair pair = listening(PLAIN.withMaxHalfOpen(2));
+        RawPeer oldest = peerOf(pair);
+        oldest.send(new byte[] {'M'});
+        RawPeer second = peerOf(pair);
+        second.send(new byte[] {'M'});
+        RawPeer honest = peerOf(pair);
+        honest.send(RawPeer.request(false));
+        Pair.until(() -> pair.request != null, pair.responderContext);
+        assertThat(oldest.readToEnd()).isEmpty();
+        assertThat(pair.responderContext.counters().startupsRefused()).isEqualTo(1);
+    }
+
+    @Test
+    void requestsBeyondTheBacklogAreRejected() throws IOException {
+        Pair pair = closed(new Pair(PLAIN, PLAIN));
+        pair.listen(InetAddress.getLoopbackAddress());
+        List<RawPeer> peers = new ArrayList<>();
+        for (int i = 0; i < 16; i++) {
+            pair.request = null;
+            RawPeer peer = peerOf(pair);
+            peer.send(RawPeer.request(false));
+            Pair.until(() -> pair.request != null, pair.responderContext);
+            peers.add(peer);
+        }
+        RawPeer oneMore = peerOf(pair);
+        oneMore.send(RawPeer.request(false));
+        byte[] rejection = hex(RawPeer.REPLY, "30 02 0004 0000 0000");
+        assertThat(oneMore.readToEnd()).isEqualTo(rejection);
+        pair.listener.close();
+        for (RawPeer peer : peers) {
+            assertThat(peer.readToEnd()).isEqualTo(rejection);
+        }
+    }
+
+    @Test
+    void responderWaitsForTheFirstFpdu() throws IOException {
+        Pair pair = listening(PLAIN);
+        RawPeer peer = peerOf(pair);
+        peer.send(RawPeer.request(false));
+        Endpoint endpoint = accept(pair, Pair.SIZE, NOTHING);
+        endpoint.queuePair.send(1, 1);
+        endpoint.queuePair.doorbell();
+        peer.read(24);
+        assertThat(endpoint.completion(1)).isNull();
+        assertThat(pair.responderContext.counters().fpdusOut()).isZero();
+        peer.sendUlpdu(RawPeer.tagged(0xc1, 0, 1, 0, NOTHING), false);
+        assertThat(peer.readUlpdu()).isEqualTo(RawPeer.untagged(0x41, 3, 0, 0, 1, 0, NOTHING));
+    }
+
+    // The initiator, against a scripted responder.
+
+    private ServerSocketChannel server() throws IOException {
+        ServerSocketChannel server = closed(ServerSocketChannel.open());
+        return server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    }
+
+    private IwarpContext context(IwarpConfig config) throws IOException {
+        return closed(new IwarpContext(config));
+    }
+
+    private static Endpoint connect(
+            IwarpContext context, InetSocketAddress address, QueuePairConfig size)
+            throws IOException {
+        Endpoint endpoint = new Endpoint(context, 4096);
+        endpoint.queuePair = context.createQueuePair(size, endpoint);
+        endpoint.receive(1, 0, 100);
+        endpoint.queuePair.connect(address, null, new byte[] {9});
+        return endpoint;
+    }
+
+    private static InetSocketAddress addressOf(ServerSocketChannel server) throws IOException {
+        return (InetSocketAddress) server.getLocalAddress();
+    }
+
+    @Test
+    void initiatorTakesTheSmallerDepthAndSurplusBytes() throws IOException {
+        IwarpContext context = context(PLAIN);
+        ServerSocketChannel server = server();
+        Endpoint endpoint = connect(context, addressOf(server), new QueuePairConfig(4, 4, 8, 16));
+        RawPeer peer = closed(RawPeer.accept(server, context));
+        assertThat(peer.read(25)).isEqualTo(hex(RawPeer.REQUEST, "10 02 0005 0008 0010 09"));
+        // The first Send comes in the same bytes as the Reply.
+        byte[] reply = hex(RawPeer.REPLY, "10 02 0004 0003 0008");
+        byte[] send =
+                RawPeer.fpdu(RawPeer.untagged(0x41, 3, 0, 0, 1, 0, new byte[] {1, 2, 3}), false);
+        peer.send(hex(HexFormat.of().formatHex(reply), HexFormat.of().formatHex(send)));
+        Pair.until(() -> endpoint.completion(1) != null, context);
+        assertThat(endpoint.isConnected()).isTrue();
+        assertThat(endpoint.completion(1).length()).isEqualTo(3);
+        assertThat(endpoint.queuePair.outboundReads()).isEqualTo(3);
+    }
+
+    static Stream<Arguments> readyToReceive() {
+        return Stream.of(
+                Arguments.of("8001 c008", RawPeer.tagged(0xc1, 0, 1, 0, NOTHING)),
+                Arguments.of("8001 8008", RawPeer.tagged(0xc1, 0, 1, 0, NOTHING)),
+                Arguments.of("8001 4008", null));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("readyToReceive")
+    void initiatorSendsTheReadyToReceiveMessageFirst(String depths, byte[] first)
+            throws IOException {
+        IwarpContext context = context(PLAIN.withPeerToPeer(true));
+        ServerSocketChannel server = server();
+        Endpoint endpoint = connect(context, addressOf(server), Pair.SIZE);
+        RawPeer peer = closed(RawPeer.accept(server, context));
+        assertThat(peer.read(25)).isEqualTo(hex(RawPeer.REQUEST, "10 02 0005 8008 c008 09"));
+        endpoint.queuePair.send(7, 1);
+        endpoint.queuePair.doorbell();
+        peer.send(hex(RawPeer.REPLY, "10 02 0004", depths));
+        byte[] rtr = peer.readUlpdu();
+        if (first != null) {
+            assertThat(rtr).isEqualTo(first);
+        } else {
+            assertThat(HexFormat.of().formatHex(rtr))
+                    .startsWith("41410000000000000001000000010000");
+            assertThat(HexFormat.of().formatHex(rtr, 30, 34)).isEqualTo("00000000");
+            int sink = ByteBuffer.wrap(rtr).getInt(18);
+            peer.sendUlpdu(RawPeer.tagged(0xc1, 2, sink, 0, NOTHING), false);
+        }
+        assertThat(peer.readUlpdu()).isEqualTo(RawPeer.untagged(0x41, 3, 0, 0, 1, 0, NOTHING));
+        Pair.until(() -> endpoint.completion(7) != null, context);
+        assertThat(endpoint.isEnded()).isFalse();
+    }
+
+    static Stream<Arguments> badReplies() {
+        return Stream.of(
+                Arguments.of("a Request", RawPeer.REQUEST + "10 02 0004 0001 0001", "20040000"),
+                Arguments.of("garbage", "00".repeat(20), "20040000"),
+                Arguments.of("not enhanced", RawPeer.REPLY + "00 02 0000", "20040000"),
+                Arguments.of("revision 1", RawPeer.REPLY + "00 01 0000", "20040000"),
+                Arguments.of("markers", RawPeer.REPLY + "90 02 0004 0001 0001", "20040000"),
+                Arguments.of(
+                        "more Reads than we admit",
+                        RawPeer.REPLY + "10 02 0004 0008 0009",
+                        "20060000"),
+                Arguments.of("no RTR", RawPeer.REPLY + "10 02 0004 8008 0008", "20070000"));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("badReplies")
+    void initiatorTerminatesOnABadReply(String name, String reply, String control)
+            throws IOException {
+        IwarpContext context = context(PLAIN.withPeerToPeer(true));
+        ServerSocketChannel server = server();
+        Endpoint endpoint = connect(context, addressOf(server), Pair.SIZE);
+        RawPeer peer = closed(RawPeer.accept(server, context));
+        peer.read(25);
+        peer.send(hex(reply));
+        assertThat(peer.readToEnd())
+                .isEqualTo(
+                        hex("00164147 00000000 00000002 00000001 00000000", control, "00000000"));
+        Pair.until(() -> endpoint.connectFailure != null, context);
+        assertThat(endpoint.connectFailure).isInstanceOf(ConnectException.class);
+        assertThat(endpoint.completions).isEmpty();
+    }
+
+    @Test
+    void rejectionCarriesPrivateData() throws IOException {
+        IwarpContext context = context(PLAIN);
+        ServerSocketChannel server = server();
+        Endpoint endpoint = connect(context, addressOf(server), Pair.SIZE);
+        RawPeer peer = closed(RawPeer.accept(server, context));
+        peer.send(hex(RawPeer.REPLY, "30 02 0006 0000 0000 abcd"));
+        Pair.until(() -> endpoint.connectFailure != null, context);
+        assertThat(endpoint.connectFailure).isInstanceOf(RejectedException.class);
+        assertThat(((RejectedException) endpoint.connectFailure).privateData())
+                .isEqualTo(hex("abcd"));
+    }
+
+    @Test
+    void silentResponderTimesOut() throws IOException {
+        IwarpContext context = context(HASTY);
+        ServerSocketChannel server = server();
+        Endpoint endpoint = connect(context, addressOf(server), Pair.SIZE);
+        Pair.until(() -> endpoint.connectFailure != null, context);
+        assertThat(endpoint.connectFailure)
+                .isInstanceOf(ConnectException.class)
+                .hasMessageContaining("did not answer the MPA Request within 50 ms");
+    }
+
+    @Test
+    void refusedConnectionIsAConnectException() throws IOException {
+        IwarpContext context = context(PLAIN);
+        ServerSocketChannel server = server();
+        InetSocketAddress address = addressOf(server);
+        server.close();
+        Endpoint endpoint = connect(context, address, Pair.SIZE);
+        Pair.until(() -> endpoint.connectFailure != null, context);
+        assertThat(endpoint.connectFailure).isInstanceOf(ConnectException.class);
+    }
+
+    @Test
+    void unknownHostIsReported() throws IOException {
+        IwarpContext context = context(PLAIN);
+        Endpoint endpoint =
+                connect(
+                        context,
+                        InetSocketAddress.createUnresolved("nowhere.invalid", 1),
+                        Pair.SIZE);
+        Pair.until(() -> endpoint.connectFailure != null, context);
+        assertThat(endpoint.connectFailure).isInstanceOf(UnknownHostException.class);
+    }
+
+    @Test
+    void disconnectGivesUpConnecting() throws IOException {
+        IwarpContext context = context(PLAIN);
+        ServerSocketChannel server = server();
+        Endpoint endpoint = connect(context, addressOf(server), Pair.SIZE);
+        endpoint.queuePair.disconnect();
+        Pair.until(() -> endpoint.connectFailure != null, context);
+        assertThat(endpoint.connectedWith).isNull();
+    }
+
+    @Test
+    void connectsOverIpv6() throws IOException {
+        Pair pair = closed(new Pair(PLAIN, PLAIN));
+        pair.listen(InetAddress.getByAddress(hex("00".repeat(15), "01")));
+        pair.connect(Pair.SIZE, Pair.SIZE, 64);
+        assertThat(pair.initiator.queuePair.remoteAddress())
+                .isEqualTo(pair.listener.localAddress());
+        assertThat(pair.initiator.queuePair.localAddress())
+                .isEqualTo(pair.responder.queuePair.remoteAddress());
+    }
+
+    @Test
+    void negotiatesDepthsWithItself() throws IOException {
+        Pair pair = listening(PLAIN);
+        pair.connect(new QueuePairConfig(4, 4, 128, 0), new QueuePairConfig(4, 4, 4, 16), 64);
+        assertThat(pair.initiator.queuePair.outboundReads()).isZero();
+        assertThat(pair.responder.queuePair.outboundReads()).isEqualTo(16);
+        assertThatThrownBy(() -> pair.initiator.queuePair.read(1, 0, 0, 0))
+                .isInstanceOf(IllegalStateException.class);
+    }
+
+    @Test
+    void isFoundAsAService() {
+        VerbsProvider provider =
+                ServiceLoader.load(VerbsProvider.class).stream()
+                        .map(ServiceLoader.Provider::get)
+                        .filter(found -> found.name().equals("iwarp"))
+                        .findFirst()
+                        .orElseThrow();
+        assertThat(provider.isAvailable()).isTrue();
+        assertThat(provider.unavailabilityCause()).isNull();
+        provider.ensureAvailability();
+    }
+
+    @Test
+    void neverSendsAFrameThatCrashesAPeer() {
+        assertThat(MpaFrame.MAX_SENT_PRIVATE_DATA + MpaFrame.ENHANCED_BYTES).isEqualTo(255);
+    }
+}
