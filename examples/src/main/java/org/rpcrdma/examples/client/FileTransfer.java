@@ -127,9 +127,7 @@ public final class FileTransfer {
 
     private Piece write(FileChannel local, NfsHandle file, long offset, int length)
             throws IOException {
-        // Direct, so that the transport can take the data from here.
-        ByteBuf data = nfs.rpc().channel().alloc().directBuffer(length);
-        boolean filled = false;
+        ByteBuf data = nfs.writeBuffer(length);
         try {
             while (data.readableBytes() < length) {
                 if (data.writeBytes(
@@ -138,11 +136,9 @@ public final class FileTransfer {
                     throw new IOException("the local file became shorter");
                 }
             }
-            filled = true;
-        } finally {
-            if (!filled) {
-                data.release();
-            }
+        } catch (IOException | RuntimeException e) {
+            data.release();
+            throw e;
         }
         return new Piece(offset, length, nfs.write(file, offset, data));
     }

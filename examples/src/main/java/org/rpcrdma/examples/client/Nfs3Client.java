@@ -34,6 +34,13 @@ public final class Nfs3Client {
     private static final int FSINFO = 19;
     private static final int COMMIT = 21;
 
+    /** Offset, count, stable_how and length of data, in bytes. */
+    private static final int WRITE_WORDS = 8 + 4 + 4 + 4;
+
+    private static final int WRITE_HEADROOM =
+            RpcClient.HEADER_MAX + NfsHandle.WIRE_LENGTH_MAX + WRITE_WORDS;
+    private static final int UNSTABLE = 0;
+
     private static final int NFS3_OK = 0;
     private static final int NFS3ERR_NOTSUPP = 10004;
     private static final int UNCHECKED = 0;
@@ -182,21 +189,30 @@ public final class Nfs3Client {
     }
 
     /**
+     * A buffer for the data of one WRITE: what {@link #write} puts around them has room there.
+     *
+     * @param length of the data in bytes
+     */
+    public ByteBuf writeBuffer(int length) {
+        return rpc.channel()
+                .alloc()
+                .directBuffer(WRITE_HEADROOM + length + 3)
+                .setIndex(WRITE_HEADROOM, WRITE_HEADROOM);
+    }
+
+    /**
      * Writes, to be committed later (UNSTABLE).
      *
-     * @param data belongs to the call from now on
+     * @param data from {@link #writeBuffer}; belongs to the call from now on
      */
     public Future<ByteBuf> write(NfsHandle file, long offset, ByteBuf data) {
         int count = data.readableBytes();
-        ByteBuf arguments =
-                handle(file).writeLong(offset).writeInt(count).writeInt(0).writeInt(count);
-        int pad = -count & 3;
-        return call(
-                WRITE,
-                pad == 0
-                        ? Unpooled.wrappedBuffer(arguments, data)
-                        : Unpooled.wrappedBuffer(
-                                3, arguments, data, Unpooled.wrappedBuffer(new byte[pad])));
+        data.writeZero(-count & 3);
+        int start = data.readerIndex() - file.wireLength() - WRITE_WORDS;
+        ByteBuf front = data.slice(start, data.readerIndex() - start).writerIndex(0);
+        file.writeTo(front);
+        front.writeLong(offset).writeInt(count).writeInt(UNSTABLE).writeInt(count);
+        return call(WRITE, data.readerIndex(start));
     }
 
     /** Waits for a WRITE. */

@@ -10,6 +10,8 @@ public final class NfsHandle {
 
     private static final int LENGTH_MAX = 64;
 
+    static final int WIRE_LENGTH_MAX = 4 + LENGTH_MAX;
+
     private final byte[] bytes;
 
     /** @param bytes kept, not copied */
@@ -19,6 +21,11 @@ public final class NfsHandle {
 
     static NfsHandle read(ByteBuf in) {
         return new NfsHandle(Xdr.readOpaque(in, LENGTH_MAX));
+    }
+
+    /** In bytes, with length and pad. */
+    int wireLength() {
+        return 4 + (bytes.length + 3 & ~3);
     }
 
     public void writeTo(ByteBuf out) {

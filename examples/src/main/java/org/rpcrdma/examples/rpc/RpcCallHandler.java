@@ -31,8 +31,9 @@ final class RpcCallHandler extends ChannelDuplexHandler {
     private static final int CALL = 0;
     private static final int REPLY = 1;
     private static final int RPC_VERSION = 2;
-    private static final int AUTH_BODY_MAX = 400;
-    private static final int HEADER_LENGTH = 40 + AUTH_BODY_MAX;
+
+    /** Without the body of the credential. */
+    private static final int HEADER_LENGTH = 40;
 
     /** A call on its way into the pipeline. The arguments belong to it. */
     record Call(
@@ -56,11 +57,7 @@ final class RpcCallHandler extends ChannelDuplexHandler {
             return;
         }
         int xid = nextXid++;
-        ByteBuf header = ctx.alloc().buffer(HEADER_LENGTH);
-        header.writeInt(xid).writeInt(CALL).writeInt(RPC_VERSION);
-        header.writeInt(call.program()).writeInt(call.version()).writeInt(call.procedure());
-        call.credential().writeTo(header);
-        RpcCredential.NONE.writeTo(header);
+        ByteBuf encoded = prepend(ctx, call, xid);
         Future<?> timer =
                 ctx.executor()
                         .schedule(
@@ -69,16 +66,28 @@ final class RpcCallHandler extends ChannelDuplexHandler {
                                 TimeUnit.MILLISECONDS);
         pending.put(xid, new Pending(call, timer));
         promise.addListener((ChannelFuture written) -> fail(xid, written.cause()));
-        ctx.write(
-                call.arguments().isReadable()
-                        ? Unpooled.wrappedBuffer(header, call.arguments())
-                        : releasing(call.arguments(), header),
-                promise);
+        ctx.write(encoded, promise);
     }
 
-    private static ByteBuf releasing(ByteBuf nothing, ByteBuf header) {
-        nothing.release();
-        return header;
+    /** One buffer, if the arguments have the room: the transport can then take large data from where they are. */
+    private static ByteBuf prepend(ChannelHandlerContext ctx, Call call, int xid) {
+        ByteBuf arguments = call.arguments();
+        int length = HEADER_LENGTH + call.credential().length();
+        int start = arguments.readerIndex() - length;
+        if (start >= 0) {
+            writeHeader(arguments.slice(start, length).writerIndex(0), call, xid);
+            return arguments.readerIndex(start);
+        }
+        ByteBuf header = ctx.alloc().buffer(length);
+        writeHeader(header, call, xid);
+        return Unpooled.wrappedBuffer(header, arguments);
+    }
+
+    private static void writeHeader(ByteBuf header, Call call, int xid) {
+        header.writeInt(xid).writeInt(CALL).writeInt(RPC_VERSION);
+        header.writeInt(call.program()).writeInt(call.version()).writeInt(call.procedure());
+        call.credential().writeTo(header);
+        RpcCredential.NONE.writeTo(header);
     }
 
     @Override

@@ -9,6 +9,9 @@ import io.netty.util.concurrent.Promise;
 /** One connection to one server. May be used from any thread. */
 public final class RpcClient implements AutoCloseable {
 
+    /** The longest header of a call in bytes: with AUTH_NONE as verifier and a credential of 400 bytes. */
+    public static final int HEADER_MAX = 40 + 400;
+
     private final Channel channel;
 
     RpcClient(Channel channel) {
@@ -22,7 +25,8 @@ public final class RpcClient implements AutoCloseable {
     /**
      * Calls a procedure.
      *
-     * @param arguments in XDR; belong to the call from now on
+     * @param arguments in XDR; belong to the call from now on. Where their reader index is {@link #HEADER_MAX} or more,
+     *     the header is put in front of them in the same buffer.
      * @return the results in XDR, to be released by the receiver; fails with an {@link java.io.IOException}, an {@link
      *     RpcException} where the server or the time is the reason
      */

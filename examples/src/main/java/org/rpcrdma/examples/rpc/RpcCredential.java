@@ -36,6 +36,11 @@ public final class RpcCredential {
         return new RpcCredential(AUTH_SYS, Unpooled.unreleasableBuffer(body.asReadOnly()));
     }
 
+    /** The length of the body in bytes. */
+    int length() {
+        return body.readableBytes();
+    }
+
     /** Appends flavor and body. */
     void writeTo(ByteBuf out) {
         out.writeInt(flavor).writeInt(body.readableBytes());
