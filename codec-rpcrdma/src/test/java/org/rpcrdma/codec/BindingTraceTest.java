@@ -116,6 +116,44 @@ class BindingTraceTest {
         }
     }
 
+    @ParameterizedTest
+    @MethodSource("calls")
+    @Proves({"SEC-16", "V1-ERR-10"})
+    void cutShortAnywhereABindingNeverReadsBeyondTheEnd(Trace call) throws MalformedXdrException {
+        ByteBuf whole = call.buffer();
+        UpperLayerBinding binding = decodeCall(call, whole);
+        ReplyLimits limits = new ReplyLimits();
+        int arguments = rpc.argumentsIndex();
+        boolean hasItem = hasItem(binding, call, whole);
+        for (int end = call.headerBytes(); end < whole.writerIndex(); end++) {
+            // Reading past the end of this copy would throw something else.
+            ByteBuf in = whole.copy(0, end);
+            assertThat(rpc.decode(in, call.headerBytes(), end)).isEqualTo(end >= arguments);
+            if (end >= arguments) {
+                try {
+                    binding.limitResults(
+                            call.programVersion(),
+                            call.procedure(),
+                            cursor.wrap(in, call.headerBytes(), arguments, end, header.reads()),
+                            limits);
+                    binding.walkArguments(
+                            call.programVersion(),
+                            call.procedure(),
+                            cursor.wrap(in, call.headerBytes(), arguments, end, header.reads()));
+                    assertThat(hasItem).isFalse();
+                } catch (MalformedXdrException e) {
+                    assertThat(e).isSameAs(MalformedXdrException.INSTANCE);
+                }
+            }
+        }
+    }
+
+    private boolean hasItem(UpperLayerBinding binding, Trace call, ByteBuf in)
+            throws MalformedXdrException {
+        binding.walkArguments(call.programVersion(), call.procedure(), argumentsOf(call, in));
+        return cursor.items() > 0;
+    }
+
     @Test
     @Proves({"V1-ULB-04", "API-02"})
     void anUnknownProgramHasNothingEligible() throws MalformedXdrException {

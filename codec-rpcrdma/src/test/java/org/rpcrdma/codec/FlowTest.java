@@ -56,6 +56,34 @@ class FlowTest {
         }
     }
 
+    @Test
+    @Proves({"V1-INL-03", "V1-INL-05", "V1-INL-07", "V1-INL-10"})
+    void aPeerThatAnnouncesNothingGetsTheDefault() throws Exception {
+        try (RpcPair pair = RpcPair.silentServer(fresh())) {
+            assertThat(pair.clientConnection().sendThreshold()).isEqualTo(1024);
+            assertThat(pair.clientConnection().receiveThreshold()).isEqualTo(1024);
+            pair.call(Rpc.write3(1, Rpc.random(1000)));
+            assertThat(pair.server.takeBytes()).hasSizeLessThan(1024);
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.READ_CHUNK_CALLS)).isEqualTo(1);
+        }
+    }
+
+    @Test
+    @Proves("V1-ERR-20")
+    void moreWaitingCallsThanAllowedFailAtOnce() throws Exception {
+        try (RpcPair pair =
+                RpcPair.of(RpcRdmaConfig.builder().maxQueuedCalls(1).build(), fresh())) {
+            pair.call(Rpc.echo(1, 8));
+            pair.call(Rpc.echo(2, 8));
+            assertThatThrownBy(() -> pair.call(Rpc.echo(3, 8)).sync())
+                    .isInstanceOf(CallQueueFullException.class)
+                    .hasMessageContaining("maxQueuedCalls");
+            assertThat(pair.server.takeXid()).isEqualTo(1);
+            pair.reply(Rpc.reply(1));
+            assertThat(pair.server.takeXid()).isEqualTo(2);
+        }
+    }
+
     private enum Kind {
         HEAP,
         DIRECT,
@@ -115,7 +143,6 @@ class FlowTest {
         "V1-CHUNK-13",
         "V1-CORE-04",
         "API-04",
-        "V1-MR-03",
         "V1-CHUNK-04"
     })
     void writeGoesThroughAReadChunk(Kind kind, int length) throws Exception {
@@ -363,16 +390,19 @@ class FlowTest {
     }
 
     @Test
-    @Proves({"V1-CRED-19", "V1-ERR-20"})
+    @Proves({"V1-CRED-19"})
     void callsThatWaitFailWhenTheChannelCloses() throws Exception {
         try (RpcPair pair = RpcPair.of(fresh(), fresh())) {
-            ChannelFuture first = pair.call(Rpc.write3(1, Rpc.random(10_000)));
+            ByteBuf argument =
+                    Unpooled.directBuffer().writeBytes(Rpc.write3(1, Rpc.random(10_000)));
+            ChannelFuture first = pair.call(argument);
             ChannelFuture second = pair.call(Rpc.echo(2, 8));
             ChannelFuture third = pair.call(Rpc.echo(3, 8));
             pair.server.takeBytes();
             first.sync();
             pair.serverChannel.close();
             assertThat(pair.client.awaitInactive()).isTrue();
+            assertThat(argument.refCnt()).isZero();
             assertThatThrownBy(second::sync).isInstanceOf(ClosedChannelException.class);
             assertThatThrownBy(third::sync).isInstanceOf(ClosedChannelException.class);
             assertThatThrownBy(() -> pair.call(Rpc.echo(4, 8)).sync())

@@ -47,6 +47,11 @@ final class RpcPair implements AutoCloseable {
         return new RpcPair(client, true, server, false);
     }
 
+    /** A raw responder that announces nothing. */
+    static RpcPair silentServer(RpcRdmaConfig client) throws Exception {
+        return new RpcPair(client, true, null, false);
+    }
+
     private RpcPair(
             RpcRdmaConfig clientConfig,
             boolean clientCodec,
@@ -58,12 +63,10 @@ final class RpcPair implements AutoCloseable {
                         .group(group)
                         .channel(RdmaServerChannel.class)
                         .childHandler(initializer(server, serverCodec ? serverConfig : null));
-        listener =
-                serverConfig
-                        .applyTo(serverBootstrap)
-                        .bind(InetAddress.getLoopbackAddress(), 0)
-                        .sync()
-                        .channel();
+        if (serverConfig != null) {
+            serverConfig.applyTo(serverBootstrap);
+        }
+        listener = serverBootstrap.bind(InetAddress.getLoopbackAddress(), 0).sync().channel();
         Bootstrap bootstrap =
                 new Bootstrap()
                         .group(group)
