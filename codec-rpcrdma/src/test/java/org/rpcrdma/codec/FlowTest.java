@@ -143,7 +143,6 @@ class FlowTest {
         "V1-CHUNK-13",
         "V1-CORE-04",
         "API-04",
-        "V1-MR-03",
         "V1-CHUNK-04"
     })
     void writeGoesThroughAReadChunk(Kind kind, int length) throws Exception {
@@ -391,7 +390,7 @@ class FlowTest {
     }
 
     @Test
-    @Proves({"V1-CRED-19", "V1-ERR-20"})
+    @Proves({"V1-CRED-19"})
     void callsThatWaitFailWhenTheChannelCloses() throws Exception {
         try (RpcPair pair = RpcPair.of(fresh(), fresh())) {
             ByteBuf argument =

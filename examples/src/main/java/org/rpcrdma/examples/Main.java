@@ -30,12 +30,14 @@ public final class Main {
 
     /** @return the exit status: 0 on success, 1 on a failure, 2 on wrong usage; one line on standard error says why */
     static int run(String... args) {
+        return commandLine().execute(args);
+    }
+
+    static CommandLine commandLine() {
         return new CommandLine(new Main())
-                .setCaseInsensitiveEnumValuesAllowed(true)
                 .setParameterExceptionHandler(Main::reportUsage)
                 .setExecutionExceptionHandler(
-                        (failure, command, parsed) -> report(failure, command))
-                .execute(args);
+                        (failure, command, parsed) -> report(failure, command));
     }
 
     private static int reportUsage(CommandLine.ParameterException failure, String[] args) {

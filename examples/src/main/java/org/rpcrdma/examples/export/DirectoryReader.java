@@ -54,7 +54,7 @@ public final class DirectoryReader {
             }
         }
         NfsTime modified = directory.currentAttributes().getMtime();
-        if (listing == null || !listing.modified().equals(modified)) {
+        if (listing == null || !UnixAttributes.isSame(listing.modified(), modified)) {
             listing = new Listing(modified, read(directory.path()));
             synchronized (listings) {
                 listings.put(directory.key(), listing);

@@ -150,6 +150,11 @@ public final class UnixAttributes extends Nfs3FileAttributes {
         out.writeBytes(xdr.asReadOnlyWrap().buffer());
     }
 
+    /** Whether two times are the same to the nanosecond; {@link NfsTime#equals} compares milliseconds. */
+    public static boolean isSame(NfsTime one, NfsTime other) {
+        return one.getSeconds() == other.getSeconds() && one.getNseconds() == other.getNseconds();
+    }
+
     private static NfsTime time(Object value) {
         Instant instant = ((FileTime) value).toInstant();
         return new NfsTime((int) instant.getEpochSecond(), instant.getNano());

@@ -154,7 +154,7 @@ final class Nfs3Service {
     private static NFS3Response setAttributes(Located file, SETATTR3Request request)
             throws IOException {
         UnixAttributes before = file.currentAttributes();
-        if (request.isCheck() && !request.getCtime().equals(before.getCtime())) {
+        if (request.isCheck() && !UnixAttributes.isSame(request.getCtime(), before.getCtime())) {
             throw new NfsException(Nfs3Status.NFS3ERR_NOT_SYNC, "the file has changed");
         }
         setAttributes(file.path(), before, request.getAttr());
@@ -817,8 +817,8 @@ final class Nfs3Service {
     }
 
     private static boolean hasVerifier(UnixAttributes file, SetAttr3 verifier) {
-        return file.getAtime().equals(verifier.getAtime())
-                && file.getMtime().equals(verifier.getMtime());
+        return UnixAttributes.isSame(file.getAtime(), verifier.getAtime())
+                && UnixAttributes.isSame(file.getMtime(), verifier.getMtime());
     }
 
     /** A server of root makes files for other users. */

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
+
+class CommandLineTest {
+
+    private final StringWriter out = new StringWriter();
+    private final StringWriter err = new StringWriter();
+
+    @TempDir private Path directory;
+    @TempDir private Path local;
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "nonsense",
+                "ping",
+                "ping localhost",
+                "ping localhost:0",
+                "ping localhost:99999",
+                "ping localhost:x",
+                "ping localhost:20049 -c 0",
+                "serve-nfs",
+                "serve-nfs --export /tmp --port 70000",
+                "serve-nfs --export /tmp --port 5 --mount-port 5",
+                "nfs get nfs://localhost/x",
+                "nfs ls http://localhost/x",
+                "nfs ls nfs://localhost",
+                "nfs ls nfs://localhost/ --mount-port -1",
+                "demo --size 0",
+                "demo --size x",
+            })
+    void wrongUsageIsOneLineAndExitCode2(String line) {
+        assertThat(run(line.split(" "))).isEqualTo(2);
+        assertOneLine();
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "serve-nfs --export /nonexistent",
+                "serve-nfs --export /etc/passwd",
+                "ping 127.0.0.1:1",
+                "ping no-such-host.invalid:1",
+                "nfs ls nfs://127.0.0.1:1/ --mount-port 1",
+                "nfs put /nonexistent nfs://127.0.0.1:1/",
+                "nfs put / nfs://127.0.0.1:1/",
+                "demo --file /nonexistent",
+                "demo --file /",
+                "demo --file /etc/passwd --size 999999999",
+            })
+    void failuresAreOneLineAndExitCode1(String line) {
+        assertThat(run(line.split(" "))).isEqualTo(1);
+        assertOneLine();
+    }
+
+    @Test
+    void helpIsNoError() {
+        assertThat(run("--help")).isZero();
+        assertThat(run("help", "serve-nfs")).isZero();
+        assertThat(run("nfs", "get", "--help")).isZero();
+        assertThat(err.toString()).isEmpty();
+        assertThat(out.toString()).contains("serve-nfs", "--export=DIR", "nfs://HOST:PORT/PATH");
+    }
+
+    @Test
+    void demoShowsThatDataWasPlacedDirectly() throws IOException {
+        Path file = Files.write(local.resolve("file"), new byte[3_000_000]);
+        assertThat(run("demo", "--file", file.toString(), "--size", "2500001")).isZero();
+        assertThat(err.toString()).isEmpty();
+        assertThat(out.toString())
+                .containsPattern("calls with a Read chunk +3")
+                .containsPattern("calls with a Write chunk +3")
+                .containsPattern("bytes placed directly here +2,500,001");
+    }
+
+    @Test
+    void pingShowsWhatWasNegotiated() throws IOException {
+        try (NfsFixture fixture = fixture()) {
+            assertThat(run("ping", at(fixture), "-c", "3")).isZero();
+            assertThat(out.toString())
+                    .contains("3 calls", "4096 bytes")
+                    .containsPattern("credits +64 granted, 128 asked for");
+            assertThat(run("ping", at(fixture), "--program", "100005")).isEqualTo(1);
+            assertThat(err.toString()).contains("the server has no program 100005");
+        }
+    }
+
+    @Test
+    void filesAreListedAndCopied() throws IOException {
+        Files.createDirectory(directory.resolve("d"));
+        Path file = Files.writeString(local.resolve("file"), "content");
+        try (NfsFixture fixture = fixture()) {
+            String url = "nfs://" + at(fixture);
+            assertThat(nfs(fixture, "put", file.toString(), url + "/d")).isZero();
+            assertThat(directory.resolve("d/file")).hasContent("content");
+            Files.writeString(file, "new");
+            assertThat(nfs(fixture, "put", file.toString(), url + "/d/file")).isZero();
+            assertThat(directory.resolve("d/file")).hasContent("new");
+            assertThat(nfs(fixture, "get", url + "/d/file", local.resolve("back").toString()))
+                    .isZero();
+            assertThat(local.resolve("back")).hasContent("new");
+            assertThat(nfs(fixture, "ls", url + "/d")).isZero();
+            assertThat(out.toString()).containsPattern("-rw-r--r-- +1 .* 3 .* file\n");
+            assertThat(err.toString()).isEmpty();
+            assertThat(nfs(fixture, "get", url + "/x", local.resolve("x").toString())).isEqualTo(1);
+            assertThat(err.toString())
+                    .isEqualTo("rpcrdma nfs get: /x: no such file or directory\n");
+            assertThat(nfs(fixture, "get", url + "/d", local.resolve("x").toString())).isEqualTo(1);
+            assertThat(nfs(fixture, "put", file.toString(), url + "/x/y")).isEqualTo(1);
+            try (var left = Files.list(local)) {
+                assertThat(left.map(path -> path.getFileName().toString()))
+                        .containsExactlyInAnyOrder("file", "back", "key");
+            }
+        }
+    }
+
+    private NfsFixture fixture() throws IOException {
+        return new NfsFixture(NfsFixture.Transport.RDMA, directory, local.resolve("key"), false);
+    }
+
+    private static String at(NfsFixture fixture) {
+        return "127.0.0.1:" + fixture.nfsAddress().getPort();
+    }
+
+    private int nfs(NfsFixture fixture, String command, String... args) {
+        String[] line = new String[args.length + 4];
+        line[0] = "nfs";
+        line[1] = command;
+        line[2] = "--mount-port";
+        line[3] = Integer.toString(fixture.mountAddress().getPort());
+        System.arraycopy(args, 0, line, 4, args.length);
+        return run(line);
+    }
+
+    private int run(String... args) {
+        CommandLine command = Main.commandLine();
+        command.setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
+        return command.execute(args);
+    }
+
+    private void assertOneLine() {
+        assertThat(err.toString()).startsWith("rpcrdma").endsWith("\n").containsOnlyOnce("\n");
+        assertThat(err.toString()).doesNotContain("Exception");
+    }
+}

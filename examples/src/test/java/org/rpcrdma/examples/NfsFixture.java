@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.util.List;
+import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.examples.client.Nfs3Client;
+import org.rpcrdma.examples.client.NfsHandle;
+import org.rpcrdma.examples.client.NfsSession;
+import org.rpcrdma.examples.export.Export;
+import org.rpcrdma.examples.rpc.RpcConnector;
+import org.rpcrdma.examples.rpc.RpcCredential;
+import org.rpcrdma.examples.server.NfsServer;
+
+/** A server and a client of it, on loopback. */
+public final class NfsFixture implements AutoCloseable {
+
+    /** What NFS goes by; MOUNT goes by TCP always. */
+    public enum Transport {
+        TCP,
+        RDMA
+    }
+
+    public static final RpcCredential ROOT = RpcCredential.sys("test", 0, 0, List.of());
+
+    private final Export export;
+    private final NfsServer server;
+    private final RpcConnector nfsConnector;
+    private final RpcConnector mountConnector = RpcConnector.tcp();
+    private final NfsSession session;
+    private final InetSocketAddress nfsAddress;
+    private final InetSocketAddress mountAddress;
+
+    public NfsFixture(Transport transport, Path directory, Path keyFile, boolean readOnly)
+            throws IOException {
+        InetSocketAddress local = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+        export = new Export(directory, readOnly, keyFile);
+        server = new NfsServer(export);
+        boolean isRdma = transport == Transport.RDMA;
+        nfsAddress =
+                isRdma
+                        ? server.serveNfsOverRdma(local, RpcRdmaConfig.defaults())
+                        : server.serveNfsOverTcp(local);
+        mountAddress = server.serveMountOverTcp(local);
+        nfsConnector = isRdma ? RpcConnector.rdma(RpcRdmaConfig.defaults()) : RpcConnector.tcp();
+        session = NfsSession.open(nfsConnector, nfsAddress, mountConnector, mountAddress, ROOT);
+    }
+
+    public NfsSession session() {
+        return session;
+    }
+
+    public Nfs3Client nfs() {
+        return session.nfs();
+    }
+
+    public NfsHandle root() throws IOException {
+        return session.find("/").handle();
+    }
+
+    public InetSocketAddress nfsAddress() {
+        return nfsAddress;
+    }
+
+    public InetSocketAddress mountAddress() {
+        return mountAddress;
+    }
+
+    public RpcConnector mountConnector() {
+        return mountConnector;
+    }
+
+    @Override
+    public void close() {
+        session.close();
+        nfsConnector.close();
+        mountConnector.close();
+        server.close();
+        export.close();
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples.export;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import org.apache.hadoop.nfs.nfs3.FileHandle;
+import org.apache.hadoop.oncrpc.XDR;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class HandleCodecTest {
+
+    private final HandleCodec codec = new HandleCodec(new byte[32]);
+
+    @TempDir private Path directory;
+
+    @Property
+    void handlesComeBackAndChangedOnesDoNot(
+            @ForAll int device,
+            @ForAll long inode,
+            @ForAll long generation,
+            @ForAll @IntRange(max = 32 * 8 - 1) int bit)
+            throws NfsException {
+        FileKey key = new FileKey(device, inode, generation);
+        FileHandle handle = codec.encode(key);
+        assertThat(handle.getContent()).hasSize(32);
+        assertThat(codec.decode(handle)).isEqualTo(key);
+        byte[] changed = handle.getContent().clone();
+        changed[bit / 8] ^= (byte) (1 << bit % 8);
+        FileHandle forged = new FileHandle();
+        forged.deserialize(new XDR(ByteBuffer.allocate(36).putInt(32).put(changed).array()));
+        assertThatThrownBy(() -> codec.decode(forged)).isInstanceOf(NfsException.class);
+    }
+
+    @Test
+    void theKeyIsKeptAndForTheOwnerOnly() throws IOException {
+        Path keyFile = directory.resolve("state/key");
+        FileKey key = new FileKey(1, 2, 3);
+        FileHandle handle = HandleCodec.withKeyFile(keyFile).encode(key);
+        assertThat(HandleCodec.withKeyFile(keyFile).decode(handle)).isEqualTo(key);
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(keyFile)))
+                .isEqualTo("rw-------");
+        assertThatThrownBy(() -> HandleCodec.withKeyFile(directory.resolve("other")).decode(handle))
+                .isInstanceOf(NfsException.class);
+    }
+
+    @Test
+    void withoutAKeyFileThereAreHandlesAllTheSame() throws IOException {
+        HandleCodec unkept =
+                HandleCodec.withKeyFile(Files.createFile(directory.resolve("file")).resolve("key"));
+        FileKey key = new FileKey(1, 2, 3);
+        assertThat(unkept.decode(unkept.encode(key))).isEqualTo(key);
+    }
+}
