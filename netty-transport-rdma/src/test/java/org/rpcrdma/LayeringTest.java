@@ -10,7 +10,7 @@ import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import org.junit.jupiter.api.Test;
 
-/** The arrows of this module: channel → verbs ← {iwarp, disni}, and inside of iwarp: RDMAP → DDP → MPA. */
+/** The arrows of this module: channel → verbs ← {iwarp, disni}, and inside of iwarp: RDMAP → DDP → MPA, RDMAP → memory. */
 class LayeringTest {
     private static final JavaClasses ALL =
             new ClassFileImporter()
@@ -49,10 +49,10 @@ class LayeringTest {
     void providersKnowTheSpiAndNothingAboveIt() {
         noClasses()
                 .that()
-                .resideInAPackage(PROVIDERS)
+                .resideInAnyPackage(VERBS, PROVIDERS)
                 .should()
                 .dependOnClassesThat()
-                .resideInAPackage(CHANNEL)
+                .resideInAnyPackage(CHANNEL, "io.netty.channel..", "io.netty.buffer..")
                 .check(ALL);
     }
 
@@ -101,7 +101,7 @@ class LayeringTest {
                 .resideInAPackage(RDMAP)
                 .should()
                 .dependOnClassesThat()
-                .resideInAnyPackage(MEMORY, IWARP)
+                .resideInAPackage(IWARP)
                 .check(ALL);
     }
 

@@ -590,6 +590,9 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         /** Posted when it is known whether another one follows. */
         private Object held;
 
+        /** Whether work requests wait for the doorbell. */
+        private boolean opened;
+
         /** Whether flushed messages wait for room on the send queue. */
         private boolean blocked;
 
@@ -598,7 +601,9 @@ public final class RdmaChannel extends AbstractRdmaChannel {
             room = config.getSendDepth() - skip;
             blocked = false;
             in.forEachFlushedMessage(this);
-            if (postHeld(QueuePair.SIGNALED)) {
+            postHeld(QueuePair.SIGNALED);
+            if (opened) {
+                opened = false;
                 queuePair.doorbell();
             }
         }
@@ -624,17 +629,17 @@ public final class RdmaChannel extends AbstractRdmaChannel {
             return true;
         }
 
-        private boolean postHeld(int flags) {
+        private void postHeld(int flags) {
             Object message = held;
             if (message == null) {
-                return false;
+                return;
             }
             held = null;
+            opened = true;
             open(message, SEND | sends.next(), flags);
             ByteBuf memory = content(message);
             MemoryRegion registration = memory.isReadable() ? gather(memory) : null;
             sends.add(message, memory.retain(), registration);
-            return true;
         }
 
         private void open(Object message, long id, int flags) {

@@ -30,8 +30,8 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
 
     private static final long SPIN_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
 
-    /** How long a terminating loop waits for the channels to drain before it cuts their connections. */
-    private static final long CLEANUP_NANOS = TimeUnit.SECONDS.toNanos(5);
+    /** How long a loop that shuts down waits for its channels to drain before it cuts their connections. */
+    private static final long CLOSE_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private final VerbsContext context;
     private final PollMode mode;
@@ -40,6 +40,8 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
 
     /** Channels with something to deliver, each at most once. */
     private final ArrayDeque<AbstractRdmaChannel> ready = new ArrayDeque<>();
+
+    private long closingSince;
 
     RdmaEventLoop(
             EventLoopGroup parent,
@@ -112,13 +114,13 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
                 throw e;
             } catch (Throwable t) {
                 handleLoopException(t);
-            } finally {
-                if (isShuttingDown()) {
-                    closeAll();
-                }
             }
-            if (isShuttingDown() && confirmShutdown()) {
-                return;
+            if (isShuttingDown()) {
+                closeAll();
+                // Once shut down, a loop takes no tasks: what closing needs has to be over before.
+                if (channels.isEmpty() && confirmShutdown()) {
+                    return;
+                }
             }
         }
     }
@@ -160,26 +162,24 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     }
 
     private void closeAll() {
+        if (channels.isEmpty()) {
+            return;
+        }
+        long now = System.nanoTime();
+        if (closingSince == 0) {
+            closingSince = now;
+        }
         for (AbstractRdmaChannel channel : new ArrayList<>(channels)) {
             channel.unsafe().close(channel.unsafe().voidPromise());
+            if (now - closingSince > CLOSE_NANOS) {
+                channel.cut();
+            }
         }
     }
 
     @Override
     protected void cleanup() {
-        try {
-            closeAll();
-            long start = System.nanoTime();
-            while (!channels.isEmpty()) {
-                pollOnce();
-                runAllTasks();
-                if (System.nanoTime() - start > CLEANUP_NANOS) {
-                    new ArrayList<>(channels).forEach(AbstractRdmaChannel::cut);
-                }
-            }
-        } finally {
-            pool.close();
-            context.close();
-        }
+        pool.close();
+        context.close();
     }
 }

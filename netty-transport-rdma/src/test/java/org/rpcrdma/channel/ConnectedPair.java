@@ -77,9 +77,6 @@ final class ConnectedPair implements AutoCloseable {
 
     @Override
     public void close() {
-        listener.close().syncUninterruptibly();
-        client.close().syncUninterruptibly();
-        server.close().syncUninterruptibly();
         clientGroup.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
         serverGroup.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
         clientInbox.releaseAll();

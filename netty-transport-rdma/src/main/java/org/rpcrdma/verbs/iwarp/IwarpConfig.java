@@ -11,7 +11,8 @@ import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
  * @param crc when the CRC of RFC 5044 is used
  * @param maxUlpdu the largest ULPDU to send in bytes, 128 to 64768; 0 takes it from the MTU of the local interface, so
  *     that an FPDU fits one TCP segment (RFC 5044, 5.1), which hardware peers may need
- * @param peerToPeer whether a connecting end offers the peer-to-peer model of RFC 6581, which Intel hardware needs
+ * @param peerToPeer whether a connecting end offers the peer-to-peer model of RFC 6581, so that the accepting end may
+ *     speak first; Intel hardware needs it
  * @param responderTimeout how long an accepted TCP connection may take for its MPA Request
  * @param initiatorTimeout how long a peer may take for the TCP connection, and then for its MPA Reply
  * @param drainTimeout how long an ended connection may take to send what it owes and to see the peer's end
@@ -35,7 +36,7 @@ public record IwarpConfig(
             new IwarpConfig(
                     CrcPolicy.ACCEPT,
                     0,
-                    false,
+                    true,
                     Duration.ofSeconds(5),
                     Duration.ofSeconds(10),
                     Duration.ofSeconds(2),
@@ -73,7 +74,7 @@ public record IwarpConfig(
         }
     }
 
-    /** CRC obeyed but not asked for, client/server model, 5 s and 10 s start-up time-outs. */
+    /** CRC obeyed but not asked for, peer-to-peer model, 5 s and 10 s start-up time-outs. */
     public static IwarpConfig defaults() {
         return DEFAULTS;
     }

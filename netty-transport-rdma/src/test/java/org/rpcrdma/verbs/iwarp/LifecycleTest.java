@@ -28,7 +28,7 @@ import org.rpcrdma.verbs.iwarp.rdmap.TerminatedException;
 class LifecycleTest {
 
     private static final int BYTES = 8 << 20;
-    private static final IwarpConfig PLAIN = IwarpConfig.defaults();
+    private static final IwarpConfig PLAIN = IwarpConfig.defaults().withPeerToPeer(false);
     private static final IwarpConfig SMALL_BUFFERS = PLAIN.withSocketBuffer(8192);
 
     private static void open(Pair pair) {

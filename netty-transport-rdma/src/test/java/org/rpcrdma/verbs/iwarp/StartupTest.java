@@ -32,7 +32,7 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 /** How connections begin: RFC 5044, 7.1 and RFC 6581, against scripted peers on both sides. */
 class StartupTest {
 
-    private static final IwarpConfig PLAIN = IwarpConfig.defaults();
+    private static final IwarpConfig PLAIN = IwarpConfig.defaults().withPeerToPeer(false);
     private static final IwarpConfig HASTY =
             PLAIN.withTimeouts(Duration.ofMillis(50), Duration.ofMillis(50), Duration.ofMillis(50));
     private static final byte[] NOTHING = {};

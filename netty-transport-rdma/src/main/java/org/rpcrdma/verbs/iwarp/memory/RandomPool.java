@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.iwarp.memory;
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 
-/** Unpredictable numbers, drawn in blocks so that one costs little and allocates nothing. */
+/** Unpredictable numbers, drawn in blocks so that one costs little. */
 final class RandomPool {
 
     private final SecureRandom random = new SecureRandom();
@@ -12,19 +12,10 @@ final class RandomPool {
     private final ByteBuffer numbers = ByteBuffer.wrap(block).limit(0);
 
     int nextInt() {
-        fill(Integer.BYTES);
-        return numbers.getInt();
-    }
-
-    long nextLong() {
-        fill(Long.BYTES);
-        return numbers.getLong();
-    }
-
-    private void fill(int bytes) {
-        if (numbers.remaining() < bytes) {
+        if (!numbers.hasRemaining()) {
             random.nextBytes(block);
             numbers.clear();
         }
+        return numbers.getInt();
     }
 }

@@ -2,7 +2,9 @@
 package org.rpcrdma.verbs.iwarp.memory;
 
 import io.netty.util.collection.IntObjectHashMap;
+import java.security.SecureRandom;
 import java.util.ArrayDeque;
+import java.util.SplittableRandom;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
@@ -21,7 +23,11 @@ public final class StagTable {
 
     private final IntObjectHashMap<Exposure> byIndex = new IntObjectHashMap<>();
     private final ArrayDeque<Exposure> free = new ArrayDeque<>();
-    private final RandomPool random = new RandomPool();
+    private final RandomPool indices = new RandomPool();
+
+    /** An offset guards nothing: it only must not tell an address. So a fast generator is good enough for it. */
+    private final SplittableRandom offsets = new SplittableRandom(new SecureRandom().nextLong());
+
     private final int maximum;
 
     /** @param maximum the most ranges exposed at a time */
@@ -53,7 +59,7 @@ public final class StagTable {
         Exposure exposure = next();
         // Below 2^63, so that no offset inside can wrap; a multiple of a page, so that the peer may
         // align to it.
-        long offset = random.nextLong() >>> 1 >>> OFFSET_SHIFT << OFFSET_SHIFT;
+        long offset = offsets.nextLong() >>> 1 >>> OFFSET_SHIFT << OFFSET_SHIFT;
         exposure.set(region, address, length, access, offset, owner);
         link(exposure);
         return exposure;
@@ -111,7 +117,7 @@ public final class StagTable {
     private void place(Exposure exposure) {
         int index;
         do {
-            index = random.nextInt() >>> KEY_BITS;
+            index = indices.nextInt() >>> KEY_BITS;
         } while (index == 0 || byIndex.containsKey(index));
         exposure.stag = (index << KEY_BITS) | 1;
         byIndex.put(index, exposure);

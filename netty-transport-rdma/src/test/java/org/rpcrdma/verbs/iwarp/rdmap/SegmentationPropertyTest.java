@@ -27,7 +27,7 @@ import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 
 /** However TCP cuts the stream, on either side, the same messages come out. */
-class SegmentationProperties {
+class SegmentationPropertyTest {
 
     private static final int ROOM = 70_000;
     private static final int MOST = 8;
