@@ -157,7 +157,9 @@ final class ChunkReducer extends ChannelDuplexHandler {
             call.isReducible = rpc.isReductionAllowed();
             limitResults(call, message, rpc, limits);
         }
-        if (!limits.isKnown()) {
+        if (limits.isKnown()) {
+            call.replyLimit = header + limits.totalBytes();
+        } else {
             limits.clear();
             limits.results(connection.config().defaultMaximumReply());
         }
