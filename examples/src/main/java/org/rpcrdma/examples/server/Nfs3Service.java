@@ -737,10 +737,6 @@ final class Nfs3Service {
         if (fields.contains(SetAttrField.GID) && wanted.getGid() != before.getGid()) {
             Files.setAttribute(path, "unix:gid", wanted.getGid(), LinkOption.NOFOLLOW_LINKS);
         }
-        if (fields.contains(SetAttrField.MODE) && !before.isSymbolicLink()) {
-            requirePlain(before);
-            setMode(path, wanted.getMode());
-        }
         if (fields.contains(SetAttrField.ATIME) || fields.contains(SetAttrField.MTIME)) {
             if (!before.isSymbolicLink()) {
                 requirePlain(before);
@@ -756,9 +752,17 @@ final class Nfs3Service {
                                     : null,
                             null);
         }
+        // The mode last: Java has to be able to open the file for all this.
+        if (fields.contains(SetAttrField.MODE) && !before.isSymbolicLink()) {
+            requirePlain(before);
+            setMode(path, wanted.getMode());
+        }
     }
 
-    /** Java opens a file to change its mode or times, and opening a pipe or a device does more than that. */
+    /**
+     * Java opens a file to change its mode or times. Opening a pipe or a device does more than that; and where the owner
+     * has no right to read, only root can.
+     */
     private static void requirePlain(UnixAttributes attributes) throws NfsException {
         if (!attributes.isRegularFile() && !attributes.isDirectory()) {
             throw new NfsException(Nfs3Status.NFS3ERR_NOTSUPP, "a special file");
