@@ -87,7 +87,7 @@ start_server() {
     [ "$(basename "$(readlink "/proc/$launcher/exe")")" = java ] || server_pid=$(pgrep -P "$launcher" java)
 }
 
-listens_three_times() { [ "$(grep -c '^listening' "$work/server.log")" -ge 3 ] || ! alive "$1"; }
+listens_three_times() { [ "$(grep -cs "^listening" "$work/server.log" || true)" = 3 ] || ! alive "$1"; }
 
 stop_server() {
     local status=0
