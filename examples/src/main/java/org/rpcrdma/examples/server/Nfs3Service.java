@@ -894,7 +894,7 @@ final class Nfs3Service {
             UnixAttributes attributes;
             try {
                 attributes = directory.childAttributes(entry.name());
-            } catch (FileSystemException e) {
+            } catch (FileSystemException | NfsException e) {
                 continue;
             }
             if (attributes != null) {
