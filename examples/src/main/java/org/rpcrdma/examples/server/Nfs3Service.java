@@ -393,6 +393,7 @@ final class Nfs3Service {
                 });
     }
 
+    /** Java leaves out what does not matter in a path: of {@code a//b/} it makes {@code a/b}. */
     NFS3Response symlink(SYMLINK3Request request, Caller caller) throws IOException {
         if (request.getSymData().isEmpty()) {
             throw new NfsException(Nfs3Status.NFS3ERR_INVAL, "a symbolic link to nothing");
