@@ -134,7 +134,6 @@ final class ChunkReducer extends ChannelDuplexHandler {
             limitResults(call, message, rpc, limits);
         }
         if (!limits.isKnown()) {
-            limits.clear();
             limits.results(connection.config().defaultMaximumReply());
         }
         if (connection.isServer()) {

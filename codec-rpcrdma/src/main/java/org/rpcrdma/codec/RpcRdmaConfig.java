@@ -37,10 +37,7 @@ public final class RpcRdmaConfig {
         grantedCredits = builder.grantedCredits;
         privateData =
                 new PrivateData(builder.sendSize, builder.receiveSize, builder.remoteInvalidation);
-        bindings =
-                builder.bindings == null
-                        ? BindingRegistry.standard()
-                        : BindingRegistry.of(builder.bindings);
+        bindings = builder.bindings == null ? BindingRegistry.standard() : builder.bindings;
         maxSegmentsPerChunk = builder.maxSegmentsPerChunk;
         maxSegmentsPerMessage = builder.maxSegmentsPerMessage;
         maxChunkBytes = builder.maxChunkBytes;
@@ -149,7 +146,7 @@ public final class RpcRdmaConfig {
         private int sendSize = 4096;
         private int receiveSize = 4096;
         private boolean remoteInvalidation = true;
-        private List<UpperLayerBinding> bindings;
+        private BindingRegistry bindings;
         private int maxSegmentsPerChunk = 256;
         private int maxSegmentsPerMessage = 512;
         private int maxChunkBytes = 4 << 20;
@@ -199,7 +196,12 @@ public final class RpcRdmaConfig {
 
         /** Takes these bindings instead of those of the service loader and the built-in ones. */
         public Builder bindings(List<? extends UpperLayerBinding> bindings) {
-            this.bindings = List.copyOf(bindings);
+            return bindings(BindingRegistry.of(bindings));
+        }
+
+        /** Takes the bindings of this registry; default {@link BindingRegistry#standard()}. */
+        public Builder bindings(BindingRegistry bindings) {
+            this.bindings = Objects.requireNonNull(bindings, "bindings");
             return this;
         }
 

@@ -167,7 +167,7 @@ class BindingTraceTest {
                     1, procedure, cursor.wrap(in, 0, 0, in.readableBytes(), (p, o) -> true));
             assertThat(cursor.items()).isZero();
         }
-        assertThat(registry.find(100003, 4)).isSameAs(binding);
+        assertThat(registry.find(100003, 5)).isSameAs(binding);
         assertThat(registry.find(100003, 3)).isNotSameAs(binding);
     }
 

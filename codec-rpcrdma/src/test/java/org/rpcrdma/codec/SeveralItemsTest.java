@@ -35,7 +35,7 @@ class SeveralItemsTest {
         }
 
         @Override
-        public boolean isIdempotent(int version, int procedure) {
+        public boolean isIdempotent(int version, int procedure, XdrCursor arguments) {
             return true;
         }
 
