@@ -30,6 +30,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.Proves;
 
 class RdmaChannelTest {
 
@@ -54,6 +55,7 @@ class RdmaChannelTest {
     }
 
     @Test
+    @Proves("V1-CORE-02")
     void moreMessagesThanThereAreReceivesAndSendSlotsArriveInOrder() throws Exception {
         int count = 2_000;
         try (ConnectedPair pair =
@@ -113,6 +115,7 @@ class RdmaChannelTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 3, 4096, 70_001, 3_000_000})
+    @Proves("V1-CORE-03")
     void writesIntoExposedMemoryAndNowhereElse(int length) throws Exception {
         try (ConnectedPair pair = new ConnectedPair()) {
             int guard = 64;
@@ -196,6 +199,7 @@ class RdmaChannelTest {
     }
 
     @Test
+    @Proves("SEC-04")
     void aWriteAfterInvalidationCostsTheConnectionAndChangesNothing() throws Exception {
         try (ConnectedPair pair = new ConnectedPair()) {
             ByteBuf target = on(pair.client, () -> pair.client.registeredBuffer(16).writeZero(16));
@@ -303,6 +307,7 @@ class RdmaChannelTest {
     }
 
     @Test
+    @Proves("V1-INL-10")
     void aMessageLongerThanThePeerTakesFailsAlone() throws Exception {
         try (ConnectedPair pair =
                 new ConnectedPair(
