@@ -326,15 +326,15 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         state = State.CONNECTING;
     }
 
-    @Override
-    protected void doDisconnect() {
-        doClose();
-    }
-
-    /** There is no half-close: Netty asks for one when writing fails and {@code AUTO_CLOSE} is off. */
+    /** There is no half-close: a channel that cannot send ends. */
     @Override
     protected void doShutdownOutput() {
         unsafe().close(voidPromise());
+    }
+
+    @Override
+    protected void doDisconnect() {
+        doClose();
     }
 
     @Override
@@ -518,9 +518,15 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         handle.reset(config);
         do {
             ByteBuf message = RegisteredBufferPool.watched(receives.poll());
-            if (!disconnected && !replenish()) {
-                message.release();
-                return;
+            if (!disconnected) {
+                try {
+                    receives.replenish();
+                } catch (RuntimeException e) {
+                    // Without the receives that it was promised a peer cannot go on: the channel
+                    // closes.
+                    message.release();
+                    throw e;
+                }
             }
             readPending = false;
             handle.attemptedBytesRead(message.readableBytes());
@@ -530,18 +536,6 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         } while (state == State.ACTIVE && receives.hasMessage() && handle.continueReading());
         handle.readComplete();
         pipeline.fireChannelReadComplete();
-    }
-
-    /** Without the receives that it was promised a peer cannot go on: the connection ends here, and not at its next Send. */
-    private boolean replenish() {
-        try {
-            receives.replenish();
-            return true;
-        } catch (RuntimeException e) {
-            pipeline().fireExceptionCaught(new IOException("receives cannot be posted", e));
-            unsafe().close(voidPromise());
-            return false;
-        }
     }
 
     // ------------------------------------------------------------------ writing
@@ -606,9 +600,10 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         try {
             poster.post(in);
         } catch (RuntimeException e) {
-            // Work is opened that nobody can post any more: this connection is over.
+            // What is half posted cannot be taken back: the channel closes, as after any failed
+            // write, and does not wait for it.
             poster.abandon();
-            throw new IOException("the device refuses work", e);
+            throw new IOException("posting failed: " + e.getMessage(), e);
         }
         completeNothings();
         removeCancelled(in);
@@ -617,19 +612,26 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     /** Completes empty buffers that have nothing posted before them any more. */
     private void completeNothings() {
         while (!sends.isEmpty() && sends.headIsNothing()) {
-            headOfOutbound();
+            boolean isHead = isHeadOfOutbound();
             sends.removeHead();
-            outbound.remove();
+            if (isHead) {
+                outbound.remove();
+            }
         }
     }
 
-    /** The oldest posted message, made the head of the outbound buffer too: cancelled ones before it go. */
-    private Object headOfOutbound() {
+    /**
+     * Makes the oldest posted message the head of the outbound buffer too: cancelled ones before it go. False when the
+     * buffer was emptied meanwhile, because the output was shut down.
+     */
+    private boolean isHeadOfOutbound() {
         Object message = sends.headMessage();
         while (outbound.current() != message) {
-            outbound.remove();
+            if (!outbound.remove()) {
+                return false;
+            }
         }
-        return message;
+        return true;
     }
 
     /** With nothing in flight, what is left of the flushed messages was cancelled before it could be posted. */
@@ -816,8 +818,12 @@ public final class RdmaChannel extends AbstractRdmaChannel {
                 sends.removeHead();
                 return;
             }
-            Object message = headOfOutbound();
+            Object message = sends.headMessage();
+            boolean isHead = isHeadOfOutbound();
             sends.removeHead();
+            if (!isHead) {
+                return;
+            }
             if (status == WorkStatus.SUCCESS) {
                 outbound.remove();
             } else {
