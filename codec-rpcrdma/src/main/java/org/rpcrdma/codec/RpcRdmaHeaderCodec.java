@@ -379,6 +379,10 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             return false;
         }
         call.fence();
+        if (!connection.channel().isActive()) {
+            // The memory could not be fenced: the call is lost with its connection (4.5.4).
+            return false;
+        }
         metrics.increment(RpcRdmaCounter.REPLIES_RECEIVED);
         metrics.add(
                 RpcRdmaCounter.PLACED_BYTES,

@@ -135,6 +135,19 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     }
 
     /**
+     * The bytes of registered memory that this channel's event loop has lent, to all its channels: posted as receives, held
+     * by messages or under way. Event loop only.
+     */
+    public long registeredBytesInUse() {
+        return loop().pool().lentBytes();
+    }
+
+    /** The most bytes that one event loop registers: {@code -Dorg.rpcrdma.registeredMemoryLimit}. */
+    public static long registeredBytesLimit() {
+        return RegisteredBufferPool.limit();
+    }
+
+    /**
      * Lets the peer of this channel, and nobody else, reach exactly the bytes {@code index .. index + length} of the
      * buffer. Event loop only. The caller keeps a reference to the buffer until the handle is invalidated or the channel
      * is closed ({@code channelInactive}).
@@ -164,9 +177,14 @@ public final class RdmaChannel extends AbstractRdmaChannel {
             return queuePair.expose(region, buffer.memoryAddress() + index, length, rights);
         }
         region = loop().pool().register(buffer, index, length);
-        int handle = queuePair.expose(region, region.address(), length, rights);
-        exposureRegistrations.put(handle, region);
-        return handle;
+        try {
+            int handle = queuePair.expose(region, region.address(), length, rights);
+            exposureRegistrations.put(handle, region);
+            return handle;
+        } catch (RuntimeException e) {
+            region.deregister();
+            throw e;
+        }
     }
 
     /** The offset that goes with a valid handle, an unsigned 64-bit number. Event loop only. */
@@ -181,13 +199,28 @@ public final class RdmaChannel extends AbstractRdmaChannel {
 
     /**
      * Ends the peer's access before it returns. Does nothing for a handle that the peer has invalidated, or when the
-     * channel is closed. Event loop only.
+     * channel is closed. A device that cannot do it loses the connection at once, which ends the access too (RFC 8166,
+     * 4.5.4). Event loop only.
+     *
+     * @throws IllegalStateException when the connection had to be closed for it
      */
     public void invalidate(int handle) {
         if (queuePair == null) {
             return;
         }
-        queuePair.invalidate(handle);
+        try {
+            queuePair.invalidate(handle);
+        } catch (RuntimeException e) {
+            // Not through the pipeline, and without waiting for posted work: the peer still reaches
+            // the memory.
+            poster.abandon();
+            unsafe().close(voidPromise());
+            throw new IllegalStateException(
+                    "handle 0x"
+                            + Integer.toHexString(handle)
+                            + " cannot be invalidated: the connection is closed",
+                    e);
+        }
         MemoryRegion registration = exposureRegistrations.remove(handle);
         if (registration != null) {
             registration.deregister();
@@ -418,7 +451,7 @@ public final class RdmaChannel extends AbstractRdmaChannel {
 
         @Override
         protected Executor prepareToClose() {
-            if (state != State.ACTIVE || sends.isEmpty()) {
+            if (state != State.ACTIVE || poster.abandoned || sends.isEmpty()) {
                 return null;
             }
             // Posted work still uses the memory, and whoever closes in the listener of a write
@@ -486,7 +519,14 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         do {
             ByteBuf message = RegisteredBufferPool.watched(receives.poll());
             if (!disconnected) {
-                receives.replenish();
+                try {
+                    receives.replenish();
+                } catch (RuntimeException e) {
+                    // Without the receives that it was promised a peer cannot go on: the channel
+                    // closes.
+                    message.release();
+                    throw e;
+                }
             }
             readPending = false;
             handle.attemptedBytesRead(message.readableBytes());
@@ -561,7 +601,8 @@ public final class RdmaChannel extends AbstractRdmaChannel {
             poster.post(in);
         } catch (RuntimeException e) {
             // What is half posted cannot be taken back: the channel closes, as after any failed
-            // write.
+            // write, and does not wait for it.
+            poster.abandon();
             throw new IOException("posting failed: " + e.getMessage(), e);
         }
         completeNothings();
@@ -613,8 +654,16 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         /** Whether work requests wait for the doorbell. */
         private boolean opened;
 
+        /** The device has refused work: what is posted may never complete. */
+        private boolean abandoned;
+
         /** Whether flushed messages wait for room on the send queue. */
         private boolean blocked;
+
+        void abandon() {
+            abandoned = true;
+            held = null;
+        }
 
         void post(ChannelOutboundBuffer in) throws Exception {
             skip = sends.size();
@@ -684,7 +733,12 @@ public final class RdmaChannel extends AbstractRdmaChannel {
                 return null;
             }
             region = loop().pool().register(memory, index, length);
-            queuePair.gather(region.address(), length, region.localKey());
+            try {
+                queuePair.gather(region.address(), length, region.localKey());
+            } catch (RuntimeException e) {
+                region.deregister();
+                throw e;
+            }
             return region;
         }
     }
