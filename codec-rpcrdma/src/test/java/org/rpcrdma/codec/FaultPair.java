@@ -112,10 +112,7 @@ final class FaultPair implements AutoCloseable {
             if (receiveDepth > 0) {
                 server.childOption(RdmaChannelOption.RECEIVE_DEPTH, receiveDepth);
             }
-            listener =
-                    server.bind(InetAddress.getLoopbackAddress(), 0)
-                            .sync()
-                            .channel();
+            listener = server.bind(InetAddress.getLoopbackAddress(), 0).sync().channel();
             Bootstrap client =
                     new Bootstrap()
                             .group(requesters)
@@ -193,10 +190,7 @@ final class FaultPair implements AutoCloseable {
                     channel(role),
                     () -> {
                         queuePair(role)
-                                .watch(
-                                        role == Role.REQUESTER
-                                                ? watcher
-                                                : checkGrantAnd(watcher));
+                                .watch(role == Role.REQUESTER ? watcher : checkGrantAnd(watcher));
                         return null;
                     });
         }
