@@ -101,6 +101,8 @@ stop_server() {
     if grep -aE 'LEAK:|OutOfMemoryError|StackOverflowError' "$work/server.log" >"$work/bad.log"; then
         fail "the server's log has no leak and no error" "$(head -1 "$work/bad.log")"
     else ok "the server's log has no leak and no error"; fi
+    # What peers do is a line each, and never a surprise.
+    at_most "stack traces in the server's log" 0 "$(grep -cE '^[[:space:]]+at ' "$work/server.log" || true)"
 }
 
 not_alive() { ! alive "$1"; }

@@ -160,7 +160,6 @@ final class ChunkReducer extends ChannelDuplexHandler {
         if (limits.isKnown()) {
             call.replyLimit = header + limits.totalBytes();
         } else {
-            limits.clear();
             limits.results(connection.config().defaultMaximumReply());
         }
         if (connection.isServer()) {

@@ -11,6 +11,7 @@ import io.netty.util.ReferenceCounted;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.GlobalEventExecutor;
+import org.rpcrdma.codec.binding.Reduction;
 
 /**
  * One call of an {@link RpcRdmaClient}, and the future of its reply. All but the future belongs to the event loop of its
@@ -69,6 +70,11 @@ final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> {
 
     ByteBuf payload() {
         return message instanceof RpcMessage annotated ? annotated.content() : (ByteBuf) message;
+    }
+
+    /** Which arguments the payload is without. */
+    Reduction reduction() {
+        return message instanceof RpcMessage annotated ? annotated.reduction() : Reduction.NONE;
     }
 
     void xid(int newXid) {

@@ -34,6 +34,8 @@ import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.function.Function;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaException;
+import org.rpcrdma.codec.binding.MalformedXdrException;
+import org.rpcrdma.codec.binding.XdrCursor;
 
 /**
  * One of the connections of an {@link RpcRdmaClient}: one channel at a time, made when a call needs it, and the calls that
@@ -69,6 +71,7 @@ final class ClientConnection {
 
     private final IntObjectHashMap<ClientCall<?>> pending = new IntObjectHashMap<>();
     private final RpcCallHeader rpc = new RpcCallHeader();
+    private final XdrCursor arguments = new XdrCursor();
     private final int xidStep;
     private int nextXid;
     private long nextSerial;
@@ -306,11 +309,22 @@ final class ClientConnection {
 
     private boolean isIdempotent(ClientCall<?> call) {
         ByteBuf payload = call.payload();
-        return rpc.decode(payload, payload.readerIndex(), payload.writerIndex())
-                && settings.config()
-                        .bindings()
-                        .find(rpc.program(), rpc.version())
-                        .isIdempotent(rpc.version(), rpc.procedure());
+        int start = payload.readerIndex();
+        int end = payload.writerIndex();
+        if (!rpc.decode(payload, start, end) || !rpc.isReductionAllowed()) {
+            return false; // arguments that RPCSEC_GSS has wrapped are not where the binding looks
+        }
+        arguments.wrap(payload, start, rpc.argumentsIndex(), end, call.reduction());
+        try {
+            return settings.config()
+                    .bindings()
+                    .find(rpc.program(), rpc.version())
+                    .isIdempotent(rpc.version(), rpc.procedure(), arguments);
+        } catch (MalformedXdrException e) {
+            return false;
+        } finally {
+            arguments.release();
+        }
     }
 
     private void giveUp(ClientCall<?> call) {

@@ -174,6 +174,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             return;
         }
         metrics.increment(RpcRdmaCounter.VERSION_ERRORS_SENT);
+        connection.responderCredits().refused();
         ByteBuf out = connection.buffer(TransportHeader.ERR_VERS_BYTES);
         TransportHeader.encodeErrVers(out, header.xid(), header.version(), grant());
         sendError(ctx, out);
@@ -196,6 +197,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     private void refuse(ChannelHandlerContext ctx, TransportHeader header, String what) {
         connection.problem(header.xid(), what, "answered with ERR_CHUNK");
         metrics.increment(RpcRdmaCounter.CHUNK_ERRORS_SENT);
+        connection.responderCredits().refused();
         ByteBuf out = connection.buffer(TransportHeader.ERR_CHUNK_BYTES);
         TransportHeader.encodeErrChunk(out, header.xid(), header.version(), grant());
         sendError(ctx, out);
@@ -207,7 +209,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     }
 
     private int grant() {
-        return connection.responderCredits().granted();
+        return connection.grants().next();
     }
 
     /** Tells calls from replies (RFC 8167, 5): by message type, or by the list that holds a long message. */
@@ -382,6 +384,10 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             return false;
         }
         call.fence();
+        if (!connection.channel().isActive()) {
+            // The memory could not be fenced: the call is lost with its connection (4.5.4).
+            return false;
+        }
         metrics.increment(RpcRdmaCounter.REPLIES_RECEIVED);
         metrics.add(
                 RpcRdmaCounter.PLACED_BYTES,
@@ -574,7 +580,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         header.reads().clear();
         header.set(
                 reply.xid,
-                connection.responderCredits().granted(),
+                connection.grants().next(),
                 reply.isLong ? TransportHeader.RDMA_NOMSG : TransportHeader.RDMA_MSG);
         ByteBuf send;
         try {
@@ -608,7 +614,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         metrics.increment(RpcRdmaCounter.CHUNK_ERRORS_SENT);
         ByteBuf out = connection.buffer(TransportHeader.ERR_CHUNK_BYTES);
         TransportHeader.encodeErrChunk(
-                out, call.xid, TransportHeader.VERSION, connection.responderCredits().granted());
+                out, call.xid, TransportHeader.VERSION, connection.grants().next());
         connection.finish(call);
         ctx.write(out, promise.unvoid().addListener(ChannelFutureListener.CLOSE_ON_FAILURE));
     }
