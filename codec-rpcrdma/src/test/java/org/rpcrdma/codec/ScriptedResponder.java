@@ -36,7 +36,31 @@ final class ScriptedResponder implements AutoCloseable {
     }
 
     /** A call that has arrived. */
-    record Call(RdmaChannel channel, int connection, int xid, byte[] bytes) {
+    static final class Call {
+        private final RdmaChannel channel;
+        private final int connection;
+        private final int xid;
+        private final byte[] bytes;
+
+        Call(RdmaChannel channel, int connection, int xid, byte[] bytes) {
+            this.channel = channel;
+            this.connection = connection;
+            this.xid = xid;
+            this.bytes = bytes;
+        }
+
+        int connection() {
+            return connection;
+        }
+
+        int xid() {
+            return xid;
+        }
+
+        byte[] bytes() {
+            return bytes.clone();
+        }
+
         void reply(ByteBuf message) {
             channel.writeAndFlush(message.setInt(message.readerIndex(), xid));
         }
