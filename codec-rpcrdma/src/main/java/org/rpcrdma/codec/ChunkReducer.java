@@ -18,7 +18,7 @@ import org.rpcrdma.codec.binding.XdrCursor;
  * Reduction (RFC 8166, 3.4): moves DDP-eligible items between the payload stream and chunks, as the upper-layer bindings
  * say. The handlers after it see whole RPC messages.
  */
-final class ChunkReducer extends ChannelDuplexHandler {
+final class ChunkReducer extends ChannelDuplexHandler implements DuplicateRequests.Target {
 
     /** A GSS wrapping of results: length, sequence number and checksum, far longer than any in use. */
     private static final int GSS_OVERHEAD = 1024;
@@ -28,6 +28,7 @@ final class ChunkReducer extends ChannelDuplexHandler {
 
     ChunkReducer(RpcRdmaConnection connection) {
         this.connection = connection;
+        connection.duplicates(this);
     }
 
     @Override
@@ -484,14 +485,40 @@ final class ChunkReducer extends ChannelDuplexHandler {
         call.message = null;
         call.state = RpcRdmaExchange.State.DELIVERED;
         RpcCallHeader rpc = connection.rpc();
-        if (call.header.writes().chunks() > 0
-                && rpc.decode(whole, whole.readerIndex(), whole.writerIndex())) {
+        DuplicateRequests duplicates = connection.duplicates();
+        boolean isDecoded =
+                (call.header.writes().chunks() > 0 || duplicates != null)
+                        && rpc.decode(whole, whole.readerIndex(), whole.writerIndex());
+        if (isDecoded) {
             call.binding = connection.config().bindings().find(rpc.program(), rpc.version());
             call.version = rpc.version();
             call.procedure = rpc.procedure();
             call.isReducible = rpc.isReductionAllowed();
         }
-        ctx.fireChannelRead(whole);
+        if (duplicates == null || !isDecoded || duplicates.admit(call, whole, rpc)) {
+            ctx.fireChannelRead(whole);
+        }
+    }
+
+    /** A call that was executed already is answered into the chunks that it offers this time. */
+    @Override
+    public void replay(RpcRdmaExchange call, ByteBuf reply) {
+        call.state = RpcRdmaExchange.State.DELIVERED;
+        ChannelPromise promise = context.newPromise();
+        Exception problem = writeReply(context, reply, call.xid, promise);
+        assert problem == null;
+        context.flush();
+    }
+
+    /** Whoever was to answer the call is gone: it is executed here. */
+    @Override
+    public void execute(RpcRdmaExchange call) {
+        ByteBuf whole = call.message;
+        call.message = null;
+        call.state = RpcRdmaExchange.State.DELIVERED;
+        context.fireChannelRead(whole);
+        context.fireChannelReadComplete();
+        connection.flushNow(context);
     }
 
     private Exception writeReply(
@@ -505,6 +532,9 @@ final class ChunkReducer extends ChannelDuplexHandler {
         }
         reply.state = RpcRdmaExchange.State.REPLIED;
         reply.message = message;
+        if (connection.duplicates() != null) {
+            connection.duplicates().answered(xid, message);
+        }
         String problem = reduceResults(reply, message);
         if (problem != null) {
             LongMessageHandler.reject(ctx, connection, reply, problem);

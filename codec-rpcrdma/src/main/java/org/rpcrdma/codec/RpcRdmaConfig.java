@@ -33,6 +33,8 @@ public final class RpcRdmaConfig {
     private final int maxQueuedCalls;
     private final boolean bidirectional;
     private final RpcRdmaMetrics metrics;
+    private final DuplicateRequestCache duplicateRequestCache;
+    private final FatalXids fatalXids = new FatalXids(System::nanoTime);
 
     private RpcRdmaConfig(Builder builder) {
         requestedCredits = builder.requestedCredits;
@@ -53,6 +55,7 @@ public final class RpcRdmaConfig {
         defaultMaximumReply = builder.defaultMaximumReply;
         maxQueuedCalls = builder.maxQueuedCalls;
         bidirectional = builder.bidirectional;
+        duplicateRequestCache = builder.duplicateRequestCache;
         metrics = builder.metrics == null ? new RpcRdmaMetrics() : builder.metrics;
     }
 
@@ -153,6 +156,16 @@ public final class RpcRdmaConfig {
         return bidirectional;
     }
 
+    /** What answers calls that are sent again; {@code null} when nothing does. */
+    public DuplicateRequestCache duplicateRequestCache() {
+        return duplicateRequestCache;
+    }
+
+    /** Shared by all connections of this configuration. */
+    FatalXids fatalXids() {
+        return fatalXids;
+    }
+
     /** The counters of all connections of this configuration. */
     public RpcRdmaMetrics metrics() {
         return metrics;
@@ -180,6 +193,7 @@ public final class RpcRdmaConfig {
         private int maxQueuedCalls = 16384;
         private boolean bidirectional;
         private RpcRdmaMetrics metrics;
+        private DuplicateRequestCache duplicateRequestCache;
 
         private Builder() {}
 
@@ -294,6 +308,15 @@ public final class RpcRdmaConfig {
          */
         public Builder bidirectional(boolean enabled) {
             bidirectional = enabled;
+            return this;
+        }
+
+        /**
+         * Answers calls that a client sends again after it has lost its connection from a cache, in the place of executing
+         * them twice. Default: none.
+         */
+        public Builder duplicateRequestCache(DuplicateRequestCache cache) {
+            duplicateRequestCache = Objects.requireNonNull(cache, "cache");
             return this;
         }
 
