@@ -88,6 +88,18 @@ final class DuplicateRequests {
         target.replay(exchange, reply);
     }
 
+    boolean isExecuting(int xid) {
+        return executing.containsKey(xid);
+    }
+
+    /** The answer of a handler cannot be kept. */
+    void forget(int xid) {
+        DuplicateRequestCache.Call call = executing.remove(xid);
+        if (call != null) {
+            cache.abandon(call);
+        }
+    }
+
     /** A handler has answered; the message stays with the caller. */
     void answered(int xid, ByteBuf reply) {
         DuplicateRequestCache.Call call = executing.remove(xid);

@@ -58,8 +58,10 @@ final class LongMessageHandler extends ChannelDuplexHandler {
             return;
         }
         if (!fits) {
-            // Whole: one handle for all of it, which one Send With Invalidate frees.
-            call.items.clear();
+            if (!call.items.areApart()) {
+                // Whole: one handle for all of it, which one Send With Invalidate frees.
+                call.items.clear();
+            }
             call.isLong = true;
         }
         call.replyChunkBytes = needsReplyChunk ? ((int) call.replyMaximum + 3) & ~3 : 0;
@@ -194,11 +196,13 @@ final class LongMessageHandler extends ChannelDuplexHandler {
         int item = 0;
         for (int c = 0; c < writes.chunks(); c++) {
             boolean isUsed = item < reply.items.count() && reply.items.chunk(item) == c;
-            int index = isUsed ? reply.items.index(item) : 0;
+            ByteBuf apart = isUsed ? reply.items.apart(item) : null;
+            ByteBuf memory = apart == null ? reply.message : apart;
+            int index = apart == null ? isUsed ? reply.items.index(item) : 0 : apart.readerIndex();
             int left = isUsed ? reply.items.length(item) : 0;
             for (int i = writes.firstSegment(c); i < writes.endSegment(c); i++) {
                 int length = (int) Math.min(left, writes.length(i));
-                push(ctx, reply, index, length, writes.handle(i), writes.offset(i));
+                push(ctx, reply, memory, index, length, writes.handle(i), writes.offset(i));
                 writes.length(i, length);
                 index += length;
                 left -= length;
@@ -218,12 +222,19 @@ final class LongMessageHandler extends ChannelDuplexHandler {
             int filled = 0;
             while (index < end && filled < room) {
                 if (item < items.count() && items.index(item) == index) {
-                    index += items.paddedLength(item++);
+                    index += items.bytesInMessage(item++);
                     continue;
                 }
                 int stop = item < items.count() ? items.index(item) : end;
                 int length = (int) Math.min(stop - index, room - filled);
-                push(ctx, reply, index, length, chunk.handle(i), chunk.offset(i) + filled);
+                push(
+                        ctx,
+                        reply,
+                        reply.message,
+                        index,
+                        length,
+                        chunk.handle(i),
+                        chunk.offset(i) + filled);
                 index += length;
                 filled += length;
             }
@@ -234,6 +245,7 @@ final class LongMessageHandler extends ChannelDuplexHandler {
     private void push(
             ChannelHandlerContext ctx,
             RpcRdmaExchange reply,
+            ByteBuf memory,
             int index,
             int length,
             int handle,
@@ -242,7 +254,7 @@ final class LongMessageHandler extends ChannelDuplexHandler {
             return; // an empty segment is legal and costs nothing (3.4.3)
         }
         connection.metrics().add(RpcRdmaCounter.WRITE_BYTES, length);
-        ctx.write(new RdmaWrite(reply.message.slice(index, length).retain(), handle, offset))
+        ctx.write(new RdmaWrite(memory.slice(index, length).retain(), handle, offset))
                 .addListener(connection.replyWork(reply.xid));
     }
 

@@ -32,6 +32,7 @@ public final class RpcRdmaConfig {
     private final int defaultMaximumReply;
     private final int maxQueuedCalls;
     private final boolean bidirectional;
+    private final boolean annotatedCalls;
     private final RpcRdmaMetrics metrics;
     private final DuplicateRequestCache duplicateRequestCache;
     private final FatalXids fatalXids = new FatalXids(System::nanoTime);
@@ -43,10 +44,7 @@ public final class RpcRdmaConfig {
         creditPolicy = builder.creditPolicy;
         privateData =
                 new PrivateData(builder.sendSize, builder.receiveSize, builder.remoteInvalidation);
-        bindings =
-                builder.bindings == null
-                        ? BindingRegistry.standard()
-                        : BindingRegistry.of(builder.bindings);
+        bindings = builder.bindings == null ? BindingRegistry.standard() : builder.bindings;
         maxSegmentsPerChunk = builder.maxSegmentsPerChunk;
         maxSegmentsPerMessage = builder.maxSegmentsPerMessage;
         maxChunkBytes = builder.maxChunkBytes;
@@ -56,6 +54,7 @@ public final class RpcRdmaConfig {
         maxQueuedCalls = builder.maxQueuedCalls;
         bidirectional = builder.bidirectional;
         duplicateRequestCache = builder.duplicateRequestCache;
+        annotatedCalls = builder.annotatedCalls;
         metrics = builder.metrics == null ? new RpcRdmaMetrics() : builder.metrics;
     }
 
@@ -166,6 +165,11 @@ public final class RpcRdmaConfig {
         return fatalXids;
     }
 
+    /** Whether calls are read as {@link RpcMessage}. */
+    public boolean annotatedCalls() {
+        return annotatedCalls;
+    }
+
     /** The counters of all connections of this configuration. */
     public RpcRdmaMetrics metrics() {
         return metrics;
@@ -183,7 +187,7 @@ public final class RpcRdmaConfig {
         private int sendSize = 4096;
         private int receiveSize = 4096;
         private boolean remoteInvalidation = true;
-        private List<UpperLayerBinding> bindings;
+        private BindingRegistry bindings;
         private int maxSegmentsPerChunk = 256;
         private int maxSegmentsPerMessage = 512;
         private int maxChunkBytes = 4 << 20;
@@ -192,6 +196,7 @@ public final class RpcRdmaConfig {
         private int defaultMaximumReply = 64 << 10;
         private int maxQueuedCalls = 16384;
         private boolean bidirectional;
+        private boolean annotatedCalls;
         private RpcRdmaMetrics metrics;
         private DuplicateRequestCache duplicateRequestCache;
 
@@ -249,7 +254,12 @@ public final class RpcRdmaConfig {
 
         /** Takes these bindings instead of those of the service loader and the built-in ones. */
         public Builder bindings(List<? extends UpperLayerBinding> bindings) {
-            this.bindings = List.copyOf(bindings);
+            return bindings(BindingRegistry.of(bindings));
+        }
+
+        /** Takes the bindings of this registry; default {@link BindingRegistry#standard()}. */
+        public Builder bindings(BindingRegistry bindings) {
+            this.bindings = Objects.requireNonNull(bindings, "bindings");
             return this;
         }
 
@@ -317,6 +327,15 @@ public final class RpcRdmaConfig {
          */
         public Builder duplicateRequestCache(DuplicateRequestCache cache) {
             duplicateRequestCache = Objects.requireNonNull(cache, "cache");
+            return this;
+        }
+
+        /**
+         * Whether the RPC handler reads each call as an {@link RpcMessage}, with the arguments that came in Read chunks apart
+         * from the payload; default {@code false}: it reads whole messages.
+         */
+        public Builder annotatedCalls(boolean enabled) {
+            annotatedCalls = enabled;
             return this;
         }
 

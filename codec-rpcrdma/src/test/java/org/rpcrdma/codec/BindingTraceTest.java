@@ -12,6 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.rpcrdma.Proves;
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.MalformedXdrException;
 import org.rpcrdma.codec.binding.ReplyLimits;
@@ -167,7 +168,7 @@ class BindingTraceTest {
                     1, procedure, cursor.wrap(in, 0, 0, in.readableBytes(), (p, o) -> true));
             assertThat(cursor.items()).isZero();
         }
-        assertThat(registry.find(100003, 4)).isSameAs(binding);
+        assertThat(registry.find(100003, 5)).isSameAs(binding);
         assertThat(registry.find(100003, 3)).isNotSameAs(binding);
     }
 

@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.rpcrdma.Proves;
 import org.rpcrdma.codec.FaultPair.Role;
 import org.rpcrdma.codec.fault.FaultContext.Delivery;
 import org.rpcrdma.codec.fault.FaultPlan;

@@ -12,6 +12,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.rpcrdma.Proves;
 import org.rpcrdma.codec.DuplicateRequestCache.Call;
 import org.rpcrdma.codec.DuplicateRequestCache.Lookup;
 import org.rpcrdma.codec.DuplicateRequestCache.Progress;

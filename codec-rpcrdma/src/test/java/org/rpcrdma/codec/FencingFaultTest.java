@@ -12,6 +12,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.rpcrdma.Proves;
 import org.rpcrdma.codec.FaultPair.Role;
 import org.rpcrdma.codec.fault.FaultPlan;
 import org.rpcrdma.codec.fault.FaultQueuePair;
@@ -40,7 +41,7 @@ class FencingFaultTest {
     }
 
     private static int xid(Form form) {
-        return form.ordinal() << 16 | 7;
+        return form.xids() | 7;
     }
 
     /** How many handles are valid at the moment when the call ends. */

@@ -32,6 +32,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.Proves;
 
 class RdmaChannelTest {
 
@@ -56,6 +57,7 @@ class RdmaChannelTest {
     }
 
     @Test
+    @Proves("V1-CORE-02")
     void moreMessagesThanThereAreReceivesAndSendSlotsArriveInOrder() throws Exception {
         int count = 2_000;
         try (ConnectedPair pair =
@@ -115,6 +117,7 @@ class RdmaChannelTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 3, 4096, 70_001, 3_000_000})
+    @Proves("V1-CORE-03")
     void writesIntoExposedMemoryAndNowhereElse(int length) throws Exception {
         try (ConnectedPair pair = new ConnectedPair()) {
             int guard = 64;
@@ -198,6 +201,7 @@ class RdmaChannelTest {
     }
 
     @Test
+    @Proves("SEC-04")
     void aWriteAfterInvalidationCostsTheConnectionAndChangesNothing() throws Exception {
         try (ConnectedPair pair = new ConnectedPair()) {
             ByteBuf target = on(pair.client, () -> pair.client.registeredBuffer(16).writeZero(16));
@@ -331,6 +335,7 @@ class RdmaChannelTest {
     }
 
     @Test
+    @Proves("V1-INL-10")
     void aMessageLongerThanThePeerTakesFailsAlone() throws Exception {
         try (ConnectedPair pair =
                 new ConnectedPair(

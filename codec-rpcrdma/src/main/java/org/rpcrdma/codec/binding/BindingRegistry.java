@@ -5,17 +5,17 @@ import io.netty.util.collection.IntObjectHashMap;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Objects;
 import java.util.ServiceLoader;
 
 /** Finds the binding of a program and version. Immutable; a look-up allocates nothing. */
 public final class BindingRegistry {
 
     private final IntObjectHashMap<UpperLayerBinding[]> byProgram = new IntObjectHashMap<>();
+    private final List<UpperLayerBinding> bindings;
 
     private BindingRegistry(List<? extends UpperLayerBinding> bindings) {
-        for (UpperLayerBinding binding : bindings) {
-            Objects.requireNonNull(binding, "binding");
+        this.bindings = List.copyOf(bindings);
+        for (UpperLayerBinding binding : this.bindings) {
             UpperLayerBinding[] before = byProgram.get(binding.program());
             int count = before == null ? 0 : before.length;
             UpperLayerBinding[] after =
@@ -29,15 +29,29 @@ public final class BindingRegistry {
     public static BindingRegistry standard() {
         List<UpperLayerBinding> bindings = new ArrayList<>();
         ServiceLoader.load(UpperLayerBinding.class).forEach(bindings::add);
+        bindings.add(new Nfs2Binding());
         bindings.add(new Nfs3Binding());
+        bindings.add(new Nfs4Binding());
+        bindings.add(new Nfs4CallbackBinding());
         bindings.add(new NfsAclBinding());
         bindings.add(new MountBinding());
+        bindings.add(new NlmBinding());
         return new BindingRegistry(bindings);
     }
 
     /** These bindings and no others; of two for the same program and version the first is taken. */
     public static BindingRegistry of(List<? extends UpperLayerBinding> bindings) {
         return new BindingRegistry(bindings);
+    }
+
+    /**
+     * These bindings, then the ones of this registry for programs and versions that are left: for a program number that is
+     * known only at run time, or in the place of a binding that is built in.
+     */
+    public BindingRegistry with(UpperLayerBinding... first) {
+        List<UpperLayerBinding> all = new ArrayList<>(Arrays.asList(first));
+        all.addAll(bindings);
+        return new BindingRegistry(all);
     }
 
     /** Never {@code null}: {@link GenericBinding} stands for what has no binding. */

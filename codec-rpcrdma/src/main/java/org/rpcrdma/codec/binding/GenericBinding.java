@@ -23,7 +23,7 @@ public final class GenericBinding implements UpperLayerBinding {
     }
 
     @Override
-    public boolean isIdempotent(int version, int procedure) {
+    public boolean isIdempotent(int version, int procedure, XdrCursor arguments) {
         return procedure == 0;
     }
 

@@ -28,7 +28,7 @@ public final class MountBinding implements UpperLayerBinding {
     }
 
     @Override
-    public boolean isIdempotent(int version, int procedure) {
+    public boolean isIdempotent(int version, int procedure, XdrCursor arguments) {
         return procedure == NULL || procedure == MNT || procedure == DUMP || procedure == EXPORT;
     }
 

@@ -74,7 +74,7 @@ public final class Nfs3Binding implements UpperLayerBinding {
     }
 
     @Override
-    public boolean isIdempotent(int version, int procedure) {
+    public boolean isIdempotent(int version, int procedure, XdrCursor arguments) {
         return switch (procedure) {
             case NULL,
                     GETATTR,
@@ -86,9 +86,10 @@ public final class Nfs3Binding implements UpperLayerBinding {
                     READDIRPLUS,
                     FSSTAT,
                     FSINFO,
-                    PATHCONF ->
+                    PATHCONF,
+                    WRITE,
+                    COMMIT ->
                     true;
-            case WRITE, COMMIT -> true;
             default -> false;
         };
     }

@@ -30,8 +30,11 @@ public final class NfsAclBinding implements UpperLayerBinding {
     }
 
     @Override
-    public boolean isIdempotent(int version, int procedure) {
-        return procedure != SETACL;
+    public boolean isIdempotent(int version, int procedure, XdrCursor arguments) {
+        return procedure == NULL
+                || procedure == GETACL
+                || procedure == GETATTR
+                || procedure == ACCESS;
     }
 
     @Override

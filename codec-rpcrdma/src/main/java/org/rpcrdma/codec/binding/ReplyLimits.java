@@ -13,6 +13,7 @@ public final class ReplyLimits {
 
     private long fixed;
     private boolean known;
+    private boolean unbounded;
     private long[] sinks = new long[2];
     private int count;
 
@@ -20,6 +21,7 @@ public final class ReplyLimits {
     public void clear() {
         fixed = 0;
         known = false;
+        unbounded = false;
         count = 0;
     }
 
@@ -27,6 +29,14 @@ public final class ReplyLimits {
     public void results(long bytes) {
         fixed += bytes;
         known = true;
+    }
+
+    /**
+     * States that a part of the results has no bound, apart from the sinks and what {@link #results} has stated: the
+     * configured default is allowed for it (RFC 8166, 6.2).
+     */
+    public void unbounded() {
+        unbounded = true;
     }
 
     /**
@@ -41,9 +51,9 @@ public final class ReplyLimits {
         sinks[count++] = maximum;
     }
 
-    /** Whether the binding knows how large the results can get. */
+    /** Whether the binding knows how large the results can get; if not, the configured default has to be added. */
     public boolean isKnown() {
-        return known;
+        return known && !unbounded;
     }
 
     /** The longest results without the sinks. */

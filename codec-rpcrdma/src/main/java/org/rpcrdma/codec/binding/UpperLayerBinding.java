@@ -17,8 +17,17 @@ public interface UpperLayerBinding {
     /** Whether this binding is for that version of the program. */
     boolean covers(int version);
 
-    /** Whether a call may be repeated without harm. */
-    boolean isIdempotent(int version, int procedure);
+    /**
+     * Whether a call may be executed twice without harm, so that it may be repeated with larger chunks when its reply did
+     * not fit (RFC 8166, 4.5.3). Not asked for calls whose arguments RPCSEC_GSS has wrapped.
+     *
+     * @param arguments at the first argument
+     * @return {@code false} unless it is certain
+     */
+    default boolean isIdempotent(int version, int procedure, XdrCursor arguments)
+            throws MalformedXdrException {
+        return false;
+    }
 
     /**
      * Walks the arguments as far as the last DDP-eligible one and passes over each of those with {@link

@@ -57,6 +57,15 @@ public final class XdrCursor {
         return index - start + removed;
     }
 
+    /** To come back here with {@link #reset}, as long as no eligible item is passed. */
+    int mark() {
+        return index;
+    }
+
+    void reset(int mark) {
+        index = mark;
+    }
+
     /** The bytes that are left in the stream. */
     public int remaining() {
         return end - index;
@@ -92,6 +101,32 @@ public final class XdrCursor {
             throw MalformedXdrException.INSTANCE;
         }
         index += bytes;
+    }
+
+    /**
+     * The count of an array. A count that the rest of the stream cannot hold is malformed, so a loop over the elements ends
+     * with the stream whatever a peer says.
+     *
+     * @param elementBytes the fewest bytes of an element, not counting what may be in a chunk; from 1
+     */
+    public int count(int elementBytes) throws MalformedXdrException {
+        long count = uint32();
+        if (count > (end - index) / elementBytes) {
+            throw MalformedXdrException.INSTANCE;
+        }
+        return (int) count;
+    }
+
+    /** Passes over a counted array of elements of a fixed size; a multiple of 4 bytes each. */
+    public void array(int elementBytes) throws MalformedXdrException {
+        skip(count(elementBytes) * elementBytes);
+    }
+
+    /** Passes over optional data of a fixed size. */
+    public void optional(int bytes) throws MalformedXdrException {
+        if (bool()) {
+            skip(bytes);
+        }
     }
 
     /** Passes over a counted opaque or string and its round-up. */

@@ -109,10 +109,10 @@ class Nfs3BindingTest {
 
     @Test
     void onlyReadingProceduresAndThoseThatMayBeRepeatedAreIdempotent() {
-        assertThat(binding.isIdempotent(3, READ)).isTrue();
-        assertThat(binding.isIdempotent(3, 7)).isTrue();
+        assertThat(binding.isIdempotent(3, READ, cursor)).isTrue();
+        assertThat(binding.isIdempotent(3, 7, cursor)).isTrue();
         for (int procedure : new int[] {2, 8, 9, 10, 11, 12, 13, 14, 15}) {
-            assertThat(binding.isIdempotent(3, procedure)).isFalse();
+            assertThat(binding.isIdempotent(3, procedure, cursor)).isFalse();
         }
     }
 }

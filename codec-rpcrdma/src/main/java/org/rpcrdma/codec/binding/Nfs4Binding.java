@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.binding;
+
+/**
+ * NFS version 4, all minor versions, on RPC-over-RDMA (RFC 8267, 4). Eligible are the data of WRITE and READ, and the link
+ * text of CREATE and READLINK, in the order of the operations. A walk ends without complaint at an operation that is not
+ * known here: what was found before counts, nothing after it is eligible.
+ */
+public final class Nfs4Binding implements UpperLayerBinding {
+
+    /** The program number of NFS. */
+    public static final int PROGRAM = 100003;
+
+    private static final int VERSION = 4;
+    private static final int NULL = 0;
+    private static final int COMPOUND = 1;
+    private static final int NFS4_OK = 0;
+
+    @Override
+    public int program() {
+        return PROGRAM;
+    }
+
+    @Override
+    public boolean covers(int version) {
+        return version == VERSION;
+    }
+
+    /** A COMPOUND is idempotent when each of its operations is; one that begins with SEQUENCE never is. */
+    @Override
+    public boolean isIdempotent(int version, int procedure, XdrCursor arguments)
+            throws MalformedXdrException {
+        if (procedure != COMPOUND) {
+            return procedure == NULL;
+        }
+        for (int left = operations(arguments); left > 0; left--) {
+            int operation = arguments.int32();
+            if (!Nfs4Operation.isIdempotent(operation)
+                    || !Nfs4Arguments.skip(operation, arguments)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Tag and minor version, then the number of operations. */
+    private static int operations(XdrCursor in) throws MalformedXdrException {
+        Nfs4Xdr.string(in);
+        in.skip(4);
+        return in.count(4);
+    }
+
+    @Override
+    public void walkArguments(int version, int procedure, XdrCursor in)
+            throws MalformedXdrException {
+        if (procedure != COMPOUND) {
+            return;
+        }
+        for (int left = operations(in); left > 0; left--) {
+            if (!Nfs4Arguments.skip(in.int32(), in)) {
+                return;
+            }
+        }
+    }
+
+    @Override
+    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedXdrException {
+        if (procedure != COMPOUND) {
+            return;
+        }
+        in.skip(4); // the status of the last operation
+        Nfs4Xdr.string(in);
+        for (int left = in.count(4 + 4); left > 0; left--) {
+            int operation = in.int32();
+            // A COMPOUND ends with the first operation that fails (RFC 8881, 2.3).
+            if (in.int32() != NFS4_OK || !Nfs4Results.skip(operation, in)) {
+                return;
+            }
+        }
+    }
+
+    /**
+     * The sum over the operations; {@linkplain ReplyLimits#unbounded unbounded} when one asks for attributes without a
+     * bound or is not known. READs get sinks; those after a READLINK do not, because Write chunks are used in the order of
+     * the eligible results and the first of them would take the link text.
+     */
+    @Override
+    public void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits)
+            throws MalformedXdrException {
+        if (procedure != COMPOUND) {
+            limits.results(0); // NULL, or answered with PROC_UNAVAIL
+            return;
+        }
+        int start = arguments.mark();
+        Nfs4Xdr.string(arguments);
+        limits.results(4 + (arguments.mark() - start) + 4); // status, the tag again, the count
+        arguments.skip(4);
+        boolean offersSinks = true;
+        for (int left = arguments.count(4); left > 0; left--) {
+            int operation = arguments.int32();
+            limits.results(4 + 4);
+            offersSinks &= operation != Nfs4Operation.READLINK;
+            Nfs4ReplyLimits.add(operation, arguments, limits, offersSinks);
+            if (!Nfs4Arguments.skip(operation, arguments)) {
+                limits.unbounded();
+                return;
+            }
+        }
+    }
+}

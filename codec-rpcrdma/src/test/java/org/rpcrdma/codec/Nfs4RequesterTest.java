@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import org.junit.jupiter.api.Test;
+import org.rpcrdma.Proves;
+
+/** What a COMPOUND offers on the wire, and COMPOUNDs with several reduced items end to end. */
+class Nfs4RequesterTest {
+
+    private static final int GETATTR = 9;
+    private static final int GETFH = 10;
+    private static final int PUTFH = 22;
+    private static final int READ = 25;
+    private static final int READLINK = 27;
+    private static final int WRITE = 38;
+    private static final int EXTENSION = 4711;
+
+    private static ByteBuf compound(int xid, int operations) {
+        return Rpc.call(xid, Rpc.NFS, 4, 1).writeInt(0).writeInt(2).writeInt(operations);
+    }
+
+    private static ByteBuf read(ByteBuf out, int count) {
+        return out.writeInt(READ).writeZero(16 + 8).writeInt(count);
+    }
+
+    private static ByteBuf write(ByteBuf out, int length) {
+        out.writeInt(WRITE).writeZero(16 + 8 + 4);
+        return Rpc.opaque(out, Rpc.random(length));
+    }
+
+    private static ByteBuf putfh(ByteBuf out) {
+        return Rpc.opaque(out.writeInt(PUTFH), Rpc.random(28));
+    }
+
+    private static ByteBuf results(int xid, int operations) {
+        return Rpc.reply(xid).writeInt(0).writeInt(0).writeInt(operations);
+    }
+
+    private static ByteBuf readResult(ByteBuf out, int length) {
+        return Rpc.opaque(out.writeInt(READ).writeInt(0).writeInt(1), Rpc.random(length));
+    }
+
+    private static TransportHeader offered(ByteBuf call) throws Exception {
+        try (RpcPair pair = RpcPair.rawServer(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+            pair.call(call);
+            ByteBuf received = pair.server.takeBuffer();
+            TransportHeader header = new TransportHeader();
+            header.decodeFixed(received, 0);
+            assertThat(header.decodeLists(received, 16, received.writerIndex(), 99)).isPositive();
+            received.release();
+            return header;
+        }
+    }
+
+    @Test
+    @Proves({"V1-WRITE-13", "V1-WRITE-10", "API-05"})
+    void severalReadsOfferAsManyWriteChunksAndNoReplyChunk() throws Exception {
+        TransportHeader header = offered(read(putfh(read(putfh(compound(1, 4)), 4096)), 65537));
+        assertThat(header.writes().chunks()).isEqualTo(2);
+        assertThat(header.writes().chunkLength(0)).isEqualTo(4096);
+        assertThat(header.writes().chunkLength(1)).isEqualTo(65537);
+        assertThat(header.reply().isPresent()).isFalse();
+    }
+
+    @Test
+    @Proves({"V1-REPLY-01", "V1-ULB-06", "API-07"})
+    void withoutABoundTheDefaultComesOnTop() throws Exception {
+        ByteBuf call = read(putfh(compound(1, 3)), 65536);
+        call.writeInt(GETATTR).writeInt(1).writeInt(1 << 12); // acl
+        TransportHeader header = offered(call);
+        assertThat(header.writes().chunks()).isEqualTo(1);
+        assertThat(header.reply().chunkLength()).isBetween(65536L, 65536L + 1000);
+
+        header = offered(read(putfh(compound(1, 3)), 65536).writeInt(EXTENSION).writeZero(64));
+        assertThat(header.writes().chunks()).isEqualTo(1);
+        assertThat(header.reply().chunkLength()).isBetween(65536L, 65536L + 1000);
+    }
+
+    @Test
+    @Proves({"V1-REPLY-01", "V1-WRITE-20"})
+    void readlinkOffersAReplyChunkAndNeverAWriteChunk() throws Exception {
+        TransportHeader header = offered(putfh(compound(1, 2)).writeInt(READLINK));
+        assertThat(header.writes().chunks()).isZero();
+        assertThat(header.reply().chunkLength()).isGreaterThan(4096);
+        header = offered(read(putfh(compound(1, 4)).writeInt(READLINK), 8192).writeInt(GETFH));
+        assertThat(header.writes().chunks()).isZero();
+        assertThat(header.reply().chunkLength()).isGreaterThan(4096 + 8192);
+    }
+
+    @Test
+    @Proves({"V1-CHUNK-18", "V1-READ-03", "V1-WRITE-13", "V1-WRITE-14", "V1-WRITE-16"})
+    void severalWritesAndReadsEndToEnd() throws Exception {
+        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+            for (int odd = 0; odd < 4; odd++) {
+                ByteBuf call = write(putfh(compound(odd, 6)), 5000 + odd).writeInt(GETFH);
+                read(read(write(call, 20_000 - odd), 9000), 9000);
+                byte[] sent = ByteBufUtil.getBytes(call);
+                pair.call(call);
+                assertThat(pair.server.takeBytes()).isEqualTo(sent);
+
+                ByteBuf reply = results(odd, 6).writeInt(PUTFH).writeInt(0);
+                reply.writeInt(WRITE).writeInt(0).writeZero(16);
+                Rpc.opaque(reply.writeInt(GETFH).writeInt(0), Rpc.random(28));
+                reply.writeInt(WRITE).writeInt(0).writeZero(16);
+                readResult(reply, 8999 - odd);
+                if (odd == 3) {
+                    reply.writeInt(READ).writeInt(5); // NFS4ERR_IO: its Write chunk stays unused
+                } else {
+                    readResult(reply, odd); // short, and one of no bytes at all
+                }
+                byte[] answered = ByteBufUtil.getBytes(reply);
+                pair.reply(Unpooled.wrappedBuffer(answered));
+                reply.release();
+                assertThat(pair.client.takeBytes()).isEqualTo(answered);
+            }
+            assertThat(pair.serverConnection().value(RpcRdmaCounter.READ_BYTES))
+                    .isEqualTo(4 * 25_000);
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.PLACED_BYTES))
+                    .isEqualTo(8999 + 8998 + 8997 + 8996 + 1 + 2);
+        }
+    }
+
+    @Test
+    @Proves({"V1-GSS-02", "V1-GSS-03"})
+    void underIntegrityACompoundIsCarriedWhole() throws Exception {
+        ByteBuf call = Unpooled.buffer();
+        call.writeInt(1).writeInt(0).writeInt(2).writeInt(Rpc.NFS).writeInt(4).writeInt(1);
+        call.writeInt(6).writeInt(20).writeInt(1).writeInt(0).writeInt(7).writeInt(2).writeInt(0);
+        call.writeZero(8); // the verifier
+        write(call.writeInt(6000).writeInt(7).writeInt(0).writeInt(2).writeInt(1), 5900);
+        TransportHeader header = offered(call);
+        assertThat(header.proc()).isEqualTo(TransportHeader.RDMA_NOMSG);
+        assertThat(header.reads().position(0)).isZero();
+        assertThat(header.writes().chunks()).isZero();
+        assertThat(header.reply().isPresent()).isTrue();
+    }
+}
