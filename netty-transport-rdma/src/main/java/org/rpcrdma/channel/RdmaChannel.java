@@ -13,6 +13,7 @@ import io.netty.util.collection.IntObjectHashMap;
 import io.netty.util.collection.IntObjectMap;
 import io.netty.util.concurrent.Future;
 import io.netty.util.internal.StringUtil;
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.AlreadyConnectedException;
@@ -292,6 +293,12 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         state = State.CONNECTING;
     }
 
+    /** There is no half-close: a channel that cannot send ends. */
+    @Override
+    protected void doShutdownOutput() {
+        unsafe().close(voidPromise());
+    }
+
     @Override
     protected void doDisconnect() {
         doClose();
@@ -550,7 +557,13 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     @Override
     protected void doWrite(ChannelOutboundBuffer in) throws Exception {
         outbound = in;
-        poster.post(in);
+        try {
+            poster.post(in);
+        } catch (RuntimeException e) {
+            // What is half posted cannot be taken back: the channel closes, as after any failed
+            // write.
+            throw new IOException("posting failed: " + e.getMessage(), e);
+        }
         completeNothings();
         removeCancelled(in);
     }
@@ -558,19 +571,26 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     /** Completes empty buffers that have nothing posted before them any more. */
     private void completeNothings() {
         while (!sends.isEmpty() && sends.headIsNothing()) {
-            headOfOutbound();
+            boolean isHead = isHeadOfOutbound();
             sends.removeHead();
-            outbound.remove();
+            if (isHead) {
+                outbound.remove();
+            }
         }
     }
 
-    /** The oldest posted message, made the head of the outbound buffer too: cancelled ones before it go. */
-    private Object headOfOutbound() {
+    /**
+     * Makes the oldest posted message the head of the outbound buffer too: cancelled ones before it go. False when the
+     * buffer was emptied meanwhile, because the output was shut down.
+     */
+    private boolean isHeadOfOutbound() {
         Object message = sends.headMessage();
         while (outbound.current() != message) {
-            outbound.remove();
+            if (!outbound.remove()) {
+                return false;
+            }
         }
-        return message;
+        return true;
     }
 
     /** With nothing in flight, what is left of the flushed messages was cancelled before it could be posted. */
@@ -744,8 +764,12 @@ public final class RdmaChannel extends AbstractRdmaChannel {
                 sends.removeHead();
                 return;
             }
-            Object message = headOfOutbound();
+            Object message = sends.headMessage();
+            boolean isHead = isHeadOfOutbound();
             sends.removeHead();
+            if (!isHead) {
+                return;
+            }
             if (status == WorkStatus.SUCCESS) {
                 outbound.remove();
             } else {
