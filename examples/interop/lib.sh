@@ -87,7 +87,7 @@ start_server() {
     [ "$(basename "$(readlink "/proc/$launcher/exe")")" = java ] || server_pid=$(pgrep -P "$launcher" java)
 }
 
-listens_three_times() { [ "$(grep -c '^listening' "$work/server.log")" -ge 3 ] || ! alive "$1"; }
+listens_three_times() { [ "$(grep -cs "^listening" "$work/server.log" || true)" = 3 ] || ! alive "$1"; }
 
 stop_server() {
     local status=0
@@ -101,6 +101,8 @@ stop_server() {
     if grep -aE 'LEAK:|OutOfMemoryError|StackOverflowError' "$work/server.log" >"$work/bad.log"; then
         fail "the server's log has no leak and no error" "$(head -1 "$work/bad.log")"
     else ok "the server's log has no leak and no error"; fi
+    # What peers do is a line each, and never a surprise.
+    at_most "stack traces in the server's log" 0 "$(grep -cE '^[[:space:]]+at ' "$work/server.log" || true)"
 }
 
 not_alive() { ! alive "$1"; }

@@ -4,6 +4,7 @@ HEAP_MARGIN_KIB=$((4 * 1024))
 
 descriptors() { find "/proc/$server_pid/fd" -mindepth 1 2>/dev/null | wc -l; }
 rss() { awk '/^VmRSS:/ { print $2 }' "/proc/$server_pid/status"; }
+jcmd() { "$(dirname "$(readlink "/proc/$server_pid/exe")")/jcmd" "$@"; } # of the JDK that runs the server
 live_heap() { jcmd "$server_pid" GC.class_histogram 2>/dev/null | awk '$1 == "Total" { print int($3 / 1024) }'; } # collects first
 collect() { jcmd "$server_pid" GC.run >/dev/null 2>&1; }
 descriptors_at_most() { [ "$(descriptors)" -le "$1" ]; }

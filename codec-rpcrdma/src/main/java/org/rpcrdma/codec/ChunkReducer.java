@@ -37,20 +37,22 @@ final class ChunkReducer extends ChannelDuplexHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object written, ChannelPromise promise) {
-        if (!(written instanceof ByteBuf message)) {
+        RpcMessage annotated = written instanceof RpcMessage holder ? holder : null;
+        if (annotated == null && !(written instanceof ByteBuf)) {
             ctx.write(written, promise);
             return;
         }
+        ByteBuf message = annotated == null ? (ByteBuf) written : annotated.content();
         Exception problem = check(message);
         if (problem == null) {
             int xid = message.getInt(message.readerIndex());
             problem =
                     message.getInt(message.readerIndex() + 4) == RpcCallHeader.CALL
-                            ? writeCall(ctx, message, xid, promise)
-                            : writeReply(ctx, message, xid, promise);
+                            ? writeCall(ctx, message, annotated, xid, promise)
+                            : writeReply(ctx, message, annotated, xid, promise);
         }
         if (problem != null) {
-            message.release();
+            ReferenceCountUtil.release(written);
             promise.tryFailure(problem);
         }
     }
@@ -85,7 +87,11 @@ final class ChunkReducer extends ChannelDuplexHandler {
     // ------------------------------------------------------------------ requester
 
     private Exception writeCall(
-            ChannelHandlerContext ctx, ByteBuf message, int xid, ChannelPromise promise) {
+            ChannelHandlerContext ctx,
+            ByteBuf message,
+            RpcMessage annotated,
+            int xid,
+            ChannelPromise promise) {
         if (!connection.mayCall()) {
             return new IllegalStateException(
                     "call from the accepting side (expected: none, unless both sides are configured"
@@ -98,7 +104,7 @@ final class ChunkReducer extends ChannelDuplexHandler {
                             + " (expected: one that is not in use)");
         }
         RpcRdmaExchange call = connection.newCall(xid);
-        call.message = message;
+        keep(call, message, annotated);
         if (connection.config().metrics().wantsLatency()) {
             call.startNanos = System.nanoTime();
         }
@@ -115,9 +121,27 @@ final class ChunkReducer extends ChannelDuplexHandler {
                 return null;
             }
         }
-        reduceArguments(call, message);
-        ctx.write(call, promise);
+        Exception problem = null;
+        if (annotated != null && annotated.items() > 0) {
+            problem =
+                    AnnotatedMessages.reduceArguments(
+                            call, argumentsOf(message, connection.rpc(), annotated.reduction()));
+        } else {
+            reduceArguments(call, message);
+        }
+        if (problem != null) {
+            connection.finish(call);
+            promise.tryFailure(problem);
+        } else {
+            ctx.write(call, promise);
+        }
         return null;
+    }
+
+    /** The exchange has a reference to the payload, and one to the annotated message that the payload belongs to. */
+    private static void keep(RpcRdmaExchange exchange, ByteBuf message, RpcMessage annotated) {
+        exchange.message = annotated == null ? message : message.retain();
+        exchange.annotated = annotated;
     }
 
     /** How long the reply can get, and which results get Write chunks (RFC 8166, 4.3.2 and 6.2). */
@@ -141,13 +165,18 @@ final class ChunkReducer extends ChannelDuplexHandler {
             // 5.3)
         }
         call.replyMaximum = header + limits.totalBytes() + (call.isReducible ? 0 : GSS_OVERHEAD);
+        int growth = call.annotated == null ? 0 : call.annotated.growth();
         boolean fits =
-                TransportHeader.MINIMUM_BYTES + call.replyMaximum <= connection.receiveThreshold();
+                TransportHeader.MINIMUM_BYTES + call.replyMaximum <= connection.receiveThreshold()
+                        && growth == 0;
         if (!fits && call.isReducible && limits.sinks() > 0) {
             call.replyMaximum = header + limits.fixedBytes();
             for (int i = 0; i < limits.sinks(); i++) {
                 call.addSink((int) Math.min(limits.sinkBytes(i), 0xFFFFFFFFL));
             }
+        }
+        if (call.annotated != null) {
+            AnnotatedMessages.planReply(call, limits, header);
         }
     }
 
@@ -157,7 +186,8 @@ final class ChunkReducer extends ChannelDuplexHandler {
         if (!rpc.isReductionAllowed()) {
             return;
         }
-        XdrCursor in = argumentsOf(message, rpc);
+        Reduction reduction = call.annotated == null ? Reduction.NONE : call.annotated.reduction();
+        XdrCursor in = argumentsOf(message, rpc, reduction);
         try {
             call.binding.limitResults(call.version, call.procedure, in, limits);
         } catch (MalformedXdrException e) {
@@ -167,7 +197,7 @@ final class ChunkReducer extends ChannelDuplexHandler {
         }
     }
 
-    private XdrCursor argumentsOf(ByteBuf message, RpcCallHeader rpc) {
+    private XdrCursor argumentsOf(ByteBuf message, RpcCallHeader rpc, Reduction reduction) {
         return connection
                 .cursor()
                 .wrap(
@@ -175,7 +205,7 @@ final class ChunkReducer extends ChannelDuplexHandler {
                         message.readerIndex(),
                         rpc.argumentsIndex(),
                         message.writerIndex(),
-                        Reduction.NONE);
+                        reduction);
     }
 
     /** Moves eligible arguments into Read chunks when the call does not fit inline but does so without them. */
@@ -187,7 +217,7 @@ final class ChunkReducer extends ChannelDuplexHandler {
                         <= limit) {
             return;
         }
-        XdrCursor in = argumentsOf(message, connection.rpc());
+        XdrCursor in = argumentsOf(message, connection.rpc(), Reduction.NONE);
         try {
             call.binding.walkArguments(call.version, call.procedure, in);
         } catch (MalformedXdrException e) {
@@ -233,12 +263,12 @@ final class ChunkReducer extends ChannelDuplexHandler {
                             "what is in the Reply chunk is not the reply to this call"));
         }
         WriteList returned = connection.received().writes();
-        if (returned.chunks() == 0) {
-            call.message = null;
-            return payload;
-        }
         XdrCursor results = connection.cursor();
         results.wrap(payload, start, start, start, Reduction.NONE);
+        if (returned.chunks() == 0) {
+            call.message = null;
+            return annotated(call, payload, returned, results);
+        }
         int index = RpcCallHeader.resultsIndex(payload, start, payload.writerIndex());
         if (index >= 0) {
             results.wrap(payload, start, index, payload.writerIndex(), returned);
@@ -251,7 +281,22 @@ final class ChunkReducer extends ChannelDuplexHandler {
             }
         }
         RpcRdmaException problem = checkResults(returned, results);
-        return problem != null ? bad(call, problem) : insertResults(call, payload, results);
+        if (problem != null) {
+            return bad(call, problem);
+        }
+        if (call.annotated != null && call.annotated.sinks() > 0) {
+            call.message = null;
+            return annotated(call, payload, returned, results);
+        }
+        return annotated(call, insertResults(call, payload, results), returned, results);
+    }
+
+    /** Gives back what was written: an annotated message for an annotated message. */
+    private static Object annotated(
+            RpcRdmaExchange call, ByteBuf payload, WriteList returned, XdrCursor results) {
+        return call.annotated == null
+                ? payload
+                : AnnotatedMessages.reply(call, payload, returned, results);
     }
 
     /** RFC 8166, 6.1 and 3.4.6: which results were placed, and how long they are. */
@@ -372,7 +417,7 @@ final class ChunkReducer extends ChannelDuplexHandler {
         ReadList reads = call.header.reads();
         ReadLayout layout = call.layout;
         for (int chunk = 0; chunk < layout.chunks(); chunk++) {
-            int at = layout.position(chunk);
+            int at = layout.chunkStart(chunk);
             for (int i = 0; i < reads.segments(); i++) {
                 int length = (int) reads.length(i);
                 if (reads.position(i) == layout.position(chunk) && length > 0) {
@@ -397,7 +442,7 @@ final class ChunkReducer extends ChannelDuplexHandler {
             connection.closeNow("an RDMA Read has failed", null);
             return;
         }
-        ByteBuf whole = call.assembly.setIndex(0, call.layout.total());
+        ByteBuf whole = call.assembly.setIndex(0, call.layout.memoryBytes());
         String problem = null;
         boolean isGarbage = false;
         if (call.isLong && (whole.getInt(0) != call.xid || whole.getInt(4) != RpcCallHeader.CALL)) {
@@ -434,7 +479,8 @@ final class ChunkReducer extends ChannelDuplexHandler {
         if (!rpc.decode(whole, 0, whole.writerIndex()) || !rpc.isReductionAllowed()) {
             return ArgumentCheck.NOT_ELIGIBLE;
         }
-        XdrCursor in = argumentsOf(whole, rpc);
+        XdrCursor in =
+                argumentsOf(whole, rpc, call.layout.isApart() ? call.layout : Reduction.NONE);
         boolean isMalformed = false;
         try {
             connection
@@ -460,6 +506,7 @@ final class ChunkReducer extends ChannelDuplexHandler {
             if (pulled != length && pulled != XdrCursor.roundUp(length)) {
                 return ArgumentCheck.GARBAGE;
             }
+            call.layout.itemLength(chunk, length);
         }
         return isMalformed ? ArgumentCheck.GARBAGE : ArgumentCheck.FINE;
     }
@@ -490,11 +537,18 @@ final class ChunkReducer extends ChannelDuplexHandler {
             call.procedure = rpc.procedure();
             call.isReducible = rpc.isReductionAllowed();
         }
-        ctx.fireChannelRead(whole);
+        ctx.fireChannelRead(
+                connection.config().annotatedCalls()
+                        ? AnnotatedMessages.call(call, whole, call.header.reads().segments() > 0)
+                        : whole);
     }
 
     private Exception writeReply(
-            ChannelHandlerContext ctx, ByteBuf message, int xid, ChannelPromise promise) {
+            ChannelHandlerContext ctx,
+            ByteBuf message,
+            RpcMessage annotated,
+            int xid,
+            ChannelPromise promise) {
         RpcRdmaExchange reply = connection.served(xid);
         if (reply == null || reply.state != RpcRdmaExchange.State.DELIVERED) {
             return new IllegalStateException(
@@ -502,9 +556,16 @@ final class ChunkReducer extends ChannelDuplexHandler {
                             + Integer.toHexString(xid)
                             + " (expected: that of a call not answered yet)");
         }
+        if (annotated != null && annotated.items() > 0) {
+            Exception wrong = keepReply(reply, annotated);
+            if (wrong != null) {
+                return wrong;
+            }
+        } else {
+            keep(reply, message, annotated);
+        }
         reply.state = RpcRdmaExchange.State.REPLIED;
-        reply.message = message;
-        String problem = reduceResults(reply, message);
+        String problem = reduceResults(reply);
         if (problem != null) {
             LongMessageHandler.reject(ctx, connection, reply, problem);
             promise.tryFailure(new ReplyTooLongException(problem));
@@ -514,16 +575,69 @@ final class ChunkReducer extends ChannelDuplexHandler {
         return null;
     }
 
+    /** Items of a reply have to be eligible; when one has no Write chunk they all go with the payload. */
+    private Exception keepReply(RpcRdmaExchange reply, RpcMessage annotated) {
+        String problem = annotated.problem();
+        if (problem != null) {
+            return new IllegalArgumentException(problem);
+        }
+        ByteBuf payload = annotated.content();
+        int start = payload.readerIndex();
+        int end = payload.writerIndex();
+        boolean isWhole = !reply.isReducible;
+        if (reply.isReducible) {
+            int index = RpcCallHeader.resultsIndex(payload, start, end);
+            boolean isComplete = true;
+            XdrCursor in =
+                    connection
+                            .cursor()
+                            .wrap(
+                                    payload,
+                                    start,
+                                    Math.max(index, start),
+                                    end,
+                                    annotated.reduction());
+            try {
+                if (index >= 0) {
+                    reply.binding.walkResults(reply.version, reply.procedure, in);
+                }
+            } catch (MalformedXdrException e) {
+                isComplete = false;
+            } finally {
+                in.release();
+            }
+            Exception wrong = AnnotatedMessages.checkResults(annotated, in, isComplete);
+            if (wrong != null) {
+                return wrong;
+            }
+            isWhole = !AnnotatedMessages.allHaveChunks(annotated, reply.header.writes(), in);
+        }
+        if (!isWhole) {
+            keep(reply, payload, annotated);
+            return null;
+        }
+        try {
+            reply.message = AnnotatedMessages.merge(connection, annotated);
+        } catch (IllegalStateException | ArithmeticException | IllegalArgumentException e) {
+            return new MarshalException(e);
+        }
+        annotated.release();
+        return null;
+    }
+
     /** Eligible results take Write chunks in their order; an empty chunk keeps its result inline (RFC 8166, 4.3.2). */
-    private String reduceResults(RpcRdmaExchange reply, ByteBuf message) {
+    private String reduceResults(RpcRdmaExchange reply) {
         WriteList writes = reply.header.writes();
+        ByteBuf message = reply.message;
+        RpcMessage annotated = reply.annotated;
         int start = message.readerIndex();
         int end = message.writerIndex();
         int index = reply.isReducible ? RpcCallHeader.resultsIndex(message, start, end) : -1;
         if (index < 0) {
             return null;
         }
-        XdrCursor in = connection.cursor().wrap(message, start, index, end, Reduction.NONE);
+        Reduction reduction = annotated == null ? Reduction.NONE : annotated.reduction();
+        XdrCursor in = connection.cursor().wrap(message, start, index, end, reduction);
         try {
             reply.binding.walkResults(reply.version, reply.procedure, in);
         } catch (MalformedXdrException e) {
@@ -542,7 +656,15 @@ final class ChunkReducer extends ChannelDuplexHandler {
                         + writes.chunkLength(i)
                         + " of its Write chunk)";
             }
-            reply.items.add(in.itemPosition(i), in.itemIndex(i), in.itemLength(i), i);
+            ByteBuf apart =
+                    in.isItemReduced(i)
+                            ? AnnotatedMessages.memory(annotated, in.itemPosition(i))
+                            : null;
+            if (apart == null) {
+                reply.items.add(in.itemPosition(i), in.itemIndex(i), in.itemLength(i), i);
+            } else {
+                reply.items.addApart(in.itemPosition(i), in.itemIndex(i), i, apart);
+            }
         }
         return null;
     }

@@ -136,6 +136,7 @@ final class CreditHandler extends ChannelDuplexHandler {
         } else {
             if (fences) {
                 call.fence();
+                call.releaseAnnotated();
             }
             call.state = RpcRdmaExchange.State.ZOMBIE;
         }

@@ -59,8 +59,10 @@ final class LongMessageHandler extends ChannelDuplexHandler {
             return;
         }
         if (!fits) {
-            // Whole: one handle for all of it, which one Send With Invalidate frees.
-            call.items.clear();
+            if (!call.items.areApart()) {
+                // Whole: one handle for all of it, which one Send With Invalidate frees.
+                call.items.clear();
+            }
             call.isLong = true;
         }
         call.replyChunkBytes = needsReplyChunk ? ((int) call.replyMaximum + 3) & ~3 : 0;
@@ -195,11 +197,13 @@ final class LongMessageHandler extends ChannelDuplexHandler {
         int item = 0;
         for (int c = 0; c < writes.chunks(); c++) {
             boolean isUsed = item < reply.items.count() && reply.items.chunk(item) == c;
-            int index = isUsed ? reply.items.index(item) : 0;
+            ByteBuf apart = isUsed ? reply.items.apart(item) : null;
+            ByteBuf memory = apart == null ? reply.message : apart;
+            int index = apart == null ? isUsed ? reply.items.index(item) : 0 : apart.readerIndex();
             int left = isUsed ? reply.items.length(item) : 0;
             for (int i = writes.firstSegment(c); i < writes.endSegment(c); i++) {
                 int length = (int) Math.min(left, writes.length(i));
-                push(ctx, reply.message, index, length, writes.handle(i), writes.offset(i));
+                push(ctx, memory, index, length, writes.handle(i), writes.offset(i));
                 writes.length(i, length);
                 index += length;
                 left -= length;
@@ -219,7 +223,7 @@ final class LongMessageHandler extends ChannelDuplexHandler {
             int filled = 0;
             while (index < end && filled < room) {
                 if (item < items.count() && items.index(item) == index) {
-                    index += items.paddedLength(item++);
+                    index += items.bytesInMessage(item++);
                     continue;
                 }
                 int stop = item < items.count() ? items.index(item) : end;

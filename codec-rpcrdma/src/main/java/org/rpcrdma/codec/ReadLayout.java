@@ -2,19 +2,32 @@
 package org.rpcrdma.codec;
 
 import java.util.Arrays;
+import org.rpcrdma.codec.binding.Reduction;
 
 /**
  * Where the parts of a call with Read chunks go in the rebuilt payload stream: known from the header alone, because
  * positions count in the unreduced stream (RFC 8166, 3.4.5). Chunks may come in any order; what is between them is the
  * reduced stream, from the Send or from the Position Zero Read chunk.
+ *
+ * <p>When the items are wanted apart, the reduced stream comes first, in one piece, and the chunks after it.
  */
-final class ReadLayout {
+final class ReadLayout implements Reduction {
+
+    private final boolean isApart;
 
     private long[] positions = new long[2];
     private long[] lengths = new long[2];
     private int chunks;
     private int streamBytes;
     private int total;
+
+    ReadLayout() {
+        this(false);
+    }
+
+    ReadLayout(boolean isApart) {
+        this.isApart = isApart;
+    }
 
     /**
      * Lays out a call.
@@ -134,13 +147,65 @@ final class ReadLayout {
         return chunks + 1;
     }
 
-    /** Where a piece goes in the rebuilt stream. */
+    /** Where a piece goes in the memory of the call. */
     int pieceStart(int piece) {
+        if (!isApart) {
+            return streamPosition(piece);
+        }
+        int start = 0;
+        for (int i = 0; i < piece; i++) {
+            start += pieceLength(i);
+        }
+        return start;
+    }
+
+    private int streamPosition(int piece) {
         return piece == 0 ? 0 : position(piece - 1) + length(piece - 1) + pad(piece - 1);
     }
 
     int pieceLength(int piece) {
-        return (piece == chunks ? total : position(piece)) - pieceStart(piece);
+        return (piece == chunks ? total : position(piece)) - streamPosition(piece);
+    }
+
+    /** Where a chunk goes in the memory of the call. */
+    int chunkStart(int chunk) {
+        if (!isApart) {
+            return position(chunk);
+        }
+        int start = streamBytes;
+        for (int i = 0; i < chunk; i++) {
+            start += length(i) + pad(i);
+        }
+        return start;
+    }
+
+    /** The bytes of the memory that are the rebuilt stream, or the reduced one when the chunks are apart. */
+    int memoryBytes() {
+        return isApart ? streamBytes : total;
+    }
+
+    /** A chunk with its round-up is as long as its item and the round-up: nobody needs to see that. */
+    void itemLength(int chunk, int length) {
+        if (isApart) {
+            // The chunks after it stay where they are.
+            assert roundUp(lengths[chunk]) == roundUp(length);
+            lengths[chunk] = length;
+        }
+    }
+
+    /** Whether the rebuilt memory begins with the reduced stream, or is the whole stream. */
+    boolean isApart() {
+        return isApart;
+    }
+
+    @Override
+    public boolean isReduced(long position, int ordinal) {
+        for (int i = 0; i < chunks; i++) {
+            if (positions[i] == position) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** The bytes of the reduced stream. */

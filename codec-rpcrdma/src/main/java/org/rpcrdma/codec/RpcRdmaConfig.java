@@ -30,6 +30,7 @@ public final class RpcRdmaConfig {
     private final int defaultMaximumReply;
     private final int maxQueuedCalls;
     private final boolean bidirectional;
+    private final boolean annotatedCalls;
     private final RpcRdmaMetrics metrics;
 
     private RpcRdmaConfig(Builder builder) {
@@ -46,6 +47,7 @@ public final class RpcRdmaConfig {
         defaultMaximumReply = builder.defaultMaximumReply;
         maxQueuedCalls = builder.maxQueuedCalls;
         bidirectional = builder.bidirectional;
+        annotatedCalls = builder.annotatedCalls;
         metrics = builder.metrics == null ? new RpcRdmaMetrics() : builder.metrics;
     }
 
@@ -133,6 +135,11 @@ public final class RpcRdmaConfig {
         return bidirectional;
     }
 
+    /** Whether calls are read as {@link RpcMessage}. */
+    public boolean annotatedCalls() {
+        return annotatedCalls;
+    }
+
     /** The counters of all connections of this configuration. */
     public RpcRdmaMetrics metrics() {
         return metrics;
@@ -155,6 +162,7 @@ public final class RpcRdmaConfig {
         private int defaultMaximumReply = 64 << 10;
         private int maxQueuedCalls = 16384;
         private boolean bidirectional;
+        private boolean annotatedCalls;
         private RpcRdmaMetrics metrics;
 
         private Builder() {}
@@ -260,6 +268,15 @@ public final class RpcRdmaConfig {
          */
         public Builder bidirectional(boolean enabled) {
             bidirectional = enabled;
+            return this;
+        }
+
+        /**
+         * Whether the RPC handler reads each call as an {@link RpcMessage}, with the arguments that came in Read chunks apart
+         * from the payload; default {@code false}: it reads whole messages.
+         */
+        public Builder annotatedCalls(boolean enabled) {
+            annotatedCalls = enabled;
             return this;
         }
 

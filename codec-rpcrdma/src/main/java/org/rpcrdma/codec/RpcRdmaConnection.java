@@ -73,6 +73,7 @@ public final class RpcRdmaConnection {
 
     private boolean isStarted;
     private boolean isClosed;
+    private boolean isClosing;
     private boolean isFlushPending;
     private long pulledBytes;
 
@@ -192,7 +193,12 @@ public final class RpcRdmaConnection {
         }
     }
 
+    /** Closes the channel; the first cause is the one that is told. */
     void closeNow(String why, Throwable cause) {
+        if (isClosing) {
+            return;
+        }
+        isClosing = true;
         LOGGER.warn("{} closed: {}", channel, why, cause);
         channel.close();
     }

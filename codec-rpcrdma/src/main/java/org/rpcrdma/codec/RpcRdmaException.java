@@ -11,11 +11,18 @@ public abstract sealed class RpcRdmaException extends IOException
                 MalformedReplyException,
                 CallTooLongException,
                 ReplyTooLongException,
-                CallQueueFullException {
+                CallQueueFullException,
+                MarshalException,
+                CallTimeoutException,
+                ConnectionLostException {
 
     private static final long serialVersionUID = 1L;
 
     RpcRdmaException(String message) {
         super(message);
+    }
+
+    RpcRdmaException(String message, Throwable cause) {
+        super(message, cause);
     }
 }

@@ -49,6 +49,9 @@ final class RpcRdmaExchange implements ChannelFutureListener {
     /** The message under way: the call of the user, the Send of the peer, the reply. Owned. */
     ByteBuf message;
 
+    /** What the user wrote in the place of a plain message, with the memory that belongs to it. Owned. */
+    RpcMessage annotated;
+
     /** Arguments or results that go into chunks. */
     final ItemList items = new ItemList();
 
@@ -88,7 +91,7 @@ final class RpcRdmaExchange implements ChannelFutureListener {
 
     // ---- responder
 
-    final ReadLayout layout = new ReadLayout();
+    final ReadLayout layout;
 
     /** The rebuilt call. */
     ByteBuf assembly;
@@ -108,6 +111,7 @@ final class RpcRdmaExchange implements ChannelFutureListener {
 
     RpcRdmaExchange(RpcRdmaConnection connection) {
         this.connection = connection;
+        layout = new ReadLayout(connection.config().annotatedCalls());
     }
 
     // ------------------------------------------------------------------ requester
@@ -126,6 +130,10 @@ final class RpcRdmaExchange implements ChannelFutureListener {
             sinks = Arrays.copyOf(sinks, sinkCount << 1);
         }
         sinkLengths[sinkCount++] = length;
+    }
+
+    void sinkLength(int sink, int length) {
+        sinkLengths[sink] = length;
     }
 
     void clearSinks() {
@@ -214,6 +222,15 @@ final class RpcRdmaExchange implements ChannelFutureListener {
         }
     }
 
+    void releaseAnnotated() {
+        if (annotated != null) {
+            RpcMessage done = annotated;
+            annotated = null;
+            items.clear();
+            done.release();
+        }
+    }
+
     /** Lets go of everything; the memory has to be fenced, or the connection closed. */
     void clear() {
         releaseMessage();
@@ -231,6 +248,7 @@ final class RpcRdmaExchange implements ChannelFutureListener {
         replySink = null;
         ReferenceCountUtil.release(assembly);
         assembly = null;
+        releaseAnnotated();
         items.clear();
         header.clear();
         binding = GenericBinding.INSTANCE;

@@ -379,6 +379,10 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             return false;
         }
         call.fence();
+        if (!connection.channel().isActive()) {
+            // The memory could not be fenced: the call is lost with its connection (4.5.4).
+            return false;
+        }
         metrics.increment(RpcRdmaCounter.REPLIES_RECEIVED);
         metrics.add(
                 RpcRdmaCounter.PLACED_BYTES,
@@ -452,7 +456,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             connection.requesterCredits().notSent();
             connection.publishCredits();
             connection.finish(call);
-            promise.tryFailure(e);
+            promise.tryFailure(e instanceof RpcRdmaException ? e : new MarshalException(e));
             return;
         }
         call.state = RpcRdmaExchange.State.SENT;
@@ -471,12 +475,20 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                 call.isLong ? TransportHeader.RDMA_NOMSG : TransportHeader.RDMA_MSG);
         boolean isInPlace = false;
         if (call.isLong) {
-            isInPlace = exposeArgument(call, 0, message.readerIndex(), message.readableBytes());
-        } else {
-            ItemList items = call.items;
-            for (int i = 0; i < items.count(); i++) {
+            isInPlace =
+                    exposeArgument(
+                            call, message, 0, message.readerIndex(), message.readableBytes());
+        }
+        ItemList items = call.items;
+        for (int i = 0; i < items.count(); i++) {
+            ByteBuf apart = items.apart(i);
+            if (apart == null) {
                 isInPlace |=
-                        exposeArgument(call, items.position(i), items.index(i), items.length(i));
+                        exposeArgument(
+                                call, message, items.position(i), items.index(i), items.length(i));
+            } else {
+                exposeArgument(
+                        call, apart, items.position(i), apart.readerIndex(), items.length(i));
             }
         }
         for (int i = 0; i < call.sinkCount(); i++) {
@@ -501,9 +513,10 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         return send;
     }
 
-    /** Returns whether the memory of the message itself is exposed. */
-    private boolean exposeArgument(RpcRdmaExchange call, long position, int index, int length) {
-        ByteBuf memory = call.message;
+    /** Returns whether the memory itself is exposed, and not a copy of it. */
+    private boolean exposeArgument(
+            RpcRdmaExchange call, ByteBuf argument, long position, int index, int length) {
+        ByteBuf memory = argument;
         boolean isInPlace = memory.isDirect() && memory.nioBufferCount() == 1;
         int start = index;
         if (!isInPlace) {
@@ -528,6 +541,18 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
      */
     private void exposeSink(RpcRdmaExchange call, int sink) {
         int length = call.sinkLength(sink);
+        if (call.annotated != null && call.annotated.sinks() > 0) {
+            ByteBuf given = call.annotated.sink(sink);
+            if (given != null) {
+                int index = call.annotated.sinkIndex(sink);
+                int handle = expose(call, given, index, length, RemoteAccess.WRITE);
+                call.header
+                        .writes()
+                        .add(handle, length, connection.channel().exposedOffset(handle));
+            }
+            call.header.writes().endChunk();
+            return;
+        }
         int room = connection.receiveThreshold();
         ByteBuf memory = connection.buffer(room + length + room);
         call.sink(sink, memory);
@@ -610,7 +635,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         int index = message.readerIndex();
         for (int i = 0; i < items.count(); i++) {
             send.writeBytes(message, index, items.index(i) - index);
-            index = items.index(i) + items.paddedLength(i);
+            index = items.index(i) + items.bytesInMessage(i);
         }
         send.writeBytes(message, index, message.writerIndex() - index);
     }

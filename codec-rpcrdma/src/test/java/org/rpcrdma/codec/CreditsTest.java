@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.Proves;
 
 class CreditsTest {
 

@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.Proves;
 
 /** The flows of RFC 8166 from one RPC handler to the other, over the software RNIC. */
 class FlowTest {

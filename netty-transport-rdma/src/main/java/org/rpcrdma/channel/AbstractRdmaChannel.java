@@ -44,7 +44,13 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
 
     final void deliver() {
         ready = false;
-        doDeliver();
+        try {
+            doDeliver();
+        } catch (RuntimeException e) {
+            // One channel that runs out of memory must not stop the others of its loop.
+            pipeline().fireExceptionCaught(e);
+            unsafe().close(voidPromise());
+        }
     }
 
     /** Passes what has arrived to the pipeline, as far as the pipeline wants to read. */

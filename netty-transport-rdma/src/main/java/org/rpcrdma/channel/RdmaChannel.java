@@ -13,6 +13,7 @@ import io.netty.util.collection.IntObjectHashMap;
 import io.netty.util.collection.IntObjectMap;
 import io.netty.util.concurrent.Future;
 import io.netty.util.internal.StringUtil;
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.AlreadyConnectedException;
@@ -134,6 +135,19 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     }
 
     /**
+     * The bytes of registered memory that this channel's event loop has lent, to all its channels: posted as receives, held
+     * by messages or under way. Event loop only.
+     */
+    public long registeredBytesInUse() {
+        return loop().pool().lentBytes();
+    }
+
+    /** The most bytes that one event loop registers: {@code -Dorg.rpcrdma.registeredMemoryLimit}. */
+    public static long registeredBytesLimit() {
+        return RegisteredBufferPool.limit();
+    }
+
+    /**
      * Lets the peer of this channel, and nobody else, reach exactly the bytes {@code index .. index + length} of the
      * buffer. Event loop only. The caller keeps a reference to the buffer until the handle is invalidated or the channel
      * is closed ({@code channelInactive}).
@@ -163,9 +177,14 @@ public final class RdmaChannel extends AbstractRdmaChannel {
             return queuePair.expose(region, buffer.memoryAddress() + index, length, rights);
         }
         region = loop().pool().register(buffer, index, length);
-        int handle = queuePair.expose(region, region.address(), length, rights);
-        exposureRegistrations.put(handle, region);
-        return handle;
+        try {
+            int handle = queuePair.expose(region, region.address(), length, rights);
+            exposureRegistrations.put(handle, region);
+            return handle;
+        } catch (RuntimeException e) {
+            region.deregister();
+            throw e;
+        }
     }
 
     /** The offset that goes with a valid handle, an unsigned 64-bit number. Event loop only. */
@@ -180,13 +199,28 @@ public final class RdmaChannel extends AbstractRdmaChannel {
 
     /**
      * Ends the peer's access before it returns. Does nothing for a handle that the peer has invalidated, or when the
-     * channel is closed. Event loop only.
+     * channel is closed. A device that cannot do it loses the connection at once, which ends the access too (RFC 8166,
+     * 4.5.4). Event loop only.
+     *
+     * @throws IllegalStateException when the connection had to be closed for it
      */
     public void invalidate(int handle) {
         if (queuePair == null) {
             return;
         }
-        queuePair.invalidate(handle);
+        try {
+            queuePair.invalidate(handle);
+        } catch (RuntimeException e) {
+            // Not through the pipeline, and without waiting for posted work: the peer still reaches
+            // the memory.
+            poster.abandon();
+            unsafe().close(voidPromise());
+            throw new IllegalStateException(
+                    "handle 0x"
+                            + Integer.toHexString(handle)
+                            + " cannot be invalidated: the connection is closed",
+                    e);
+        }
         MemoryRegion registration = exposureRegistrations.remove(handle);
         if (registration != null) {
             registration.deregister();
@@ -290,6 +324,12 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         createRings();
         queuePair.connect(remote, local != null ? local : boundAddress, config.getPrivateData());
         state = State.CONNECTING;
+    }
+
+    /** There is no half-close: a channel that cannot send ends. */
+    @Override
+    protected void doShutdownOutput() {
+        unsafe().close(voidPromise());
     }
 
     @Override
@@ -411,7 +451,7 @@ public final class RdmaChannel extends AbstractRdmaChannel {
 
         @Override
         protected Executor prepareToClose() {
-            if (state != State.ACTIVE || sends.isEmpty()) {
+            if (state != State.ACTIVE || poster.abandoned || sends.isEmpty()) {
                 return null;
             }
             // Posted work still uses the memory, and whoever closes in the listener of a write
@@ -479,7 +519,14 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         do {
             ByteBuf message = RegisteredBufferPool.watched(receives.poll());
             if (!disconnected) {
-                receives.replenish();
+                try {
+                    receives.replenish();
+                } catch (RuntimeException e) {
+                    // Without the receives that it was promised a peer cannot go on: the channel
+                    // closes.
+                    message.release();
+                    throw e;
+                }
             }
             readPending = false;
             handle.attemptedBytesRead(message.readableBytes());
@@ -550,7 +597,14 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     @Override
     protected void doWrite(ChannelOutboundBuffer in) throws Exception {
         outbound = in;
-        poster.post(in);
+        try {
+            poster.post(in);
+        } catch (RuntimeException e) {
+            // What is half posted cannot be taken back: the channel closes, as after any failed
+            // write, and does not wait for it.
+            poster.abandon();
+            throw new IOException("posting failed: " + e.getMessage(), e);
+        }
         completeNothings();
         removeCancelled(in);
     }
@@ -558,19 +612,26 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     /** Completes empty buffers that have nothing posted before them any more. */
     private void completeNothings() {
         while (!sends.isEmpty() && sends.headIsNothing()) {
-            headOfOutbound();
+            boolean isHead = isHeadOfOutbound();
             sends.removeHead();
-            outbound.remove();
+            if (isHead) {
+                outbound.remove();
+            }
         }
     }
 
-    /** The oldest posted message, made the head of the outbound buffer too: cancelled ones before it go. */
-    private Object headOfOutbound() {
+    /**
+     * Makes the oldest posted message the head of the outbound buffer too: cancelled ones before it go. False when the
+     * buffer was emptied meanwhile, because the output was shut down.
+     */
+    private boolean isHeadOfOutbound() {
         Object message = sends.headMessage();
         while (outbound.current() != message) {
-            outbound.remove();
+            if (!outbound.remove()) {
+                return false;
+            }
         }
-        return message;
+        return true;
     }
 
     /** With nothing in flight, what is left of the flushed messages was cancelled before it could be posted. */
@@ -593,8 +654,16 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         /** Whether work requests wait for the doorbell. */
         private boolean opened;
 
+        /** The device has refused work: what is posted may never complete. */
+        private boolean abandoned;
+
         /** Whether flushed messages wait for room on the send queue. */
         private boolean blocked;
+
+        void abandon() {
+            abandoned = true;
+            held = null;
+        }
 
         void post(ChannelOutboundBuffer in) throws Exception {
             skip = sends.size();
@@ -664,7 +733,12 @@ public final class RdmaChannel extends AbstractRdmaChannel {
                 return null;
             }
             region = loop().pool().register(memory, index, length);
-            queuePair.gather(region.address(), length, region.localKey());
+            try {
+                queuePair.gather(region.address(), length, region.localKey());
+            } catch (RuntimeException e) {
+                region.deregister();
+                throw e;
+            }
             return region;
         }
     }
@@ -744,8 +818,12 @@ public final class RdmaChannel extends AbstractRdmaChannel {
                 sends.removeHead();
                 return;
             }
-            Object message = headOfOutbound();
+            Object message = sends.headMessage();
+            boolean isHead = isHeadOfOutbound();
             sends.removeHead();
+            if (!isHead) {
+                return;
+            }
             if (status == WorkStatus.SUCCESS) {
                 outbound.remove();
             } else {

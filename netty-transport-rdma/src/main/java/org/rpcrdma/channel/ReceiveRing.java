@@ -51,9 +51,10 @@ final class ReceiveRing {
         while (posted - delivered < depth) {
             RegisteredMemory memory = pool.take(size);
             slots[posted & mask] = memory;
+            // Counted first: what the device refuses is released with the others when it closes.
+            int number = posted++;
             queuePair.postReceive(
-                    posted & 0xFFFFFFFFL, memory.address(), size, memory.region().localKey());
-            posted++;
+                    number & 0xFFFFFFFFL, memory.address(), size, memory.region().localKey());
         }
     }
 

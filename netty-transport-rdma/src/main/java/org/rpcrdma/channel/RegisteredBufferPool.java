@@ -56,6 +56,10 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
 
     private MemoryRegion lastFound;
     private long bytes;
+
+    /** Bytes of the buffers that are out, what other threads have released and nobody fetched yet included. */
+    private long lentBytes;
+
     private long nextVirtualAddress = 1L << 20;
     private volatile boolean closed;
 
@@ -82,9 +86,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         }
         RegisteredMemory memory = list.pollLast();
         if (memory == null) {
-            for (RegisteredMemory back = returned.poll(); back != null; back = returned.poll()) {
-                free[back.sizeClass()].addLast(back);
-            }
+            fetchReturned();
             memory = list.pollLast();
         }
         if (memory == null) {
@@ -92,7 +94,30 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
             memory = list.pollLast();
         }
         memory.lend(capacity);
+        lentBytes += size(sizeClass);
         return memory;
+    }
+
+    private void fetchReturned() {
+        for (RegisteredMemory back = returned.poll(); back != null; back = returned.poll()) {
+            putBack(back);
+        }
+    }
+
+    private void putBack(RegisteredMemory memory) {
+        free[memory.sizeClass()].addLast(memory);
+        lentBytes -= size(memory.sizeClass());
+    }
+
+    /** Bytes that are lent: posted as receives, in messages, under way. Event loop only. */
+    long lentBytes() {
+        fetchReturned();
+        return lentBytes;
+    }
+
+    /** The most bytes that may be registered. */
+    static long limit() {
+        return LIMIT;
     }
 
     /** Lets a buffer out of the hands of the transport: from now on it is watched by Netty's leak detector. */
@@ -105,7 +130,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
             return;
         }
         if (inEventLoop.getAsBoolean()) {
-            free[memory.sizeClass()].addLast(memory);
+            putBack(memory);
         } else {
             returned.add(memory);
         }
@@ -199,6 +224,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
             RegisteredMemory memory =
                     RegisteredMemory.create(slab.slice(i * size, size), hasUnsafe, place);
             // It is born with a reference; the free list holds buffers with none.
+            lentBytes += size;
             memory.buffer().release();
         }
         assert !list.isEmpty();

@@ -15,7 +15,9 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelPromise;
 import io.netty.channel.ConnectTimeoutException;
+import java.lang.reflect.Method;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -30,6 +32,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.Proves;
 
 class RdmaChannelTest {
 
@@ -54,6 +57,7 @@ class RdmaChannelTest {
     }
 
     @Test
+    @Proves("V1-CORE-02")
     void moreMessagesThanThereAreReceivesAndSendSlotsArriveInOrder() throws Exception {
         int count = 2_000;
         try (ConnectedPair pair =
@@ -113,6 +117,7 @@ class RdmaChannelTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 3, 4096, 70_001, 3_000_000})
+    @Proves("V1-CORE-03")
     void writesIntoExposedMemoryAndNowhereElse(int length) throws Exception {
         try (ConnectedPair pair = new ConnectedPair()) {
             int guard = 64;
@@ -196,6 +201,7 @@ class RdmaChannelTest {
     }
 
     @Test
+    @Proves("SEC-04")
     void aWriteAfterInvalidationCostsTheConnectionAndChangesNothing() throws Exception {
         try (ConnectedPair pair = new ConnectedPair()) {
             ByteBuf target = on(pair.client, () -> pair.client.registeredBuffer(16).writeZero(16));
@@ -265,6 +271,32 @@ class RdmaChannelTest {
     }
 
     @Test
+    void aChannelWhoseOutputIsShutDownCloses() throws Exception {
+        try (ConnectedPair pair = new ConnectedPair()) {
+            List<ByteBuf> written = new ArrayList<>();
+            on(
+                    pair.client,
+                    () -> {
+                        for (int i = 0; i < 10; i++) {
+                            ByteBuf buffer = Unpooled.directBuffer(20_000).writeZero(4_000);
+                            written.add(buffer);
+                            pair.client.write(buffer);
+                        }
+                        pair.client.flush();
+                        shutdownOutput(pair.client);
+                        return null;
+                    });
+            assertThat(pair.client.closeFuture().await(PATIENCE_SECONDS, TimeUnit.SECONDS))
+                    .isTrue();
+            assertThat(pair.clientInbox.inactive.poll(PATIENCE_SECONDS, TimeUnit.SECONDS))
+                    .isSameAs(pair.client);
+            assertThat(pair.server.closeFuture().await(PATIENCE_SECONDS, TimeUnit.SECONDS))
+                    .isTrue();
+            assertThat(written).allMatch(buffer -> buffer.refCnt() == 0);
+        }
+    }
+
+    @Test
     void anEmptyBufferCompletesAfterWhatWasWrittenBeforeIt() throws Exception {
         try (ConnectedPair pair = new ConnectedPair()) {
             List<Integer> order = new ArrayList<>();
@@ -303,6 +335,7 @@ class RdmaChannelTest {
     }
 
     @Test
+    @Proves("V1-INL-10")
     void aMessageLongerThanThePeerTakesFailsAlone() throws Exception {
         try (ConnectedPair pair =
                 new ConnectedPair(
@@ -417,6 +450,17 @@ class RdmaChannelTest {
         Channel gone = pair.serverInbox.inactive.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
         assertThat(gone).isSameAs(pair.server);
         pair.close();
+    }
+
+    /** As Netty does after a failed write with AUTO_CLOSE off. */
+    private static void shutdownOutput(RdmaChannel channel) throws ReflectiveOperationException {
+        Method shutdown =
+                channel.unsafe()
+                        .getClass()
+                        .getSuperclass()
+                        .getMethod("shutdownOutput", ChannelPromise.class);
+        shutdown.setAccessible(true);
+        shutdown.invoke(channel.unsafe(), channel.newPromise());
     }
 
     private static Bootstrap client(RdmaEventLoopGroup group) {

@@ -13,6 +13,9 @@ public final class Located implements AutoCloseable {
 
     private static final int NAME_MAX = 255;
 
+    /** What Java makes of bytes that are not UTF-8: a file of that name would be another one. */
+    private static final char REPLACEMENT = '\ufffd';
+
     private final FileKey key;
     private final OpenDirectory anchor;
     private final Path path;
@@ -67,6 +70,10 @@ public final class Located implements AutoCloseable {
         }
         if (name.indexOf('/') >= 0) {
             throw new NfsException(Nfs3Status.NFS3ERR_ACCES, "a name with a slash: '" + name + "'");
+        }
+        if (name.indexOf(REPLACEMENT) >= 0) {
+            throw new NfsException(
+                    Nfs3Status.NFS3ERR_INVAL, "a name that is not UTF-8: '" + name + "'");
         }
         if (name.length() > NAME_MAX) {
             throw new NfsException(

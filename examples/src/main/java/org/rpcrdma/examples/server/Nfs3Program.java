@@ -7,6 +7,8 @@ import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import java.io.IOException;
 import java.nio.BufferUnderflowException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.nfs.nfs3.Nfs3Constant;
 import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 import org.apache.hadoop.nfs.nfs3.request.ACCESS3Request;
@@ -74,7 +76,10 @@ final class Nfs3Program extends RpcProgram {
     private static final int PATHCONF = 20;
     private static final int COMMIT = 21;
 
+    private static final long WARNING_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
+
     private final Nfs3Service service;
+    private final AtomicLong nextWarningNanos = new AtomicLong(System.nanoTime());
 
     Nfs3Program(Nfs3Service service) {
         super(
@@ -135,8 +140,7 @@ final class Nfs3Program extends RpcProgram {
         } catch (IOException | RuntimeException e) {
             int status = FailureStatus.of(e);
             if (status == Nfs3Status.NFS3ERR_SERVERFAULT || status == Nfs3Status.NFS3ERR_IO) {
-                LOG.warn("NFS procedure {} failed: {}", procedure, e.toString());
-                LOG.debug("It failed here", e);
+                warn(procedure, e);
             } else {
                 LOG.debug(
                         "NFS procedure {} answered with status {}: {}",
@@ -146,6 +150,16 @@ final class Nfs3Program extends RpcProgram {
             }
             return serialize(new Nfs3Failure(procedure, status), xid);
         }
+    }
+
+    /** A client decides how often a procedure fails, but not how much is logged. */
+    private void warn(int procedure, Exception failure) {
+        long now = System.nanoTime();
+        long next = nextWarningNanos.get();
+        if (now - next >= 0 && nextWarningNanos.compareAndSet(next, now + WARNING_INTERVAL_NANOS)) {
+            LOG.warn("NFS procedure {} failed: {}", procedure, failure.toString());
+        }
+        LOG.debug("NFS procedure {} failed", procedure, failure);
     }
 
     private NFS3Response call(int procedure, XDR in, Caller caller) throws IOException {

@@ -393,6 +393,7 @@ final class Nfs3Service {
                 });
     }
 
+    /** Java leaves out what does not matter in a path: of {@code a//b/} it makes {@code a/b}. */
     NFS3Response symlink(SYMLINK3Request request, Caller caller) throws IOException {
         if (request.getSymData().isEmpty()) {
             throw new NfsException(Nfs3Status.NFS3ERR_INVAL, "a symbolic link to nothing");
@@ -737,10 +738,6 @@ final class Nfs3Service {
         if (fields.contains(SetAttrField.GID) && wanted.getGid() != before.getGid()) {
             Files.setAttribute(path, "unix:gid", wanted.getGid(), LinkOption.NOFOLLOW_LINKS);
         }
-        if (fields.contains(SetAttrField.MODE) && !before.isSymbolicLink()) {
-            requirePlain(before);
-            setMode(path, wanted.getMode());
-        }
         if (fields.contains(SetAttrField.ATIME) || fields.contains(SetAttrField.MTIME)) {
             if (!before.isSymbolicLink()) {
                 requirePlain(before);
@@ -756,9 +753,17 @@ final class Nfs3Service {
                                     : null,
                             null);
         }
+        // The mode last: Java has to be able to open the file for all this.
+        if (fields.contains(SetAttrField.MODE) && !before.isSymbolicLink()) {
+            requirePlain(before);
+            setMode(path, wanted.getMode());
+        }
     }
 
-    /** Java opens a file to change its mode or times, and opening a pipe or a device does more than that. */
+    /**
+     * Java opens a file to change its mode or times. Opening a pipe or a device does more than that; and where the owner
+     * has no right to read, only root can.
+     */
     private static void requirePlain(UnixAttributes attributes) throws NfsException {
         if (!attributes.isRegularFile() && !attributes.isDirectory()) {
             throw new NfsException(Nfs3Status.NFS3ERR_NOTSUPP, "a special file");
@@ -890,7 +895,7 @@ final class Nfs3Service {
             UnixAttributes attributes;
             try {
                 attributes = directory.childAttributes(entry.name());
-            } catch (FileSystemException e) {
+            } catch (FileSystemException | NfsException e) {
                 continue;
             }
             if (attributes != null) {

@@ -11,7 +11,9 @@ import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.netty.util.concurrent.UnorderedThreadPoolEventExecutor;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -47,6 +49,7 @@ public final class NfsServer implements AutoCloseable {
 
     /** @param export not closed with the server */
     public NfsServer(Export export) throws IOException {
+        requireOwnHostName();
         nfs = new Nfs3Program(new Nfs3Service(export, ownUid()));
         mount = new MountProgram(export);
     }
@@ -147,6 +150,18 @@ public final class NfsServer implements AutoCloseable {
         rdma.awaitUninterruptibly();
         tcp.awaitUninterruptibly();
         work.awaitUninterruptibly();
+    }
+
+    /** Hadoop's AUTH_SYS class asks for it when it is loaded, and no call of a user could be read without it. */
+    private static void requireOwnHostName() throws IOException {
+        try {
+            InetAddress.getLocalHost();
+        } catch (UnknownHostException e) {
+            throw new IOException(
+                    "this machine does not know its own name, add it to /etc/hosts: "
+                            + e.getMessage(),
+                    e);
+        }
     }
 
     /** Java does not tell whom a process runs as, but whom its files belong to. */

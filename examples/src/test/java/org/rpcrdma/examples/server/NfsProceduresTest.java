@@ -138,6 +138,9 @@ class NfsProceduresTest {
         assertThat(status(LOOKUP, handleAndName(root, "/etc/passwd")))
                 .isEqualTo(Nfs3Status.NFS3ERR_ACCES);
         assertThat(status(LOOKUP, handleAndName(root, "a\0b"))).isEqualTo(Nfs3Status.NFS3ERR_INVAL);
+        ByteBuf latin1 = handle(root);
+        Xdr.writeOpaque(latin1, new byte[] {'g', 'r', (byte) 0xfc, 'n'});
+        assertThat(status(LOOKUP, latin1)).isEqualTo(Nfs3Status.NFS3ERR_INVAL);
         assertThat(status(LOOKUP, handleAndName(root, "n".repeat(256))))
                 .isEqualTo(Nfs3Status.NFS3ERR_NAMETOOLONG);
     }

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.rpcrdma.Proves;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.WorkStatus;
 
@@ -379,6 +380,7 @@ class HostilePeerTest {
 
     @ParameterizedTest
     @MethodSource("attacks")
+    @Proves({"V1-CORE-02", "SEC-01", "SEC-08"})
     void isTerminated(Attack attack) throws IOException {
         attackBy(false);
         run(attack, false);
@@ -469,6 +471,7 @@ class HostilePeerTest {
     }
 
     @Test
+    @Proves("V1-ERR-22")
     void wrongCrcPlacesNothing() throws IOException {
         attackBy(true);
         victim.queuePair.read(10, 0, 0, 1);

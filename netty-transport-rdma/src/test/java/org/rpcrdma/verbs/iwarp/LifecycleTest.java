@@ -18,6 +18,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.rpcrdma.Proves;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.WorkStatus;
@@ -128,6 +129,7 @@ class LifecycleTest {
     }
 
     @Test
+    @Proves("V1-ERR-17")
     void aRefusedReadTellsWhy() throws IOException {
         try (Pair pair = Pair.connected(PLAIN, 4096)) {
             pair.initiator.queuePair.read(1, QueuePair.SIGNALED, 0, 0x1234_5678);
@@ -143,6 +145,7 @@ class LifecycleTest {
 
     /** Bytes of a Read Response that wait in the socket's queue are those of the moment before the key was revoked. */
     @Test
+    @Proves("SEC-04")
     void invalidateStopsAReadResponse() throws IOException {
         try (Pair pair = Pair.connected(SMALL_BUFFERS, BYTES)) {
             Endpoint reader = pair.initiator;
@@ -179,6 +182,7 @@ class LifecycleTest {
     }
 
     @Test
+    @Proves({"SEC-04", "SEC-13"})
     void invalidateStopsAWriteThatIsUnderWay() throws IOException {
         try (Pair pair = Pair.connected(SMALL_BUFFERS, BYTES)) {
             Endpoint writer = pair.initiator;
@@ -279,6 +283,7 @@ class LifecycleTest {
     }
 
     @Test
+    @Proves("SEC-01")
     void keysAreWorthNothingElsewhere() throws IOException {
         try (Pair pair = Pair.connected(PLAIN, 64)) {
             int key = pair.responder.expose(0, 10, QueuePair.REMOTE_READ);

@@ -8,6 +8,7 @@ import java.nio.ByteBuffer;
 import java.util.HashSet;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.Proves;
 import org.rpcrdma.verbs.QueuePair;
 
 /** STags are unpredictable, differ each time, and give exactly what was exposed. */
@@ -29,6 +30,7 @@ class StagTableTest {
     }
 
     @Test
+    @Proves("SEC-02")
     void neverRepeatsAnStagSoon() {
         Set<Integer> seen = new HashSet<>();
         for (int i = 0; i < 10_000; i++) {
@@ -44,6 +46,7 @@ class StagTableTest {
     }
 
     @Test
+    @Proves("SEC-02")
     void indicesAreSpreadOverTheWholeRange() {
         Set<Integer> highBits = new HashSet<>();
         for (int i = 0; i < 100; i++) {
@@ -69,6 +72,7 @@ class StagTableTest {
     }
 
     @Test
+    @Proves("SEC-07")
     void givesOneRightInsideOneRegion() {
         assertThatThrownBy(() -> table.expose(owner, region, BASE, 1, 3))
                 .hasMessageContaining("Access is 3");
@@ -81,6 +85,7 @@ class StagTableTest {
     }
 
     @Test
+    @Proves("SEC-03")
     void localKeysAreNoStags() {
         assertThat(table.find(region.localKey())).isNull();
         assertThat(table.find(0)).isNull();

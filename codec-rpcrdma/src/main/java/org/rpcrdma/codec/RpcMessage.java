@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufHolder;
+import io.netty.util.AbstractReferenceCounted;
+import io.netty.util.IllegalReferenceCountException;
+import io.netty.util.internal.StringUtil;
+import java.util.Arrays;
+import java.util.Objects;
+import org.rpcrdma.codec.binding.Reduction;
+
+/**
+ * An RPC message whose DDP-eligible items have memory of their own (RFC 8166, 3.4): nothing large is copied between the
+ * user and the device. It is written and read in the place of a plain {@link ByteBuf}.
+ *
+ * <p>{@link #content()} is the reduced payload stream, XID first: the whole message without the items and without their
+ * round-up; their count words stay in it (3.4.4).
+ *
+ * <ul>
+ *   <li>A <b>call</b> is written with its arguments as {@linkplain #addItem items}, with {@linkplain #addSink sinks} for
+ *       the eligible results in their order, and with a {@linkplain #maximumReply(int) maximum reply}. Items and payload
+ *       that fit one Send go inline; otherwise the memory of the items itself is exposed. Sinks are always offered, and
+ *       the responder writes into them directly. Under RPCSEC_GSS with integrity or privacy nothing is reduced: items go
+ *       with the payload, and results come in it (8.2.2).
+ *   <li>Its <b>reply</b> is read as an {@code RpcMessage} with the same sinks: {@link #sinkLength} bytes were added to
+ *       each, {@link #sinkPosition} says where they belong. What is in a sink after them is undefined (4.3.2.2). Of a
+ *       call without sinks the reply is whole.
+ *   <li>A <b>received call</b> comes this way when the configuration says so ({@link
+ *       RpcRdmaConfig.Builder#annotatedCalls}): the items are what came in Read chunks, and {@link #resultChunks} says
+ *       what Write chunks there are.
+ *   <li>A <b>reply</b> is written with eligible results as items. Those that have no Write chunk go with the payload.
+ * </ul>
+ *
+ * <p><b>Reference counting.</b> The message has a count of its own, 1 when new. It owns one reference to the payload and to
+ * each item and sink, and releases them when its count comes to 0. Writing it gives one reference of it away; the transport
+ * keeps that until the memory is out of the peer's reach. Whoever wants a sink beyond the reply retains it. Until the
+ * message is back or its references are gone nobody else may touch items and sinks.
+ *
+ * <p>It is filled by one thread, then handed on.
+ */
+public final class RpcMessage implements ByteBufHolder {
+
+    /** No maximum reply was given: the upper-layer binding decides. */
+    public static final int UNKNOWN = -1;
+
+    private final ByteBuf payload;
+    private final Parts parts;
+
+    /**
+     * Takes over a payload stream.
+     *
+     * @param payload reduced, XID first
+     */
+    public RpcMessage(ByteBuf payload) {
+        this(payload, new Parts(Objects.requireNonNull(payload, "payload")));
+    }
+
+    private RpcMessage(ByteBuf payload, Parts parts) {
+        this.payload = payload;
+        this.parts = parts;
+    }
+
+    // ------------------------------------------------------------------ items
+
+    /**
+     * Adds an item and takes its memory over. Items are added in their order.
+     *
+     * @param position of its first byte in the whole message, a multiple of 4 (RFC 8166, 3.4.5)
+     * @param data its readable bytes, without round-up; exposed as it is when direct and in one piece, otherwise a copy
+     */
+    public RpcMessage addItem(int position, ByteBuf data) {
+        if ((position & 3) != 0 || position < RpcCallHeader.MINIMUM_REPLY_BYTES) {
+            throw new IllegalArgumentException(
+                    "position: " + position + " (expected: a multiple of 4, after the RPC header)");
+        }
+        int last = parts.items - 1;
+        if (last >= 0 && position - itemPosition(last) < roundUp(item(last).readableBytes())) {
+            throw new IllegalArgumentException(
+                    "position: "
+                            + position
+                            + " (expected: after the item at "
+                            + itemPosition(last)
+                            + ')');
+        }
+        parts.addItem(position, Objects.requireNonNull(data, "data"));
+        return this;
+    }
+
+    /** The number of items. */
+    public int items() {
+        return parts.items;
+    }
+
+    /** The position of an item in the whole message. */
+    public int itemPosition(int item) {
+        return parts.positions[check(item, parts.items)];
+    }
+
+    /** The memory of an item; borrowed. */
+    public ByteBuf item(int item) {
+        return parts.data[check(item, parts.items)];
+    }
+
+    // ------------------------------------------------------------------ sinks
+
+    /**
+     * Adds memory for the next eligible result and takes it over. Its writable bytes are offered, so they have to be enough
+     * for the longest result, without round-up.
+     *
+     * @param memory direct and in one piece
+     */
+    public RpcMessage addSink(ByteBuf memory) {
+        if (!memory.isDirect() || memory.nioBufferCount() != 1 || memory.isReadOnly()) {
+            throw new IllegalArgumentException(
+                    "sink: " + memory + " (expected: direct, in one piece and writable)");
+        }
+        parts.addSink(memory);
+        return this;
+    }
+
+    /** Has the next eligible result come with the payload: its Write chunk is empty (RFC 8166, 4.3.2.3). */
+    public RpcMessage addInlineSink() {
+        parts.addSink(null);
+        return this;
+    }
+
+    /** The number of sinks, inline ones among them. */
+    public int sinks() {
+        return parts.sinks;
+    }
+
+    /** The memory of a sink, borrowed; {@code null} for an inline one. */
+    public ByteBuf sink(int sink) {
+        return parts.memory[check(sink, parts.sinks)];
+    }
+
+    /** In a reply: where the result in this sink belongs in the whole message; -1 when the sink was not used. */
+    public int sinkPosition(int sink) {
+        return parts.sinkPositions[check(sink, parts.sinks)];
+    }
+
+    /** In a call: the bytes offered. In a reply: the bytes that the result has. */
+    public int sinkLength(int sink) {
+        return parts.sinkLengths[check(sink, parts.sinks)];
+    }
+
+    /** Where the memory that is offered begins. */
+    int sinkIndex(int sink) {
+        return parts.sinkIndexes[check(sink, parts.sinks)];
+    }
+
+    // ------------------------------------------------------------------ limits
+
+    /**
+     * States the longest payload stream of the reply in bytes, with its RPC header and verifier and without what goes into
+     * the sinks. Without it the upper-layer binding decides, or the configured default.
+     */
+    public RpcMessage maximumReply(int bytes) {
+        if (bytes < RpcCallHeader.REPLY_HEADER_BYTES) {
+            throw new IllegalArgumentException(
+                    "maximumReply: "
+                            + bytes
+                            + " (expected: at least "
+                            + RpcCallHeader.REPLY_HEADER_BYTES
+                            + ')');
+        }
+        parts.maximumReply = bytes;
+        return this;
+    }
+
+    /** The longest payload stream of the reply, or {@link #UNKNOWN}. */
+    public int maximumReply() {
+        return parts.maximumReply;
+    }
+
+    /** How often the room for the reply is doubled, after the responder found it too small. */
+    RpcMessage growth(int doublings) {
+        parts.growth = doublings;
+        return this;
+    }
+
+    int growth() {
+        return parts.growth;
+    }
+
+    // ------------------------------------------------------------------ what a requester offers
+
+    /** In a received call: the number of Write chunks, empty ones among them. */
+    public int resultChunks() {
+        return parts.resultChunks.length;
+    }
+
+    /** In a received call: the bytes of a Write chunk; 0 when the result has to come with the payload. */
+    public long resultChunkLength(int chunk) {
+        return parts.resultChunks[check(chunk, parts.resultChunks.length)];
+    }
+
+    /** In a received call: the bytes of the Reply chunk; 0 when there is none and the reply has to be short. */
+    public long replyChunkLength() {
+        return parts.replyChunkLength;
+    }
+
+    void offered(TransportHeader header) {
+        long[] lengths = new long[header.writes().chunks()];
+        for (int i = 0; i < lengths.length; i++) {
+            lengths[i] = header.writes().chunkLength(i);
+        }
+        parts.resultChunks = lengths;
+        parts.replyChunkLength = header.reply().chunkLength();
+    }
+
+    /** In a reply to be read: the result that came into this sink. */
+    void addResult(ByteBuf memory, int position, int length) {
+        int sink = parts.sinks;
+        parts.addSink(memory);
+        parts.sinkPositions[sink] = position;
+        parts.sinkLengths[sink] = length;
+    }
+
+    // ------------------------------------------------------------------ whole
+
+    /** Which items the payload is without. */
+    Reduction reduction() {
+        return parts;
+    }
+
+    /** The bytes of the whole message; more than an {@code int} holds is possible. */
+    long wholeLength() {
+        long length = payload.readableBytes();
+        for (int i = 0; i < parts.items; i++) {
+            length += roundUp(parts.data[i].readableBytes());
+        }
+        return length;
+    }
+
+    /** Where the payload goes on after an item, counted from its first byte; beyond its end when that is too short. */
+    long payloadOffset(int item) {
+        long offset = parts.positions[item];
+        for (int i = 0; i < item; i++) {
+            offset -= roundUp(parts.data[i].readableBytes());
+        }
+        return offset;
+    }
+
+    /** What is wrong with the positions; {@code null} when nothing is. */
+    String problem() {
+        for (int i = 0; i < parts.items; i++) {
+            if (payloadOffset(i) > payload.readableBytes()) {
+                return "item at position "
+                        + parts.positions[i]
+                        + " of a payload of "
+                        + payload.readableBytes()
+                        + " bytes (expected: a position inside the whole message)";
+            }
+        }
+        return null;
+    }
+
+    /** Appends the whole message: the items in their places, with their round-up. */
+    void writeWhole(ByteBuf out) {
+        int start = payload.readerIndex();
+        int index = start;
+        for (int i = 0; i < parts.items; i++) {
+            int at = start + (int) payloadOffset(i);
+            out.writeBytes(payload, index, at - index);
+            ByteBuf data = parts.data[i];
+            int length = data.readableBytes();
+            out.writeBytes(data, data.readerIndex(), length);
+            out.writeZero(roundUp(length) - length);
+            index = at;
+        }
+        out.writeBytes(payload, index, payload.writerIndex() - index);
+    }
+
+    private static int roundUp(int length) {
+        return (length + 3) & ~3;
+    }
+
+    private static int check(int index, int count) {
+        if (index < 0 || index >= count) {
+            throw new IndexOutOfBoundsException(index + " (expected: 0 to " + (count - 1) + ')');
+        }
+        return index;
+    }
+
+    // ------------------------------------------------------------------ holder
+
+    @Override
+    public ByteBuf content() {
+        if (refCnt() <= 0) {
+            throw new IllegalReferenceCountException(refCnt());
+        }
+        return payload;
+    }
+
+    /** The payload is copied; items and sinks are shared, and one reference of each is added. */
+    @Override
+    public RpcMessage copy() {
+        return replace(content().copy());
+    }
+
+    /** The same message with indexes of its own; no reference is added. */
+    @Override
+    public RpcMessage duplicate() {
+        return new RpcMessage(content().duplicate(), parts);
+    }
+
+    @Override
+    public RpcMessage retainedDuplicate() {
+        return duplicate().retain();
+    }
+
+    /** A message with another payload; items and sinks are shared, and one reference of each is added. */
+    @Override
+    public RpcMessage replace(ByteBuf content) {
+        return new RpcMessage(content, new Parts(content, parts));
+    }
+
+    @Override
+    public int refCnt() {
+        return parts.refCnt();
+    }
+
+    @Override
+    public RpcMessage retain() {
+        parts.retain();
+        return this;
+    }
+
+    @Override
+    public RpcMessage retain(int increment) {
+        parts.retain(increment);
+        return this;
+    }
+
+    @Override
+    public RpcMessage touch() {
+        parts.touch(null);
+        return this;
+    }
+
+    @Override
+    public RpcMessage touch(Object hint) {
+        parts.touch(hint);
+        return this;
+    }
+
+    @Override
+    public boolean release() {
+        return parts.release();
+    }
+
+    @Override
+    public boolean release(int decrement) {
+        return parts.release(decrement);
+    }
+
+    @Override
+    public String toString() {
+        return StringUtil.simpleClassName(this)
+                + "(payload: "
+                + payload
+                + ", items: "
+                + parts.items
+                + ", sinks: "
+                + parts.sinks
+                + ')';
+    }
+
+    /** What all duplicates share: the memory and its reference count. */
+    private static final class Parts extends AbstractReferenceCounted implements Reduction {
+
+        private static final long[] NO_CHUNKS = {};
+
+        private final ByteBuf payload;
+
+        private int items;
+        private int[] positions = new int[1];
+        private ByteBuf[] data = new ByteBuf[1];
+
+        private int sinks;
+        private ByteBuf[] memory = new ByteBuf[1];
+        private int[] sinkIndexes = new int[1];
+        private int[] sinkLengths = new int[1];
+        private int[] sinkPositions = new int[1];
+
+        private int maximumReply = UNKNOWN;
+        private int growth;
+        private long[] resultChunks = NO_CHUNKS;
+        private long replyChunkLength;
+
+        Parts(ByteBuf payload) {
+            this.payload = payload;
+        }
+
+        Parts(ByteBuf payload, Parts from) {
+            this.payload = payload;
+            for (int i = 0; i < from.items; i++) {
+                addItem(from.positions[i], from.data[i].retain());
+            }
+            for (int i = 0; i < from.sinks; i++) {
+                addSink(from.memory[i] == null ? null : from.memory[i].retain());
+                sinkIndexes[i] = from.sinkIndexes[i];
+                sinkLengths[i] = from.sinkLengths[i];
+                sinkPositions[i] = from.sinkPositions[i];
+            }
+            maximumReply = from.maximumReply;
+            growth = from.growth;
+            resultChunks = from.resultChunks;
+            replyChunkLength = from.replyChunkLength;
+        }
+
+        void addItem(int position, ByteBuf item) {
+            if (items == data.length) {
+                positions = Arrays.copyOf(positions, items << 1);
+                data = Arrays.copyOf(data, items << 1);
+            }
+            positions[items] = position;
+            data[items++] = item;
+        }
+
+        void addSink(ByteBuf sink) {
+            if (sinks == memory.length) {
+                memory = Arrays.copyOf(memory, sinks << 1);
+                sinkIndexes = Arrays.copyOf(sinkIndexes, sinks << 1);
+                sinkLengths = Arrays.copyOf(sinkLengths, sinks << 1);
+                sinkPositions = Arrays.copyOf(sinkPositions, sinks << 1);
+            }
+            memory[sinks] = sink;
+            sinkIndexes[sinks] = sink == null ? 0 : sink.writerIndex();
+            sinkLengths[sinks] = sink == null ? 0 : sink.writableBytes();
+            sinkPositions[sinks++] = -1;
+        }
+
+        @Override
+        public boolean isReduced(long position, int ordinal) {
+            for (int i = 0; i < items; i++) {
+                if (positions[i] == position) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        @Override
+        protected void deallocate() {
+            payload.release();
+            for (int i = 0; i < items; i++) {
+                data[i].release();
+            }
+            for (int i = 0; i < sinks; i++) {
+                if (memory[i] != null) {
+                    memory[i].release();
+                }
+            }
+        }
+
+        @Override
+        public Parts touch(Object hint) {
+            payload.touch(hint);
+            return this;
+        }
+    }
+}

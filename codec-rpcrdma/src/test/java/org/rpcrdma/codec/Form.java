@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+
+/** The forms of an exchange (RFC 8166, 3.4 and 3.5), each as a call and its reply. */
+enum Form {
+    SHORT,
+    READ_CHUNK,
+    WRITE_CHUNK,
+    LONG_CALL,
+    LONG_REPLY,
+    LONG_BOTH;
+
+    private static final int DATA = 20_003;
+
+    /** In memory that is not registered, so that registrations for one call are made too. */
+    ByteBuf call(int xid) {
+        return direct(
+                switch (this) {
+                    case SHORT -> Rpc.call(xid, Rpc.NFS, 3, 1);
+                    case READ_CHUNK -> Rpc.write3(xid, Rpc.random(DATA));
+                    case WRITE_CHUNK -> Rpc.read3(xid, DATA);
+                    case LONG_CALL, LONG_BOTH -> Rpc.echo(xid, DATA & ~3);
+                    case LONG_REPLY -> Rpc.echo(xid, 8);
+                });
+    }
+
+    ByteBuf reply(int xid) {
+        return direct(
+                switch (this) {
+                    case SHORT, READ_CHUNK, LONG_CALL -> Rpc.reply(xid).writeZero(88);
+                    case WRITE_CHUNK -> Rpc.read3Reply(xid, Rpc.random(DATA));
+                    case LONG_REPLY, LONG_BOTH -> Rpc.reply(xid).writeBytes(Rpc.random(DATA & ~3));
+                });
+    }
+
+    private static ByteBuf direct(ByteBuf heap) {
+        try {
+            return Unpooled.directBuffer(heap.readableBytes()).writeBytes(heap);
+        } finally {
+            heap.release();
+        }
+    }
+}

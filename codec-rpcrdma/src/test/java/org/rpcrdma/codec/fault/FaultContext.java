@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.fault;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.DeviceCapabilities;
+import org.rpcrdma.verbs.Listener;
+import org.rpcrdma.verbs.ListenerHandler;
+import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.QueuePairConfig;
+import org.rpcrdma.verbs.QueuePairHandler;
+import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.iwarp.IwarpContext;
+
+/** One event loop's share of a {@link FaultProvider}. Its event loop only, but for {@link #wakeup()}. */
+public final class FaultContext implements VerbsContext {
+
+    /** Idle polls before a held event goes up. */
+    private static final int PATIENCE = 3;
+
+    /** When events are delivered. */
+    public enum Delivery {
+        AT_ONCE,
+        /** Late, and one by one. */
+        SINGLY,
+        /** Late, and all that have gathered together. */
+        BATCHED
+    }
+
+    /** The slabs of the pool are larger, what a call registers is smaller. */
+    private static final int SLAB = 512 << 10;
+
+    private final FaultProvider provider;
+    private final VerbsContext device;
+    private final ArrayDeque<Runnable> held = new ArrayDeque<>();
+    private int idlePolls;
+
+    final Set<FaultRegion> regions = new LinkedHashSet<>();
+    final List<FaultQueuePair> queuePairs = new ArrayList<>();
+    FaultPlan plan = FaultPlan.NONE;
+    Delivery delivery = Delivery.AT_ONCE;
+
+    FaultContext(FaultProvider provider, VerbsContext device) {
+        this.provider = provider;
+        this.device = device;
+    }
+
+    public void plan(FaultPlan newPlan) {
+        plan = newPlan;
+    }
+
+    public void delivery(Delivery newDelivery) {
+        delivery = newDelivery;
+    }
+
+    /** The queue pairs that are not closed, in the order in which they were made. */
+    public List<FaultQueuePair> queuePairs() {
+        return List.copyOf(queuePairs);
+    }
+
+    /** Registrations that were made for one call or one work request and have not ended. */
+    public long smallRegistrations() {
+        return regions.stream().filter(region -> region.length() < SLAB).count();
+    }
+
+    /** Connections of the device that exist. */
+    public long connections() {
+        IwarpContext iwarp = (IwarpContext) device;
+        return iwarp.counters().connectionsOpened() - iwarp.counters().connectionsEnded();
+    }
+
+    /** An event goes up now, or waits. */
+    void up(Runnable event) {
+        if (delivery == Delivery.AT_ONCE && held.isEmpty()) {
+            event.run();
+        } else {
+            idlePolls = 0;
+            held.add(event);
+        }
+    }
+
+    @Override
+    public DeviceCapabilities capabilities() {
+        DeviceCapabilities c = device.capabilities();
+        return new DeviceCapabilities(
+                c.maxScatterGather(),
+                c.maxReadDepth(),
+                c.maxPrivateData(),
+                c.privateDataOnAccept(),
+                provider.hasExactExposure(),
+                c.cheapRegistration(),
+                c.sendWithInvalidate());
+    }
+
+    @Override
+    public int poll(int budget) {
+        int worked = device.poll(budget);
+        if (held.isEmpty()) {
+            return worked;
+        }
+        if (worked > 0 && delivery != Delivery.AT_ONCE) {
+            idlePolls = 0;
+            return worked;
+        }
+        if (delivery == Delivery.AT_ONCE || ++idlePolls >= PATIENCE) {
+            idlePolls = 0;
+            int batch = delivery == Delivery.SINGLY ? 1 : held.size();
+            for (int i = 0; i < batch; i++) {
+                held.poll().run();
+            }
+        }
+        return worked + 1;
+    }
+
+    @Override
+    public void await(long nanos) throws IOException {
+        if (held.isEmpty()) {
+            device.await(nanos);
+        }
+    }
+
+    @Override
+    public void wakeup() {
+        device.wakeup();
+    }
+
+    @Override
+    public MemoryRegion register(ByteBuffer memory, long address) {
+        plan.before(Step.REGISTER);
+        FaultRegion region = new FaultRegion(this, memory, device.register(memory, address));
+        regions.add(region);
+        return region;
+    }
+
+    @Override
+    public QueuePair createQueuePair(QueuePairConfig config, QueuePairHandler handler)
+            throws IOException {
+        FaultQueuePair queuePair = new FaultQueuePair(this, handler);
+        return queuePair.on(device.createQueuePair(config, queuePair));
+    }
+
+    @Override
+    public QueuePair createQueuePair(
+            ConnectionRequest request, QueuePairConfig config, QueuePairHandler handler)
+            throws IOException {
+        FaultQueuePair queuePair = new FaultQueuePair(this, handler);
+        return queuePair.on(device.createQueuePair(request, config, queuePair));
+    }
+
+    @Override
+    public Listener listen(InetSocketAddress local, int backlog, ListenerHandler handler)
+            throws IOException {
+        return device.listen(local, backlog, handler);
+    }
+
+    @Override
+    public void close() {
+        device.close();
+    }
+}

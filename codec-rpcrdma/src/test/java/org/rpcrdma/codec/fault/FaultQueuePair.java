@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.fault;
+
+import java.net.InetSocketAddress;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.QueuePairHandler;
+import org.rpcrdma.verbs.WorkStatus;
+
+/** A queue pair between the channel and the device: sees every call and every event, and what each Send says. */
+public final class FaultQueuePair implements QueuePair, QueuePairHandler {
+
+    /** What is seen of each Send when its memory is named. */
+    public interface SendWatcher {
+        /** A Send with its length, the words of its fixed header and the receives that the device holds at this moment. */
+        void send(int length, int xid, int credits, int procedure, int postedReceives);
+    }
+
+    private static final long SEND_QUEUE = 1L << 62;
+
+    private final FaultContext context;
+    private final QueuePairHandler handler;
+    private final Set<Integer> exposed = new LinkedHashSet<>();
+    private QueuePair device;
+    private boolean isClosed;
+    private boolean isBroken;
+    private boolean isSend;
+    private boolean hasFailed;
+    private int postedReceives;
+    private SendWatcher watcher = (length, xid, credits, procedure, posted) -> {};
+
+    FaultQueuePair(FaultContext context, QueuePairHandler handler) {
+        this.context = context;
+        this.handler = handler;
+    }
+
+    FaultQueuePair on(QueuePair queuePair) {
+        device = queuePair;
+        context.queuePairs.add(this);
+        return this;
+    }
+
+    public void watch(SendWatcher newWatcher) {
+        watcher = newWatcher;
+    }
+
+    /** Keys that were exposed and that nobody has invalidated. */
+    public int exposures() {
+        exposed.removeIf(key -> !device.isExposed(key));
+        return exposed.size();
+    }
+
+    public int postedReceives() {
+        return postedReceives;
+    }
+
+    /** The connection breaks now: what is posted so far is carried out, everything later is flushed. */
+    public void breakDown() {
+        if (!isBroken && !isClosed) {
+            isBroken = true;
+            device.disconnect();
+        }
+    }
+
+    /** Hands what was opened so far to the device, unseen. */
+    public void doorbellNow() {
+        device.doorbell();
+    }
+
+    // ------------------------------------------------------------------ calls
+
+    private void before(Step step) {
+        context.plan.before(step);
+    }
+
+    @Override
+    public void connect(InetSocketAddress remote, InetSocketAddress local, byte[] privateData) {
+        device.connect(remote, local, privateData);
+    }
+
+    @Override
+    public void accept(byte[] privateData) {
+        device.accept(privateData);
+    }
+
+    @Override
+    public InetSocketAddress localAddress() {
+        return device.localAddress();
+    }
+
+    @Override
+    public InetSocketAddress remoteAddress() {
+        return device.remoteAddress();
+    }
+
+    @Override
+    public void postReceive(long id, long address, int length, int localKey) {
+        before(Step.POST_RECEIVE);
+        device.postReceive(id, address, length, localKey);
+        postedReceives++;
+    }
+
+    @Override
+    public void send(long id, int flags) {
+        before(Step.SEND);
+        isSend = true;
+        device.send(id, flags);
+    }
+
+    @Override
+    public void sendWithInvalidate(long id, int flags, int remoteKey) {
+        before(Step.SEND);
+        isSend = true;
+        device.sendWithInvalidate(id, flags, remoteKey);
+    }
+
+    @Override
+    public void write(long id, int flags, long remoteAddress, int remoteKey) {
+        before(Step.WRITE);
+        isSend = false;
+        device.write(id, flags, remoteAddress, remoteKey);
+    }
+
+    @Override
+    public void read(long id, int flags, long remoteAddress, int remoteKey) {
+        before(Step.READ);
+        isSend = false;
+        device.read(id, flags, remoteAddress, remoteKey);
+    }
+
+    @Override
+    public void gather(long address, int length, int localKey) {
+        before(Step.GATHER);
+        if (isSend && length >= 16 && !isBroken) {
+            for (FaultRegion region : context.regions) {
+                if (region.localKey() == localKey) {
+                    watcher.send(
+                            length,
+                            region.word(address),
+                            region.word(address + 8),
+                            region.word(address + 12),
+                            postedReceives);
+                }
+            }
+        }
+        device.gather(address, length, localKey);
+    }
+
+    @Override
+    public void doorbell() {
+        before(Step.DOORBELL);
+        device.doorbell();
+    }
+
+    @Override
+    public int expose(MemoryRegion region, long address, int length, int access) {
+        before(Step.EXPOSE);
+        int key = device.expose(((FaultRegion) region).device, address, length, access);
+        exposed.add(key);
+        return key;
+    }
+
+    @Override
+    public long exposedOffset(int key) {
+        return device.exposedOffset(key);
+    }
+
+    @Override
+    public boolean isExposed(int key) {
+        return device.isExposed(key);
+    }
+
+    @Override
+    public void invalidate(int key) {
+        before(Step.INVALIDATE);
+        device.invalidate(key);
+    }
+
+    @Override
+    public int outboundReads() {
+        return device.outboundReads();
+    }
+
+    @Override
+    public void disconnect() {
+        device.disconnect();
+    }
+
+    @Override
+    public void close() {
+        isClosed = true;
+        context.queuePairs.remove(this);
+        device.close();
+    }
+
+    // ------------------------------------------------------------------ events
+
+    private void up(Runnable event) {
+        context.up(
+                () -> {
+                    if (!isClosed) {
+                        event.run();
+                    }
+                });
+    }
+
+    @Override
+    public void connected(byte[] privateData) {
+        up(() -> handler.connected(privateData));
+    }
+
+    @Override
+    public void connectFailed(Throwable cause) {
+        up(() -> handler.connectFailed(cause));
+    }
+
+    @Override
+    public void completed(long id, WorkStatus status, int length, int invalidatedKey) {
+        Step step = (id & SEND_QUEUE) != 0 ? Step.WORK_DONE : Step.RECEIVED;
+        if (status != WorkStatus.SUCCESS) {
+            isBroken = true;
+        } else if (step == Step.RECEIVED) {
+            postedReceives--;
+        }
+        up(
+                () -> {
+                    WorkStatus reported = status;
+                    if (status == WorkStatus.SUCCESS) {
+                        // After an error nothing succeeds any more.
+                        reported = hasFailed ? WorkStatus.FLUSHED : context.plan.status(step);
+                        hasFailed |= reported != WorkStatus.SUCCESS;
+                    }
+                    int received = reported == WorkStatus.SUCCESS ? length : 0;
+                    handler.completed(id, reported, received, invalidatedKey);
+                    context.plan.after(step);
+                });
+    }
+
+    @Override
+    public void disconnected(Throwable cause) {
+        up(
+                () -> {
+                    handler.disconnected(cause);
+                    context.plan.after(Step.DISCONNECTED);
+                });
+    }
+}
