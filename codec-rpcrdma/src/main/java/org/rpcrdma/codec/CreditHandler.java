@@ -85,6 +85,7 @@ final class CreditHandler extends ChannelDuplexHandler {
                     null);
             return;
         }
+        connection.grants().received();
         ctx.fireChannelRead(call);
     }
 

@@ -20,6 +20,8 @@ public final class RpcRdmaConfig {
 
     private final int requestedCredits;
     private final int grantedCredits;
+    private final int minimumCredits;
+    private final CreditPolicy creditPolicy;
     private final PrivateData privateData;
     private final BindingRegistry bindings;
     private final int maxSegmentsPerChunk;
@@ -36,6 +38,8 @@ public final class RpcRdmaConfig {
     private RpcRdmaConfig(Builder builder) {
         requestedCredits = builder.requestedCredits;
         grantedCredits = builder.grantedCredits;
+        minimumCredits = Math.min(builder.minimumCredits, grantedCredits);
+        creditPolicy = builder.creditPolicy;
         privateData =
                 new PrivateData(builder.sendSize, builder.receiveSize, builder.remoteInvalidation);
         bindings = builder.bindings == null ? BindingRegistry.standard() : builder.bindings;
@@ -94,6 +98,19 @@ public final class RpcRdmaConfig {
         return grantedCredits;
     }
 
+    /** The least that the credit policy may grant. */
+    public int minimumCredits() {
+        return minimumCredits;
+    }
+
+    public CreditPolicy creditPolicy() {
+        return creditPolicy;
+    }
+
+    boolean hasConstantCredits() {
+        return creditPolicy == Builder.CONSTANT_CREDITS;
+    }
+
     /** What is announced to the peer when the connection is made. */
     public PrivateData privateData() {
         return privateData;
@@ -149,7 +166,11 @@ public final class RpcRdmaConfig {
     public static final class Builder {
 
         private int requestedCredits = 128;
+        private static final CreditPolicy CONSTANT_CREDITS = CreditPolicy.constant();
+
         private int grantedCredits = 64;
+        private int minimumCredits = 1;
+        private CreditPolicy creditPolicy = CONSTANT_CREDITS;
         private int sendSize = 4096;
         private int receiveSize = 4096;
         private boolean remoteInvalidation = true;
@@ -176,6 +197,21 @@ public final class RpcRdmaConfig {
         /** Credits granted as responder, 1 to 65535; default 64. Each is backed by a receive. */
         public Builder grantedCredits(int credits) {
             grantedCredits = check("grantedCredits", credits, 1, 65535);
+            return this;
+        }
+
+        /** The least that the credit policy may grant, 1 to 65535; default 1. */
+        public Builder minimumCredits(int credits) {
+            minimumCredits = check("minimumCredits", credits, 1, 65535);
+            return this;
+        }
+
+        /**
+         * How many credits are granted at a time, between {@link #minimumCredits} and {@link #grantedCredits}; default {@link
+         * CreditPolicy#constant()}, which is the latter.
+         */
+        public Builder creditPolicy(CreditPolicy policy) {
+            creditPolicy = Objects.requireNonNull(policy, "policy");
             return this;
         }
 

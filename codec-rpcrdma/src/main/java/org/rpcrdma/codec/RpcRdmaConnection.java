@@ -61,6 +61,7 @@ public final class RpcRdmaConnection {
 
     private RequesterCredits requesterCredits;
     private ResponderCredits responderCredits;
+    private GrantControl grants;
     private PrivateData peer = PrivateData.DEFAULT;
     private volatile int sendThreshold;
     private volatile int receiveThreshold;
@@ -91,6 +92,7 @@ public final class RpcRdmaConnection {
         isServer = channel.parent() != null;
         requesterCredits = new RequesterCredits(config.requestedCredits());
         responderCredits = new ResponderCredits(config.grantedCredits(), config.grantedCredits());
+        grants = new GrantControl(this, responderCredits, 0);
         channel.attr(KEY).set(this);
     }
 
@@ -141,11 +143,22 @@ public final class RpcRdmaConnection {
         sendThreshold = Math.min(own.sendSize(), peer.receiveSize());
         receiveThreshold = Math.min(peer.sendSize(), own.receiveSize());
         channel.config().setOption(RdmaChannelOption.MAX_SEND_SIZE, sendThreshold);
-        int receives = channel.config().getOption(RdmaChannelOption.RECEIVE_DEPTH);
-        requesterCredits = new RequesterCredits(Math.min(config.requestedCredits(), receives));
-        responderCredits = new ResponderCredits(config.grantedCredits(), receives);
+        startCredits(channel.keptReceives());
         publishCredits();
         config.metrics().opened(this);
+    }
+
+    /** The two directions share the receives (RFC 8167, 4.3): together they never promise more than there are. */
+    private void startCredits(int receives) {
+        int requested = mayCall() ? Math.min(config.requestedCredits(), receives) : 0;
+        int granted = isResponder() ? Math.min(config.grantedCredits(), receives) : 0;
+        if (requested + granted > receives) {
+            requested = Math.max(1, (int) ((long) receives * requested / (requested + granted)));
+            granted = receives - requested;
+        }
+        requesterCredits = new RequesterCredits(Math.max(1, requested));
+        responderCredits = new ResponderCredits(granted, receives);
+        grants = new GrantControl(this, responderCredits, requested);
     }
 
     boolean isStarted() {
@@ -287,6 +300,15 @@ public final class RpcRdmaConnection {
 
     ResponderCredits responderCredits() {
         return responderCredits;
+    }
+
+    /** What decides the grants. */
+    GrantControl grants() {
+        return grants;
+    }
+
+    long pulledBytes() {
+        return pulledBytes;
     }
 
     void publishCredits() {

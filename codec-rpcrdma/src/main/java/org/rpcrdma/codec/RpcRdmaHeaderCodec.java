@@ -171,6 +171,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             return;
         }
         metrics.increment(RpcRdmaCounter.VERSION_ERRORS_SENT);
+        connection.responderCredits().refused();
         ByteBuf out = connection.buffer(TransportHeader.ERR_VERS_BYTES);
         TransportHeader.encodeErrVers(out, header.xid(), header.version(), grant());
         sendError(ctx, out);
@@ -193,6 +194,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     private void refuse(ChannelHandlerContext ctx, TransportHeader header, String what) {
         connection.problem(header.xid(), what, "answered with ERR_CHUNK");
         metrics.increment(RpcRdmaCounter.CHUNK_ERRORS_SENT);
+        connection.responderCredits().refused();
         ByteBuf out = connection.buffer(TransportHeader.ERR_CHUNK_BYTES);
         TransportHeader.encodeErrChunk(out, header.xid(), header.version(), grant());
         sendError(ctx, out);
@@ -204,7 +206,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     }
 
     private int grant() {
-        return connection.responderCredits().granted();
+        return connection.grants().next();
     }
 
     /** Tells calls from replies (RFC 8167, 5): by message type, or by the list that holds a long message. */
@@ -575,7 +577,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         header.reads().clear();
         header.set(
                 reply.xid,
-                connection.responderCredits().granted(),
+                connection.grants().next(),
                 reply.isLong ? TransportHeader.RDMA_NOMSG : TransportHeader.RDMA_MSG);
         ByteBuf send;
         try {
@@ -609,7 +611,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         metrics.increment(RpcRdmaCounter.CHUNK_ERRORS_SENT);
         ByteBuf out = connection.buffer(TransportHeader.ERR_CHUNK_BYTES);
         TransportHeader.encodeErrChunk(
-                out, call.xid, TransportHeader.VERSION, connection.responderCredits().granted());
+                out, call.xid, TransportHeader.VERSION, connection.grants().next());
         connection.finish(call);
         ctx.write(out, promise.unvoid().addListener(ChannelFutureListener.CLOSE_ON_FAILURE));
     }

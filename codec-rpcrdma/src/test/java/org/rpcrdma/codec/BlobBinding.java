@@ -33,7 +33,7 @@ final class BlobBinding implements UpperLayerBinding {
     }
 
     @Override
-    public boolean isIdempotent(int version, int procedure) {
+    public boolean isIdempotent(int version, int procedure, XdrCursor arguments) {
         return procedure == GET;
     }
 

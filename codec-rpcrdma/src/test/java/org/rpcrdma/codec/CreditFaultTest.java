@@ -6,11 +6,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.netty.buffer.ByteBuf;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.rpcrdma.Proves;
 import org.rpcrdma.codec.FaultPair.Role;
 import org.rpcrdma.codec.fault.FaultContext.Delivery;
 import org.rpcrdma.codec.fault.FaultPlan;
@@ -91,6 +95,130 @@ class CreditFaultTest {
             }
             connection.call(calls);
             assertThat(connection.outcomes().values()).hasSize(CALLS).containsOnly("replied");
+        }
+    }
+
+    /** Whatever a policy wants, no call ever finds the responder without a receive. */
+    @ParameterizedTest
+    @EnumSource(Delivery.class)
+    @Proves({"V1-CRED-07", "V1-CRED-08", "V1-CRED-09", "V1-CRED-03"})
+    void anyPolicyIsBacked(Delivery delivery) throws Exception {
+        Random random = new Random(7);
+        RpcRdmaConfig responder =
+                RpcRdmaConfig.builder()
+                        .grantedCredits(48)
+                        .creditPolicy(load -> random.nextInt(100) - 20)
+                        .build();
+        runBursts(responder, delivery);
+    }
+
+    @ParameterizedTest
+    @EnumSource(Delivery.class)
+    @Proves("V1-CRED-09")
+    void adaptivePolicyIsBacked(Delivery delivery) throws Exception {
+        RpcRdmaConfig responder =
+                RpcRdmaConfig.builder()
+                        .grantedCredits(48)
+                        .minimumCredits(2)
+                        .creditPolicy(CreditPolicy.adaptive(4))
+                        .build();
+        runBursts(responder, delivery);
+    }
+
+    private void runBursts(RpcRdmaConfig responder, Delivery delivery) throws Exception {
+        try (FaultPair.Connection connection =
+                pair.connect(
+                        RpcRdmaConfig.builder().requestedCredits(64).build(),
+                        responder,
+                        call -> Form.SHORT.reply(Rpc.xid(call)))) {
+            connection.delivery(Role.RESPONDER, delivery);
+            connection.expectCalls(5 * CALLS);
+            for (int burst = 0; burst < 5; burst++) {
+                ByteBuf[] calls = new ByteBuf[CALLS];
+                for (int i = 0; i < CALLS; i++) {
+                    calls[i] = Form.SHORT.call(burst * CALLS + i);
+                }
+                connection.call(calls);
+            }
+            assertThat(connection.outcomes().values()).hasSize(5 * CALLS).containsOnly("replied");
+        }
+    }
+
+    /** Requirements 3.5: receives are posted before the Send that raises, and not replaced after one that lowers. */
+    @Test
+    @Proves({"V1-CRED-09", "V1-CRED-07"})
+    void receivesFollowTheGrant() throws Exception {
+        AtomicInteger wanted = new AtomicInteger(16);
+        RpcRdmaConfig responder =
+                RpcRdmaConfig.builder()
+                        .grantedCredits(32)
+                        .creditPolicy(load -> wanted.get())
+                        .build();
+        pair.receiveDepth(32 + 3); // a batch is an eighth of it
+        try (FaultPair.Connection connection =
+                pair.connect(
+                        RpcRdmaConfig.builder().requestedCredits(64).build(),
+                        responder,
+                        call -> Form.SHORT.reply(Rpc.xid(call)))) {
+            List<Integer> grants = new ArrayList<>();
+            List<Integer> posted = new ArrayList<>();
+            connection.watch(
+                    Role.RESPONDER,
+                    (length, xid, credits, procedure, covered) -> {
+                        grants.add(credits);
+                        posted.add(connection.queuePair(Role.RESPONDER).postedReceives());
+                    });
+            int xid = 0;
+            for (int grant : new int[] {16, 8, 32}) {
+                wanted.set(grant);
+                for (int i = 0; i < 40; i++) {
+                    connection.expectCalls(1);
+                    connection.call(Form.SHORT.call(xid++));
+                    connection.outcomes();
+                }
+            }
+            RpcPair.settle(connection.responder);
+            assertThat(grants.subList(0, 40)).containsOnly(16);
+            assertThat(posted.get(39)).isBetween(16, 19);
+            assertThat(grants.subList(40, 80)).containsOnly(8);
+            assertThat(posted.get(40)).isBetween(15, 18); // not withdrawn
+            assertThat(posted.get(79)).isBetween(8, 11);
+            assertThat(grants.subList(80, 120)).containsOnly(32);
+            assertThat(posted.get(80)).isBetween(32, 35); // before that Send
+        }
+    }
+
+    @Test
+    @Proves({"V1-CRED-03", "V1-CRED-09"})
+    void memoryThatIsRefusedKeepsTheGrantWhereItIs() throws Exception {
+        AtomicInteger wanted = new AtomicInteger(1);
+        RpcRdmaConfig responder =
+                RpcRdmaConfig.builder()
+                        .grantedCredits(32)
+                        .creditPolicy(load -> wanted.get())
+                        .build();
+        try (FaultPair.Connection connection =
+                pair.connect(
+                        RpcRdmaConfig.builder().requestedCredits(64).build(),
+                        responder,
+                        call -> Form.SHORT.reply(Rpc.xid(call)))) {
+            for (int xid = 0; xid < 50; xid++) {
+                connection.expectCalls(1);
+                connection.call(Form.SHORT.call(xid));
+                connection.outcomes();
+            }
+            wanted.set(32);
+            connection.plan(
+                    Role.RESPONDER,
+                    step -> {
+                        if (step == Step.POST_RECEIVE) {
+                            throw new IllegalStateException("the device refuses");
+                        }
+                    });
+            connection.expectCalls(1);
+            connection.call(Form.SHORT.call(99));
+            // The reply cannot be built, so the requester is told by the end of the connection.
+            assertThat(connection.outcomes()).containsEntry(99, "lost");
         }
     }
 

@@ -3,8 +3,11 @@ package org.rpcrdma.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.List;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.Proves;
 
@@ -84,9 +87,57 @@ class CreditsTest {
         assertThat(credits.received()).isTrue();
         assertThat(credits.received()).isTrue();
         credits.answered();
+        credits.grant(2);
         assertThat(credits.received()).isTrue();
         assertThat(credits.received()).isFalse();
         assertThat(credits.granted()).isEqualTo(2);
+    }
+
+    /** The numbers of requirements 3.5 for a responder that lowers 32 to 8 and goes back. */
+    @Test
+    @Proves({"V1-CRED-07", "V1-CRED-08", "V1-CRED-09"})
+    void loweredGrantKeepsWhatWasPromised() {
+        ResponderCredits credits = new ResponderCredits(32, 80);
+        for (int i = 0; i < 20; i++) {
+            assertThat(credits.received()).isTrue();
+        }
+        assertThat(credits.outstanding()).isEqualTo(12);
+        credits.answered();
+        assertThat(credits.grant(8)).isEqualTo(8);
+        // Twelve more may be on their way under the old grant.
+        for (int i = 12; i > 0; i--) {
+            assertThat(credits.outstanding()).isEqualTo(i);
+            assertThat(credits.received()).isTrue();
+        }
+        assertThat(credits.outstanding()).isZero();
+        while (credits.unanswered() > 8) {
+            credits.answered();
+            credits.grant(8);
+            assertThat(credits.outstanding()).isZero();
+        }
+        credits.answered();
+        credits.grant(8);
+        assertThat(credits.outstanding()).isEqualTo(1);
+        assertThat(credits.received()).isTrue();
+        assertThat(credits.received()).isFalse();
+    }
+
+    @Property
+    @Proves({"V1-CRED-03", "V1-CRED-15"})
+    void requesterThatKeepsToItsGrantsIsNeverOverrun(
+            @ForAll @Size(max = 200) List<@IntRange(max = 40) Integer> grants) {
+        ResponderCredits responder = new ResponderCredits(32, 80);
+        RequesterCredits requester = new RequesterCredits(64);
+        for (int grant : grants) {
+            while (requester.allowed() > 0) {
+                requester.sent();
+                assertThat(responder.outstanding()).isPositive();
+                assertThat(responder.received()).isTrue();
+            }
+            responder.answered();
+            requester.replied(responder.grant(grant));
+            assertThat(responder.granted()).isBetween(1, 32);
+        }
     }
 
     @Property

@@ -112,10 +112,7 @@ final class FaultPair implements AutoCloseable {
             if (receiveDepth > 0) {
                 server.childOption(RdmaChannelOption.RECEIVE_DEPTH, receiveDepth);
             }
-            listener =
-                    server.bind(InetAddress.getLoopbackAddress(), 0)
-                            .sync()
-                            .channel();
+            listener = server.bind(InetAddress.getLoopbackAddress(), 0).sync().channel();
             Bootstrap client =
                     new Bootstrap()
                             .group(requesters)
@@ -149,9 +146,9 @@ final class FaultPair implements AutoCloseable {
         }
 
         /** The peer may have as many calls out as it is granted, less those that have come already. */
-        private void checkGrant(int length, int xid, int credits, int procedure, int posted) {
-            if (credits <= 0 || credits > posted) {
-                grantProblems.add("grant of " + credits + " with " + posted + " receives");
+        private void checkGrant(int length, int xid, int credits, int procedure, int covered) {
+            if (credits <= 0 || credits > covered) {
+                grantProblems.add("grant of " + credits + " with " + covered + " receives");
             }
         }
 
@@ -193,18 +190,15 @@ final class FaultPair implements AutoCloseable {
                     channel(role),
                     () -> {
                         queuePair(role)
-                                .watch(
-                                        role == Role.REQUESTER
-                                                ? watcher
-                                                : checkGrantAnd(watcher));
+                                .watch(role == Role.REQUESTER ? watcher : checkGrantAnd(watcher));
                         return null;
                     });
         }
 
         private FaultQueuePair.SendWatcher checkGrantAnd(FaultQueuePair.SendWatcher watcher) {
-            return (length, xid, credits, procedure, posted) -> {
-                checkGrant(length, xid, credits, procedure, posted);
-                watcher.send(length, xid, credits, procedure, posted);
+            return (length, xid, credits, procedure, covered) -> {
+                checkGrant(length, xid, credits, procedure, covered);
+                watcher.send(length, xid, credits, procedure, covered);
             };
         }
 

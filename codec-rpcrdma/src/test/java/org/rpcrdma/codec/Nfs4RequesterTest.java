@@ -7,6 +7,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.Proves;
 
 /** What a COMPOUND offers on the wire, and COMPOUNDs with several reduced items end to end. */
 class Nfs4RequesterTest {

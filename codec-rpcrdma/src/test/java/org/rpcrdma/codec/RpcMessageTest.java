@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaRead;
 
 /** Messages whose items have memory of their own, over the software RNIC. */

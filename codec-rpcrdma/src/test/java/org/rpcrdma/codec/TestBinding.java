@@ -44,7 +44,7 @@ final class TestBinding implements UpperLayerBinding {
     }
 
     @Override
-    public boolean isIdempotent(int version, int procedure) {
+    public boolean isIdempotent(int version, int procedure, XdrCursor arguments) {
         return true;
     }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
+import static io.netty.util.internal.ObjectUtil.checkPositive;
+
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufHolder;
 import io.netty.channel.Channel;
@@ -145,6 +147,34 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     /** The most bytes that one event loop registers: {@code -Dorg.rpcrdma.registeredMemoryLimit}. */
     public static long registeredBytesLimit() {
         return RegisteredBufferPool.limit();
+    }
+
+    /**
+     * The receives that are posted at least at any time while the pipeline reads; fewer than {@link
+     * RdmaChannelOption#RECEIVE_DEPTH} because they are replaced in batches. Event loop only, of a channel that is active.
+     */
+    public int keptReceives() {
+        return receives.least();
+    }
+
+    /**
+     * Changes {@link #keptReceives()}. More are posted before this returns, so that they may be promised to the peer. When it
+     * is fewer, nothing is withdrawn: receives that are used up are not replaced until the rest is down to the new number.
+     * Event loop only, of a channel that is active.
+     *
+     * @param count from 1
+     * @return how many are kept now: less than asked for when {@link RdmaChannelOption#RECEIVE_DEPTH} or the registered memory
+     *     end before
+     * @throws IllegalStateException when the device refuses receives; the channel is closed then
+     */
+    public int keepReceives(int count) {
+        checkPositive(count, "count");
+        try {
+            return receives.keep(count);
+        } catch (RuntimeException e) {
+            unsafe().close(voidPromise());
+            throw new IllegalStateException("receives cannot be posted: " + this, e);
+        }
     }
 
     /**

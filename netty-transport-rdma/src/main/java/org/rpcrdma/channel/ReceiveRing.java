@@ -18,6 +18,9 @@ final class ReceiveRing {
     private final int depth;
     private final int batch;
 
+    /** How many are posted after a batch; at most {@code depth}. */
+    private int target;
+
     /** Receives complete in the order in which they were posted. */
     private final RegisteredMemory[] slots;
 
@@ -36,6 +39,7 @@ final class ReceiveRing {
         this.pool = pool;
         this.size = size;
         this.depth = depth;
+        this.target = depth;
         this.batch = Math.min(8, Math.max(1, depth / 8));
         int slotCount = Integer.highestOneBit(Math.max(1, depth - 1)) << 1;
         slots = new RegisteredMemory[slotCount];
@@ -45,17 +49,51 @@ final class ReceiveRing {
 
     /** Posts what is missing, in batches. */
     void replenish() {
-        if (depth - (posted - delivered) < batch) {
+        if (target - (posted - delivered) < batch) {
             return;
         }
-        while (posted - delivered < depth) {
-            RegisteredMemory memory = pool.take(size);
-            slots[posted & mask] = memory;
-            // Counted first: what the device refuses is released with the others when it closes.
-            int number = posted++;
-            queuePair.postReceive(
-                    number & 0xFFFFFFFFL, memory.address(), size, memory.region().localKey());
+        while (posted - delivered < target) {
+            post(pool.take(size));
         }
+    }
+
+    private void post(RegisteredMemory memory) {
+        slots[posted & mask] = memory;
+        // Counted first: what the device refuses is released with the others when it closes.
+        int number = posted++;
+        queuePair.postReceive(
+                number & 0xFFFFFFFFL, memory.address(), size, memory.region().localKey());
+    }
+
+    /** The number that is posted at least, as long as messages are delivered: the rest waits for its batch. */
+    int least() {
+        return Math.max(1, target - batch + 1);
+    }
+
+    /**
+     * Changes the number that is posted at least. More are posted before this returns; of fewer, what is posted stays until
+     * it is used.
+     *
+     * @return the number that there is now: less than asked for when depth or memory end before
+     */
+    int keep(int count) {
+        int wanted = Math.min(count + batch - 1, depth);
+        if (wanted == target) {
+            return least();
+        }
+        boolean isMore = wanted > target;
+        target = wanted;
+        while (isMore && posted - delivered < target) {
+            RegisteredMemory memory;
+            try {
+                memory = pool.take(size);
+            } catch (IllegalStateException e) {
+                target = posted - delivered; // no more memory to register
+                break;
+            }
+            post(memory);
+        }
+        return least();
     }
 
     /** The oldest posted receive holds a message. */

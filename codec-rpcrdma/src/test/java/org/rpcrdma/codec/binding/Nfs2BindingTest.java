@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import org.junit.jupiter.api.Test;
-import org.rpcrdma.codec.Proves;
+import org.rpcrdma.Proves;
 
 class Nfs2BindingTest {
 

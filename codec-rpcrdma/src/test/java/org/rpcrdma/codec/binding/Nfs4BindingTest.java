@@ -17,7 +17,7 @@ import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
-import org.rpcrdma.codec.Proves;
+import org.rpcrdma.Proves;
 
 /** NFS version 4 COMPOUNDs of all operations, made by the test from the XDR of the RFCs. */
 class Nfs4BindingTest {

@@ -13,9 +13,13 @@ import org.rpcrdma.verbs.WorkStatus;
 public final class FaultQueuePair implements QueuePair, QueuePairHandler {
 
     /** What is seen of each Send when its memory is named. */
+    @FunctionalInterface
     public interface SendWatcher {
-        /** A Send with its length, the words of its fixed header and the receives that the device holds at this moment. */
-        void send(int length, int xid, int credits, int procedure, int postedReceives);
+        /**
+         * A Send with its length, the words of its fixed header, and the messages that the peer may have out when it has seen
+         * it: those for which there are receives, and those that have come and are not answered.
+         */
+        void send(int length, int xid, int credits, int procedure, int covered);
     }
 
     private static final long SEND_QUEUE = 1L << 62;
@@ -29,6 +33,8 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     private boolean isSend;
     private boolean hasFailed;
     private int postedReceives;
+    private int received;
+    private int sent;
     private SendWatcher watcher = (length, xid, credits, procedure, posted) -> {};
 
     FaultQueuePair(FaultContext context, QueuePairHandler handler) {
@@ -52,6 +58,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
         return exposed.size();
     }
 
+    /** Receives that the device holds. */
     public int postedReceives() {
         return postedReceives;
     }
@@ -134,6 +141,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     public void gather(long address, int length, int localKey) {
         before(Step.GATHER);
         if (isSend && length >= 16 && !isBroken) {
+            sent++;
             for (FaultRegion region : context.regions) {
                 if (region.localKey() == localKey) {
                     watcher.send(
@@ -141,7 +149,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
                             region.word(address),
                             region.word(address + 8),
                             region.word(address + 12),
-                            postedReceives);
+                            postedReceives + received - sent);
                 }
             }
         }
@@ -223,6 +231,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
             isBroken = true;
         } else if (step == Step.RECEIVED) {
             postedReceives--;
+            received++;
         }
         up(
                 () -> {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import org.rpcrdma.channel.RdmaChannel;
+
+/**
+ * Decides each grant of one connection, and keeps the receives behind it (RFC 8166, 3.3.1): posted before a higher grant is
+ * sent, and left alone when it falls.
+ */
+final class GrantControl implements ResponderLoad {
+
+    private final RpcRdmaConnection connection;
+    private final RdmaChannel channel;
+    private final CreditPolicy policy;
+    private final ResponderCredits credits;
+    private final int minimum;
+
+    /** Receives for the replies to own calls, which share the channel (RFC 8167, 4.3). */
+    private final int forReplies;
+
+    /** With the constant policy all receives stay posted, and there is nothing to do. */
+    private final boolean isConstant;
+
+    GrantControl(RpcRdmaConnection connection, ResponderCredits credits, int forReplies) {
+        this.connection = connection;
+        this.credits = credits;
+        this.forReplies = forReplies;
+        channel = connection.channel();
+        policy = connection.config().creditPolicy();
+        isConstant = connection.config().hasConstantCredits();
+        minimum = Math.min(connection.config().minimumCredits(), credits.maximum());
+    }
+
+    /** The grant for the message that is built now. */
+    int next() {
+        if (isConstant || !channel.isActive()) {
+            return credits.grant(credits.maximum());
+        }
+        int wanted = Math.min(Math.max(policy.credits(this), minimum), credits.maximum());
+        int before = credits.granted();
+        if (wanted > before) {
+            int needed = Math.max(wanted, credits.outstanding()) + forReplies;
+            int kept = channel.keepReceives(needed);
+            wanted = Math.max(before, Math.min(wanted, kept - forReplies));
+        }
+        int granted = credits.grant(wanted);
+        if (granted < before) {
+            keepPromised();
+        }
+        return granted;
+    }
+
+    /** A call has used up a receive that was promised to it: it need not be replaced when the grant is lower now. */
+    void received() {
+        if (!isConstant && channel.isActive()) {
+            keepPromised();
+        }
+    }
+
+    private void keepPromised() {
+        channel.keepReceives(Math.max(credits.granted(), credits.outstanding()) + forReplies);
+    }
+
+    @Override
+    public int granted() {
+        return credits.granted();
+    }
+
+    @Override
+    public int minimumCredits() {
+        return minimum;
+    }
+
+    @Override
+    public int maximumCredits() {
+        return credits.maximum();
+    }
+
+    @Override
+    public int unansweredCalls() {
+        return credits.unanswered();
+    }
+
+    @Override
+    public boolean isReading() {
+        return channel.config().isAutoRead();
+    }
+
+    @Override
+    public long pulledBytes() {
+        return connection.pulledBytes();
+    }
+
+    @Override
+    public long maximumPulledBytes() {
+        return connection.config().maxConnectionBytes();
+    }
+
+    @Override
+    public long registeredBytesInUse() {
+        return channel.registeredBytesInUse();
+    }
+
+    @Override
+    public long maximumRegisteredBytes() {
+        return RdmaChannel.registeredBytesLimit();
+    }
+}

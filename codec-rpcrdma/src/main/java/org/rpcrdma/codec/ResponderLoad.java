@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+/** What a {@link CreditPolicy} can look at. Belongs to one connection; valid during the call that it is an argument of. */
+public interface ResponderLoad {
+
+    /** The newest grant. */
+    int granted();
+
+    /** The least that may be granted, from 1. */
+    int minimumCredits();
+
+    /** The most that may be granted: what is configured, or what the receives of the channel allow if that is less. */
+    int maximumCredits();
+
+    /** Calls of this connection that were received and not answered. */
+    int unansweredCalls();
+
+    /** Whether the channel reads: {@code AUTO_READ} is on. */
+    boolean isReading();
+
+    /** Bytes that this connection has pulled by RDMA Read for calls that are not answered. */
+    long pulledBytes();
+
+    /** The most bytes that may be pulled. */
+    long maximumPulledBytes();
+
+    /** Registered memory of the event loop in use, in bytes. */
+    long registeredBytesInUse();
+
+    /** The most registered memory that the event loop may have, in bytes. */
+    long maximumRegisteredBytes();
+}
