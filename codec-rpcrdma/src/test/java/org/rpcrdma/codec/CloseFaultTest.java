@@ -64,7 +64,7 @@ class CloseFaultTest {
                 connection.delivery(Role.RESPONDER, delivery);
                 connection.expectCalls(20);
                 for (int i = 0; i < 20; i++) {
-                    connection.call(form.call(form.ordinal() << 16 | i));
+                    connection.call(form.call(form.xids() | i));
                 }
                 assertThat(connection.outcomes().values())
                         .as("%s, %s", form, delivery)
@@ -95,8 +95,8 @@ class CloseFaultTest {
                         Enumeration.RESPONDER,
                         call -> form.reply(Rpc.xid(call)))) {
             connection.expectCalls(1);
-            connection.call(form.call(form.ordinal() << 16));
-            assertThat(connection.outcomes()).isEqualTo(Map.of(form.ordinal() << 16, "replied"));
+            connection.call(form.call(form.xids()));
+            assertThat(connection.outcomes()).isEqualTo(Map.of(form.xids(), "replied"));
         }
         pair.await();
     }

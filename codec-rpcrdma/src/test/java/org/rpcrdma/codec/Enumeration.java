@@ -39,7 +39,7 @@ final class Enumeration {
     static List<Step> run(FaultPair pair, Form form, Role role, Fault fault, Delivery delivery)
             throws Exception {
         List<Step> hit = new ArrayList<>();
-        int first = form.ordinal() << 16 | 1;
+        int first = form.xids() | 1;
         while (true) {
             String at = form + ", " + role + ", " + fault + " at step " + hit.size();
             try (FaultPair.Connection connection =

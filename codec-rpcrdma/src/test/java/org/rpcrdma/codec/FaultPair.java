@@ -357,7 +357,7 @@ final class FaultPair implements AutoCloseable {
             }
 
             private boolean isRight(ByteBuf reply, int xid) {
-                ByteBuf right = Form.values()[xid >>> 16].reply(xid);
+                ByteBuf right = Form.of(xid).reply(xid);
                 try {
                     return ByteBufUtil.equals(reply, right);
                 } finally {

@@ -41,7 +41,7 @@ class FencingFaultTest {
     }
 
     private static int xid(Form form) {
-        return form.ordinal() << 16 | 7;
+        return form.xids() | 7;
     }
 
     /** How many handles are valid at the moment when the call ends. */

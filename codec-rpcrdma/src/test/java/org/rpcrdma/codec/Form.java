@@ -6,14 +6,35 @@ import io.netty.buffer.Unpooled;
 
 /** The forms of an exchange (RFC 8166, 3.4 and 3.5), each as a call and its reply. */
 enum Form {
-    SHORT,
-    READ_CHUNK,
-    WRITE_CHUNK,
-    LONG_CALL,
-    LONG_REPLY,
-    LONG_BOTH;
+    SHORT(0x10000),
+    READ_CHUNK(0x20000),
+    WRITE_CHUNK(0x30000),
+    LONG_CALL(0x40000),
+    LONG_REPLY(0x50000),
+    LONG_BOTH(0x60000);
 
     private static final int DATA = 20_003;
+
+    private final int xids;
+
+    Form(int xids) {
+        this.xids = xids;
+    }
+
+    /** The first of the XIDs that belong to calls of this form; 65536 in all. */
+    int xids() {
+        return xids;
+    }
+
+    /** The form of the call that has this XID. */
+    static Form of(int xid) {
+        for (Form form : values()) {
+            if (form.xids == (xid & 0xFFFF0000)) {
+                return form;
+            }
+        }
+        throw new IllegalArgumentException("XID " + xid);
+    }
 
     /** In memory that is not registered, so that registrations for one call are made too. */
     ByteBuf call(int xid) {

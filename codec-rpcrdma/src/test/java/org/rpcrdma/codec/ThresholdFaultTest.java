@@ -45,7 +45,7 @@ class ThresholdFaultTest {
     void everyLengthAroundTheThreshold(int threshold) throws Exception {
         List<Integer> requesterSends = new ArrayList<>();
         List<Integer> responderSends = new ArrayList<>();
-        int xid = Form.LONG_REPLY.ordinal() << 16;
+        int xid = Form.LONG_REPLY.xids();
         try (FaultPair.Connection connection =
                 pair.connect(
                         receiving(threshold),
@@ -85,7 +85,7 @@ class ThresholdFaultTest {
     void callsThatFitNowhereFailAloneAndAtOnce() throws Exception {
         RpcRdmaConfig small =
                 RpcRdmaConfig.builder().maxMessageBytes(100_000).maxChunkBytes(50_000).build();
-        int xid = Form.SHORT.ordinal() << 16;
+        int xid = Form.SHORT.xids();
         try (FaultPair.Connection connection =
                 pair.connect(
                         small, Enumeration.RESPONDER, call -> Form.SHORT.reply(Rpc.xid(call)))) {
@@ -105,7 +105,7 @@ class ThresholdFaultTest {
     @Test
     @Proves({"V1-REPLY-10", "V1-ERR-21"})
     void replyThatFitsNowhereIsAnErrorAndNotASend() throws Exception {
-        int xid = Form.SHORT.ordinal() << 16;
+        int xid = Form.SHORT.xids();
         List<Integer> sends = new ArrayList<>();
         try (FaultPair.Connection connection =
                 pair.connect(

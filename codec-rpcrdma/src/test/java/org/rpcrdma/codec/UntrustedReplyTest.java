@@ -10,6 +10,7 @@ import io.netty.buffer.Unpooled;
 import java.util.Arrays;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaWrite;
 
 /**
