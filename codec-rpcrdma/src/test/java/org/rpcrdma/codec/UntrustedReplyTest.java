@@ -20,6 +20,9 @@ import org.rpcrdma.channel.RdmaWrite;
  */
 class UntrustedReplyTest {
 
+    /** Where the data of a READ3 reply begins: RPC header, status, attributes, count, end of file, length. */
+    private static final int PREFIX = 24 + 4 + 4 + 84 + 4 + 4 + 4;
+
     private static final int[] WORDS = {
         0, 1, 2, 3, 4, 7, 16, 23, 24, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFC, 0xFFFFFFFF
     };
@@ -153,10 +156,10 @@ class UntrustedReplyTest {
         header.reply().copy(call.reply());
         byte[] inline = whole;
         if (form == Form.WRITE_CHUNK) {
-            int length = whole.length - prefix(whole);
-            place(pair, header.writes().handle(0), header.writes().offset(0), whole, prefix(whole));
+            int length = whole.length - PREFIX;
+            place(pair, header.writes().handle(0), header.writes().offset(0), whole, PREFIX);
             header.writes().length(0, length - pad(whole));
-            inline = Arrays.copyOf(whole, prefix(whole));
+            inline = Arrays.copyOf(whole, PREFIX);
         }
         if (form == Form.LONG_REPLY || form == Form.LONG_BOTH) {
             place(pair, header.reply().handle(0), header.reply().offset(0), whole, 0);
@@ -171,14 +174,9 @@ class UntrustedReplyTest {
         return reply.writeBytes(inline);
     }
 
-    /** XID to the count of the data: 24 of header, status, attributes, count, end of file, length. */
-    private static int prefix(byte[] read3) {
-        return 24 + 4 + 4 + 84 + 4 + 4 + 4;
-    }
-
     private static int pad(byte[] read3) {
         ByteBuf in = Unpooled.wrappedBuffer(read3);
-        return -in.getInt(prefix(read3) - 4) & 3;
+        return -in.getInt(PREFIX - 4) & 3;
     }
 
     private static void place(RpcPair pair, int handle, long offset, byte[] data, int from)
