@@ -158,7 +158,9 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             call.isReducible = rpc.isReductionAllowed();
             limitResults(call, message, rpc, limits);
         }
-        if (!limits.isKnown()) {
+        if (limits.isKnown()) {
+            call.replyLimit = header + limits.totalBytes();
+        } else {
             limits.results(connection.config().defaultMaximumReply());
         }
         if (connection.isServer()) {

@@ -155,7 +155,7 @@ final class CreditHandler extends ChannelDuplexHandler {
     }
 
     private void fail() {
-        ClosedChannelException cause = queue.isEmpty() ? null : new ClosedChannelException();
+        ClosedChannelException cause = queue.isEmpty() ? null : new NotSentException();
         for (RpcRdmaExchange call = queue.poll(); call != null; call = queue.poll()) {
             ChannelPromise promise = call.promise;
             connection.finish(call);

@@ -1,25 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-/** The responder answered ERR_CHUNK (RFC 8166, 4.5.2 and 4.5.3): it could not use the chunks of the call, or the reply did not fit what the call offered. Repeating the call as it is does not help. */
+/**
+ * The responder answered ERR_CHUNK (RFC 8166, 4.5.2 and 4.5.3): it could not use the chunks of the call, or the reply did
+ * not fit what the call offered. The two look the same to a requester. Repeating the call as it is does not help.
+ */
 public final class RemoteChunkException extends RpcRdmaException {
 
     private static final long serialVersionUID = 1L;
 
-    private final long offered;
+    private final int inline;
+    private final long writeBytes;
+    private final long replyBytes;
+    private final long missing;
 
-    RemoteChunkException(long offered) {
+    RemoteChunkException(int inline, long writeBytes, long replyBytes, long possible) {
         super(
                 "the responder answered ERR_CHUNK: the call has a chunk that it does not take, or"
-                        + " the reply is longer than the "
-                        + offered
-                        + " bytes offered for it (raise the binding's limit or"
-                        + " defaultMaximumReply)");
-        this.offered = offered;
+                        + " the reply does not fit the "
+                        + inline
+                        + " bytes offered inline, the "
+                        + writeBytes
+                        + " in Write chunks and the "
+                        + replyBytes
+                        + " in the Reply chunk"
+                        + missing(inline, writeBytes, replyBytes, possible)
+                        + " (raise the binding's limit, maximumReply or defaultMaximumReply)");
+        this.inline = inline;
+        this.writeBytes = writeBytes;
+        this.replyBytes = replyBytes;
+        missing = Math.max(0, possible - offered());
     }
 
-    /** The bytes that the call offered for its reply: inline, in Write chunks and in a Reply chunk. */
+    private static String missing(int inline, long writeBytes, long replyBytes, long possible) {
+        long bytes = possible - Math.max(inline, replyBytes) - writeBytes;
+        return bytes > 0 ? ", " + bytes + " less than the upper-layer binding has for it" : "";
+    }
+
+    /** The longest reply that was offered room for: in Write chunks, and inline or in the Reply chunk. */
     public long offered() {
-        return offered;
+        return writeBytes + Math.max(inline, replyBytes);
+    }
+
+    /** The bytes of one Send from the responder. */
+    public int inline() {
+        return inline;
+    }
+
+    /** The bytes of all Write chunks. */
+    public long writeBytes() {
+        return writeBytes;
+    }
+
+    /** The bytes of the Reply chunk; 0 when there was none. */
+    public long replyBytes() {
+        return replyBytes;
+    }
+
+    /** By how many bytes the offer was below what the upper-layer binding says; 0 when nothing is known. */
+    public long missing() {
+        return missing;
     }
 }

@@ -32,6 +32,11 @@ public enum RpcRdmaCounter {
     /** Calls given up by {@link RpcRdmaCancel}. */
     CALLS_CANCELLED,
 
+    /** Calls of an {@link RpcRdmaClient} that were sent again on another connection. */
+    CALLS_RETRANSMITTED,
+    /** Calls of an {@link RpcRdmaClient} that were repeated with more room for the reply. */
+    CALLS_REPEATED,
+
     /** Payload bytes inside Sends, both ways. */
     INLINE_BYTES,
     /** Bytes pulled by RDMA Read as responder. */

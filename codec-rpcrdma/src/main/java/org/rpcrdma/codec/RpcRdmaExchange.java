@@ -73,6 +73,9 @@ final class RpcRdmaExchange implements ChannelFutureListener {
     /** The longest payload stream of the reply, what goes to Write chunks not counted. */
     long replyMaximum;
 
+    /** The longest whole reply that the binding knows; 0 when it does not. */
+    long replyLimit;
+
     /** Bytes of the Reply chunk; 0 for none. */
     int replyChunkBytes;
 
@@ -262,6 +265,7 @@ final class RpcRdmaExchange implements ChannelFutureListener {
         promise = null;
         startNanos = 0;
         replyMaximum = 0;
+        replyLimit = 0;
         replyChunkBytes = 0;
         failure = null;
         readFailed = false;

@@ -144,7 +144,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         call.failure =
                 isVersion
                         ? new UnsupportedVersionException(lowest, highest)
-                        : new RemoteChunkException(offered(call));
+                        : remoteChunkException(call);
         boolean isHopeless =
                 isVersion
                         && (Integer.compareUnsigned(lowest, TransportHeader.VERSION) > 0
@@ -155,10 +155,13 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
     }
 
-    private long offered(RpcRdmaExchange call) {
-        return connection.receiveThreshold()
-                + call.header.reply().chunkLength()
-                + call.header.writes().sum(0, call.header.writes().segments());
+    private RemoteChunkException remoteChunkException(RpcRdmaExchange call) {
+        WriteList writes = call.header.writes();
+        return new RemoteChunkException(
+                connection.receiveThreshold(),
+                writes.sum(0, writes.segments()),
+                call.header.reply().chunkLength(),
+                call.replyLimit);
     }
 
     private void receiveOtherVersion(ChannelHandlerContext ctx, TransportHeader header) {

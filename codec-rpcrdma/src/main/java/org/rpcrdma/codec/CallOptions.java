@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+/** How an {@link RpcRdmaClient} treats one call. Immutable. */
+public final class CallOptions {
+
+    /**
+     * The client's time-out; sent again after connection loss; repeated after ERR_CHUNK if the upper-layer binding calls the
+     * procedure idempotent.
+     */
+    public static final CallOptions DEFAULT = new CallOptions(0, true, Repetition.IF_IDEMPOTENT);
+
+    /** Whether a call is repeated as a new one, with more room for its reply, after ERR_CHUNK. */
+    public enum Repetition {
+        NEVER,
+        /** When the upper-layer binding says so. */
+        IF_IDEMPOTENT,
+        ALWAYS
+    }
+
+    private final long timeoutMillis;
+    private final boolean retransmitted;
+    private final Repetition repetition;
+
+    private CallOptions(long timeoutMillis, boolean retransmitted, Repetition repetition) {
+        this.timeoutMillis = timeoutMillis;
+        this.retransmitted = retransmitted;
+        this.repetition = repetition;
+    }
+
+    /** Another time-out in milliseconds, from 1: from {@code call} to the reply, all retransmissions included. */
+    public CallOptions withTimeoutMillis(long millis) {
+        if (millis < 1) {
+            throw new IllegalArgumentException("timeoutMillis: " + millis + " (expected: from 1)");
+        }
+        return new CallOptions(millis, retransmitted, repetition);
+    }
+
+    /**
+     * Whether the call is sent again, with the same XID, when its connection is lost before the reply. That is safe for
+     * idempotent calls, and for all when the responder has a duplicate request cache.
+     */
+    public CallOptions withRetransmission(boolean allowed) {
+        return new CallOptions(timeoutMillis, allowed, repetition);
+    }
+
+    /** Whether the call is repeated after ERR_CHUNK: the responder may have executed it. */
+    public CallOptions withRepetition(Repetition allowed) {
+        return new CallOptions(timeoutMillis, retransmitted, allowed);
+    }
+
+    /** The time-out in milliseconds; 0 for the client's. */
+    public long timeoutMillis() {
+        return timeoutMillis;
+    }
+
+    public boolean isRetransmitted() {
+        return retransmitted;
+    }
+
+    public Repetition repetition() {
+        return repetition;
+    }
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import java.nio.channels.ClosedChannelException;
+
+/** The channel was closed while the call waited for a credit: the responder has not seen it. */
+final class NotSentException extends ClosedChannelException {
+
+    private static final long serialVersionUID = 1L;
+}

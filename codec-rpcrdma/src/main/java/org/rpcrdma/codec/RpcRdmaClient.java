@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.EventLoopGroup;
+import io.netty.util.ReferenceCounted;
+import io.netty.util.concurrent.DefaultPromise;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import io.netty.util.concurrent.Promise;
+import java.net.SocketAddress;
+import java.util.Objects;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+
+/**
+ * A requester: sends RPC calls to one responder over one or several connections, and gives a future for each reply. It
+ * connects when the first call needs it and again after a loss; calls that were out are sent again with the same XID
+ * (RFC 8166, 4.5.5). Every future completes exactly once: with the reply, or with
+ *
+ * <ul>
+ *   <li>{@link CallTimeoutException}: no answer in time,
+ *   <li>{@link ConnectionLostException}: no connection, or not again; it says whether the call may be repeated,
+ *   <li>{@link RemoteChunkException}: the responder has no room for the reply, even after the repetitions allowed,
+ *   <li>{@link UnsupportedVersionException}, {@link EligibilityException}, {@link MalformedReplyException}: the responder
+ *       does not keep to the protocol, or to this version of it,
+ *   <li>{@link CallTooLongException}, {@link MarshalException}, {@link CallQueueFullException}: nothing was sent.
+ * </ul>
+ *
+ * <p>Any thread may call. Everything of one connection happens on its event loop, listeners of the futures included: do
+ * not block there.
+ *
+ * <p><b>Cancelling</b> a future, and a time-out, leave the memory of the call with the transport until the late reply or
+ * the end of the connection: the client's references go, the memory's own reference count says when it is free ({@link
+ * RpcRdmaCancel}).
+ */
+public final class RpcRdmaClient {
+
+    private final Settings settings;
+    private final ClientConnection[] connections;
+    private final Promise<Void> closed = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
+
+    private RpcRdmaClient(Settings settings, EventLoopGroup group, int count) {
+        this.settings = settings;
+        connections = new ClientConnection[count];
+        int log2 = 32 - Integer.numberOfLeadingZeros(count - 1);
+        for (int i = 0; i < count; i++) {
+            connections[i] = new ClientConnection(settings, group.next(), i, log2);
+        }
+    }
+
+    /**
+     * Begins a client.
+     *
+     * @param group of RDMA event loops; it stays the caller's, and outlives the client
+     * @param remoteAddress of the responder
+     */
+    public static Builder builder(EventLoopGroup group, SocketAddress remoteAddress) {
+        return new Builder(group, remoteAddress);
+    }
+
+    /**
+     * Sends a call.
+     *
+     * @param call a whole RPC call, taken over; its first word, the XID, is overwritten
+     * @return the whole reply; the caller releases it
+     */
+    public Future<ByteBuf> call(ByteBuf call) {
+        return call(call, CallOptions.DEFAULT);
+    }
+
+    /** As {@link #call(ByteBuf)}. */
+    public Future<ByteBuf> call(ByteBuf call, CallOptions options) {
+        return submit(call, call, options);
+    }
+
+    /**
+     * Sends a call whose items and results have their own memory.
+     *
+     * @param call taken over; the first word of its payload, the XID, is overwritten
+     * @return the reply with the sinks of the call; the caller releases it
+     */
+    public Future<RpcMessage> call(RpcMessage call) {
+        return call(call, CallOptions.DEFAULT);
+    }
+
+    /** As {@link #call(RpcMessage)}. */
+    public Future<RpcMessage> call(RpcMessage call, CallOptions options) {
+        return submit(call, call.content(), options);
+    }
+
+    private <V extends ReferenceCounted> Future<V> submit(
+            V message, ByteBuf payload, CallOptions options) {
+        ClientConnection connection = leastBusy();
+        String problem = problem(payload);
+        if (problem != null) {
+            message.release();
+            return connection.loop().newFailedFuture(new IllegalArgumentException(problem));
+        }
+        long millis =
+                options.timeoutMillis() == 0
+                        ? settings.callTimeoutMillis()
+                        : options.timeoutMillis();
+        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+        ClientCall<V> call =
+                new ClientCall<>(connection, connection.loop(), message, options, deadline);
+        connection.submit(call);
+        return call;
+    }
+
+    private static String problem(ByteBuf payload) {
+        if (payload.readableBytes() < RpcCallHeader.MINIMUM_CALL_BYTES
+                || payload.getInt(payload.readerIndex() + 4) != RpcCallHeader.CALL) {
+            return "message of "
+                    + payload.readableBytes()
+                    + " bytes (expected: an RPC call, at least "
+                    + RpcCallHeader.MINIMUM_CALL_BYTES
+                    + " bytes, without a record mark)";
+        }
+        return payload.isReadOnly()
+                ? "call in a read-only buffer (expected: a writable one, for the XID)"
+                : null;
+    }
+
+    /** Starts at a random one, so that an idle client does not use the first connection only. */
+    private ClientConnection leastBusy() {
+        int count = connections.length;
+        if (count == 1) {
+            return connections[0];
+        }
+        int at = ThreadLocalRandom.current().nextInt(count);
+        ClientConnection best = connections[at];
+        int least = best.outstanding();
+        for (int i = 1; i < count && least > 0; i++) {
+            at = at + 1 == count ? 0 : at + 1;
+            int other = connections[at].outstanding();
+            if (other < least) {
+                least = other;
+                best = connections[at];
+            }
+        }
+        return best;
+    }
+
+    /** The calls that have neither a reply nor an error yet. */
+    public int outstandingCalls() {
+        int sum = 0;
+        for (ClientConnection connection : connections) {
+            sum += connection.outstanding();
+        }
+        return sum;
+    }
+
+    /**
+     * Closes all connections; calls that are out fail with {@link ConnectionLostException}.
+     *
+     * @return completes when no connection is left
+     */
+    public Future<Void> close() {
+        AtomicInteger left = new AtomicInteger(connections.length);
+        for (ClientConnection connection : connections) {
+            connection
+                    .close()
+                    .addListener(
+                            done -> {
+                                if (left.decrementAndGet() == 0) {
+                                    closed.trySuccess(null);
+                                }
+                            });
+        }
+        return closed;
+    }
+
+    /** What all connections of a client have in common. */
+    record Settings(
+            SocketAddress remoteAddress,
+            RpcRdmaConfig config,
+            long minBackOffNanos,
+            long maxBackOffNanos,
+            int connectTimeoutMillis,
+            long callTimeoutMillis,
+            long firstCallNanos,
+            int maxRetransmissions,
+            long maxReplyBytes,
+            boolean fencesCancelled,
+            Supplier<? extends ChannelHandler> handler) {}
+
+    /** Builds an {@link RpcRdmaClient}. */
+    public static final class Builder {
+
+        private final EventLoopGroup group;
+        private final SocketAddress remoteAddress;
+        private RpcRdmaConfig config;
+        private int connections = 1;
+        private long minBackOffMillis = 5000;
+        private long maxBackOffMillis = 30_000;
+        private int connectTimeoutMillis = 5000;
+        private long callTimeoutMillis = 60_000;
+        private long firstCallTimeoutMillis = 2000;
+        private int maxRetransmissions = 5;
+        private int maxReplyBytes = Integer.MAX_VALUE;
+        private boolean fencesCancelled;
+        private Supplier<? extends ChannelHandler> handler;
+
+        private Builder(EventLoopGroup group, SocketAddress remoteAddress) {
+            this.group = Objects.requireNonNull(group, "group");
+            this.remoteAddress = Objects.requireNonNull(remoteAddress, "remoteAddress");
+        }
+
+        /** How RPC-over-RDMA is spoken; default {@link RpcRdmaConfig#defaults()}. */
+        public Builder config(RpcRdmaConfig config) {
+            this.config = Objects.requireNonNull(config, "config");
+            return this;
+        }
+
+        /** How many connections are made at most, 1 to 64; default 1. A call takes the one with the fewest calls out. */
+        public Builder connections(int count) {
+            connections = (int) check("connections", count, 1, 64);
+            return this;
+        }
+
+        /**
+         * The least time between two attempts to connect in milliseconds, from 1: the first value, doubled after each
+         * attempt up to the second one, until a reply is received. Default 5 and 30 seconds. The first attempt, and one
+         * after a silent start, do not wait.
+         */
+        public Builder backOffMillis(long minimum, long maximum) {
+            minBackOffMillis = check("minimum back-off", minimum, 1, Integer.MAX_VALUE);
+            maxBackOffMillis = check("maximum back-off", maximum, minimum, Integer.MAX_VALUE);
+            return this;
+        }
+
+        /** The longest time for one attempt to connect in milliseconds, from 1; default 5 seconds. */
+        public Builder connectTimeoutMillis(int millis) {
+            connectTimeoutMillis =
+                    (int) check("connectTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+            return this;
+        }
+
+        /**
+         * The longest time from call to reply in milliseconds, from 1, connecting and retransmissions included; default 60
+         * seconds.
+         */
+        public Builder callTimeoutMillis(long millis) {
+            callTimeoutMillis = check("callTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+            return this;
+        }
+
+        /**
+         * How long a fresh connection may leave its first call unanswered, in milliseconds, from 1; default 2 seconds,
+         * doubled each time. Then another connection is tried: a Linux server sometimes loses a call that arrives right
+         * after the connection was made. Calls that may not be retransmitted are not timed this way.
+         */
+        public Builder firstCallTimeoutMillis(long millis) {
+            firstCallTimeoutMillis = check("firstCallTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+            return this;
+        }
+
+        /**
+         * How many lost connections and failed attempts to connect a call survives, from 0; default 5. The call's time-out
+         * counts too.
+         */
+        public Builder maxRetransmissions(int count) {
+            maxRetransmissions = (int) check("maxRetransmissions", count, 0, Integer.MAX_VALUE);
+            return this;
+        }
+
+        /**
+         * No more room than this is offered for a reply after ERR_CHUNK, in bytes; default: what the configuration allows
+         * for messages and chunks.
+         */
+        public Builder maxReplyBytes(int bytes) {
+            maxReplyBytes = (int) check("maxReplyBytes", bytes, 1, Integer.MAX_VALUE);
+            return this;
+        }
+
+        /**
+         * Whether the memory of a call that is cancelled, or not answered in time, is taken away from the responder at once;
+         * default {@code false}. The connection ends when the responder still uses it ({@link RpcRdmaCancel}).
+         */
+        public Builder fenceCancelled(boolean fences) {
+            fencesCancelled = fences;
+            return this;
+        }
+
+        /** Adds a handler to each channel, after the client's: it reads reverse calls, for example. */
+        public Builder handler(Supplier<? extends ChannelHandler> factory) {
+            handler = Objects.requireNonNull(factory, "factory");
+            return this;
+        }
+
+        /** A client that connects when it is needed. */
+        public RpcRdmaClient build() {
+            RpcRdmaConfig used = config == null ? RpcRdmaConfig.defaults() : config;
+            Settings settings =
+                    new Settings(
+                            remoteAddress,
+                            used,
+                            TimeUnit.MILLISECONDS.toNanos(minBackOffMillis),
+                            TimeUnit.MILLISECONDS.toNanos(maxBackOffMillis),
+                            connectTimeoutMillis,
+                            callTimeoutMillis,
+                            TimeUnit.MILLISECONDS.toNanos(firstCallTimeoutMillis),
+                            maxRetransmissions,
+                            maxReplyBytes,
+                            fencesCancelled,
+                            handler);
+            return new RpcRdmaClient(settings, group, connections);
+        }
+
+        private static long check(String name, long value, long low, long high) {
+            if (value < low || value > high) {
+                throw new IllegalArgumentException(
+                        name + ": " + value + " (expected: " + low + " to " + high + ')');
+            }
+            return value;
+        }
+    }
+}

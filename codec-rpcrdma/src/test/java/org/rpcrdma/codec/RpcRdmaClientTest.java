@@ -1,0 +1,739 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.util.concurrent.Future;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.rpcrdma.Proves;
+import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.channel.RdmaRead;
+import org.rpcrdma.channel.RdmaWrite;
+import org.rpcrdma.codec.CallOptions.Repetition;
+
+/** The client against responders that fail in every way, over the software RNIC. */
+class RpcRdmaClientTest {
+
+    private static final CallOptions ONCE = CallOptions.DEFAULT.withRetransmission(false);
+    private static final CallOptions HASTY = CallOptions.DEFAULT.withTimeoutMillis(1);
+
+    private final RpcRdmaConfig config =
+            RpcRdmaConfig.builder().bindings(List.of(new BlobBinding())).build();
+    private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(2);
+    private ScriptedResponder responder;
+    private RpcRdmaClient client;
+
+    @AfterEach
+    void close() {
+        if (client != null) {
+            client.close().awaitUninterruptibly();
+            assertThat(client.outstandingCalls()).isZero();
+        }
+        if (responder != null) {
+            responder.close();
+        }
+        group.shutdownGracefully(0, RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .syncUninterruptibly();
+    }
+
+    private RpcRdmaClient.Builder builder(InetSocketAddress address) {
+        return RpcRdmaClient.builder(group, address)
+                .config(config)
+                .backOffMillis(1, 5)
+                .firstCallTimeoutMillis(1_000_000);
+    }
+
+    private void manual() throws Exception {
+        responder = ScriptedResponder.manual(config);
+        client = builder(responder.address()).build();
+    }
+
+    private static <T> T get(Future<T> future) throws Exception {
+        return future.get(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
+    }
+
+    private static <T extends Throwable> T failure(Future<?> future, Class<T> type)
+            throws Exception {
+        assertThat(future.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        assertThat(future.cause()).isInstanceOf(type);
+        return type.cast(future.cause());
+    }
+
+    private static ByteBuf answer() {
+        return BlobBinding.reply(0, 4, new byte[0]);
+    }
+
+    private static void done(Future<ByteBuf> future) throws Exception {
+        get(future).release();
+    }
+
+    @Test
+    void connectsWhenTheFirstCallNeedsIt() throws Exception {
+        manual();
+        assertThat(responder.accepted).isEmpty();
+        Future<ByteBuf> call = client.call(Rpc.echo(0, 8));
+        ScriptedResponder.Call received = responder.take();
+        assertThat(received.bytes()).hasSize(48);
+        received.reply(Rpc.reply(0));
+        ByteBuf reply = get(call);
+        assertThat(Rpc.xid(reply)).isEqualTo(received.xid());
+        reply.release();
+        assertThat(responder.accepted).hasSize(1);
+    }
+
+    @Test
+    void callsAreSpreadOverTheConnections() throws Exception {
+        responder = ScriptedResponder.manual(config);
+        client = builder(responder.address()).connections(3).build();
+        List<Future<ByteBuf>> futures = new ArrayList<>();
+        Set<Integer> connections = new HashSet<>();
+        Set<Integer> xids = new HashSet<>();
+        List<ScriptedResponder.Call> received = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            futures.add(client.call(Rpc.echo(0, 8)));
+            received.add(responder.take());
+        }
+        received.forEach(call -> connections.add(call.connection()));
+        assertThat(connections).hasSize(3);
+        assertThat(client.outstandingCalls()).isEqualTo(3);
+        received.forEach(call -> call.reply(Rpc.reply(0)));
+        for (Future<ByteBuf> future : futures) {
+            done(future);
+        }
+        futures.clear();
+        for (int i = 0; i < 90; i++) {
+            futures.add(client.call(Rpc.echo(0, 8)));
+        }
+        int[] perConnection = new int[3];
+        for (int i = 0; i < 90; i++) {
+            ScriptedResponder.Call call = responder.take();
+            xids.add(call.xid());
+            perConnection[call.connection()]++;
+            received.add(call);
+        }
+        assertThat(xids).hasSize(90);
+        assertThat(perConnection).containsOnly(30);
+        received.subList(3, 93).forEach(call -> call.reply(Rpc.reply(0)));
+        for (Future<ByteBuf> future : futures) {
+            done(future);
+        }
+    }
+
+    @Test
+    @Proves({"V1-CRED-19", "V1-ERR-22", "V1-CRED-12", "V1-MR-10"})
+    void lostConnectionRetransmitsWithTheSameXidAndOneCredit() throws Exception {
+        manual();
+        byte[] data = Rpc.random(9000);
+        Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
+        responder.take().reply(Rpc.reply(0));
+        done(first);
+        ByteBuf sink = Unpooled.directBuffer(9000, 9000);
+        List<Integer> xids = new ArrayList<>();
+        Future<RpcMessage> get =
+                client.call(
+                        new RpcMessage(BlobBinding.call(BlobBinding.GET, 9000, 4, new byte[0]))
+                                .addSink(sink));
+        List<Future<ByteBuf>> others = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            others.add(client.call(Rpc.echo(0, 8)));
+        }
+        for (int i = 0; i < 6; i++) {
+            xids.add(responder.take().xid());
+        }
+        responder.accepted.get(0).close();
+
+        ScriptedResponder.Call again = responder.take();
+        assertThat(again.xid()).isEqualTo(xids.get(0));
+        assertThat(again.connection()).isEqualTo(1);
+        RpcPair.settle(responder.accepted.get(1));
+        assertThat(responder.calls).isEmpty(); // one call on a fresh connection
+        again.reply(BlobBinding.reply(0, 4, data));
+        RpcMessage reply = get(get);
+        assertThat(reply.sink(0)).isSameAs(sink);
+        assertThat(ByteBufUtil.getBytes(sink, 0, 9000)).isEqualTo(data);
+        reply.release();
+        assertThat(sink.refCnt()).isZero();
+        for (int i = 1; i < 6; i++) {
+            ScriptedResponder.Call call = responder.take();
+            assertThat(call.xid()).isEqualTo(xids.get(i));
+            call.reply(Rpc.reply(0));
+            done(others.get(i - 1));
+        }
+        assertThat(config.metrics().value(RpcRdmaCounter.CALLS_RETRANSMITTED)).isEqualTo(6);
+    }
+
+    @Test
+    @Proves({"API-13"})
+    void callsThatMayNotBeRetransmittedFailWithTheirFate() throws Exception {
+        manual();
+        ByteBuf get = BlobBinding.call(BlobBinding.GET, 0, 4, new byte[8]);
+        ByteBuf append = BlobBinding.call(BlobBinding.APPEND, 0, 4, new byte[8]);
+        Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
+        responder.take().reply(Rpc.reply(0));
+        done(first);
+        Future<ByteBuf> idempotent = client.call(get, ONCE);
+        Future<ByteBuf> other = client.call(append, ONCE);
+        responder.take();
+        responder.take();
+        responder.accepted.get(0).close();
+        ConnectionLostException lost = failure(idempotent, ConnectionLostException.class);
+        assertThat(lost.isSent()).isTrue();
+        assertThat(lost.isRetryable()).isTrue();
+        lost = failure(other, ConnectionLostException.class);
+        assertThat(lost.isSent()).isTrue();
+        assertThat(lost.isRetryable()).isFalse();
+        assertThat(lost).hasMessageContaining("do not repeat");
+        assertThat(get.refCnt() + append.refCnt()).isZero();
+        assertThat(responder.accepted).hasSize(1); // nobody needs another one
+    }
+
+    @Test
+    void callsThatWaitForACreditWereNotSent() throws Exception {
+        manual();
+        Future<ByteBuf> first =
+                client.call(BlobBinding.call(BlobBinding.APPEND, 0, 4, new byte[8]), ONCE);
+        Future<ByteBuf> second =
+                client.call(BlobBinding.call(BlobBinding.APPEND, 0, 4, new byte[8]), ONCE);
+        responder.take();
+        responder.accepted.get(0).close();
+        assertThat(failure(first, ConnectionLostException.class).isSent()).isTrue();
+        responder.take().reply(answer());
+        done(second);
+    }
+
+    @Test
+    void aCallSurvivesOnlySoManyLosses() throws Exception {
+        responder = new ScriptedResponder(config, (channel, connection, call) -> channel.close());
+        client = builder(responder.address()).maxRetransmissions(3).build();
+        ConnectionLostException lost =
+                failure(client.call(Rpc.echo(0, 8)), ConnectionLostException.class);
+        assertThat(lost.isSent()).isTrue();
+        assertThat(lost).hasMessageContaining("4 times");
+        assertThat(responder.accepted).hasSize(4);
+        Set<Integer> xids = new HashSet<>();
+        responder.calls.forEach(call -> xids.add(call.xid()));
+        assertThat(xids).hasSize(1);
+    }
+
+    @Test
+    void nobodyListens() throws Exception {
+        manual();
+        responder.stopListening();
+        client = builder(responder.address()).maxRetransmissions(2).build();
+        ByteBuf call = Rpc.echo(0, 8);
+        ConnectionLostException lost = failure(client.call(call), ConnectionLostException.class);
+        assertThat(lost.isSent()).isFalse();
+        assertThat(lost.isRetryable()).isTrue();
+        assertThat(lost).hasCauseInstanceOf(java.net.ConnectException.class);
+        assertThat(call.refCnt()).isZero();
+        // A time-out while it waits for the next attempt says why nothing was sent.
+        RpcRdmaClient patient =
+                builder(responder.address())
+                        .backOffMillis(1, 100_000)
+                        .maxRetransmissions(99)
+                        .build();
+        CallTimeoutException late =
+                failure(
+                        patient.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(50)),
+                        CallTimeoutException.class);
+        assertThat(late.isSent()).isFalse();
+        patient.close().syncUninterruptibly();
+    }
+
+    @Test
+    @Proves({"V1-CRED-16", "V1-MR-03", "API-10", "API-13"})
+    void timedOutCallLeavesItsMemoryWithTheTransport() throws Exception {
+        manual();
+        Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
+        responder.take().reply(Rpc.reply(0));
+        done(first);
+        // Another call that may not be lost keeps the connection although it is silent.
+        Future<ByteBuf> slow = client.call(Rpc.echo(0, 8), ONCE);
+        ScriptedResponder.Call slowCall = responder.take();
+        ByteBuf sink = Unpooled.directBuffer(9000, 9000).retain();
+        Future<RpcMessage> late =
+                client.call(
+                        new RpcMessage(BlobBinding.call(BlobBinding.GET, 9000, 4, new byte[0]))
+                                .addSink(sink),
+                        CallOptions.DEFAULT.withTimeoutMillis(200));
+        CallTimeoutException timeout = failure(late, CallTimeoutException.class);
+        assertThat(timeout).hasMessageContaining("200 ms");
+        ScriptedResponder.Call received = responder.take();
+        assertThat(timeout.isSent()).isTrue();
+        assertThat(sink.refCnt()).isEqualTo(2);
+        received.reply(BlobBinding.reply(0, 4, Rpc.random(9000)));
+        await().until(() -> sink.refCnt() == 1);
+        sink.release();
+        slowCall.reply(Rpc.reply(0));
+        done(slow);
+        assertThat(responder.accepted).hasSize(1);
+    }
+
+    @Test
+    void aSilentConnectionIsReplaced() throws Exception {
+        manual();
+        Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
+        responder.take().reply(Rpc.reply(0));
+        done(first);
+        Future<ByteBuf> patient = client.call(Rpc.echo(0, 8));
+        Future<ByteBuf> late = client.call(Rpc.echo(0, 8), HASTY);
+        failure(late, CallTimeoutException.class);
+        ScriptedResponder.Call again;
+        do {
+            again = responder.take();
+        } while (again.connection() == 0);
+        again.reply(Rpc.reply(0));
+        done(patient);
+    }
+
+    @Test
+    void unansweredFirstCallTriesAFreshConnection() throws Exception {
+        responder =
+                new ScriptedResponder(
+                        config,
+                        (channel, connection, call) -> {
+                            if (connection > 1) {
+                                channel.writeAndFlush(Rpc.reply(Rpc.xid(call)));
+                            }
+                        });
+        client =
+                builder(responder.address())
+                        .backOffMillis(100_000, 100_000)
+                        .firstCallTimeoutMillis(1)
+                        .maxRetransmissions(1000)
+                        .build();
+        Future<ByteBuf> call = client.call(Rpc.echo(0, 8));
+        done(call);
+        assertThat(responder.accepted).hasSizeGreaterThan(2);
+        Set<Integer> xids = new HashSet<>();
+        responder.calls.forEach(received -> xids.add(received.xid()));
+        assertThat(xids).hasSize(1);
+    }
+
+    @Test
+    @Proves({"V1-CRED-16", "V1-MR-03", "API-11"})
+    void cancelledCallCompletesOnceAndHarmsNobody() throws Exception {
+        manual();
+        Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
+        ByteBuf queuedCall = Rpc.echo(0, 8);
+        Future<ByteBuf> queued = client.call(queuedCall);
+        ScriptedResponder.Call one = responder.take();
+        assertThat(queued.cancel(false)).isTrue();
+        await().until(() -> queuedCall.refCnt() == 0);
+        one.reply(Rpc.reply(0));
+        done(first);
+
+        ByteBuf sink = Unpooled.directBuffer(9000, 9000).retain();
+        Future<RpcMessage> sent =
+                client.call(
+                        new RpcMessage(BlobBinding.call(BlobBinding.GET, 9000, 4, new byte[0]))
+                                .addSink(sink));
+        AtomicInteger completions = new AtomicInteger();
+        sent.addListener(future -> completions.incrementAndGet());
+        ScriptedResponder.Call received = responder.take();
+        assertThat(sent.cancel(false)).isTrue();
+        assertThatThrownBy(sent::sync).isInstanceOf(CancellationException.class);
+        Future<ByteBuf> next = client.call(Rpc.echo(0, 8));
+        ScriptedResponder.Call nextCall = responder.take();
+        assertThat(nextCall.xid()).isNotEqualTo(received.xid());
+        assertThat(sink.refCnt()).isEqualTo(2);
+        received.reply(BlobBinding.reply(0, 4, Rpc.random(9000)));
+        nextCall.reply(Rpc.reply(0));
+        done(next);
+        assertThat(sink.refCnt()).isEqualTo(1);
+        sink.release();
+        assertThat(completions).hasValue(1);
+        assertThat(responder.accepted).hasSize(1);
+    }
+
+    @Test
+    @Proves("V1-MR-03")
+    void cancelledCallIsNotRetransmitted() throws Exception {
+        manual();
+        ByteBuf sink = Unpooled.directBuffer(9000, 9000);
+        Future<RpcMessage> sent =
+                client.call(
+                        new RpcMessage(BlobBinding.call(BlobBinding.GET, 9000, 4, new byte[0]))
+                                .addSink(sink));
+        int xid = responder.take().xid();
+        sent.cancel(false);
+        responder.accepted.get(0).close();
+        await().until(() -> sink.refCnt() == 0);
+        Future<ByteBuf> next = client.call(Rpc.echo(0, 8));
+        ScriptedResponder.Call received = responder.take();
+        assertThat(received.xid()).isNotEqualTo(xid);
+        received.reply(Rpc.reply(0));
+        done(next);
+    }
+
+    @Test
+    @Proves({"API-11"})
+    void closeFailsAll() throws Exception {
+        manual();
+        List<ByteBuf> messages = new ArrayList<>();
+        List<Future<ByteBuf>> futures = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            messages.add(Rpc.echo(0, 8));
+            futures.add(client.call(messages.get(i)));
+        }
+        responder.take();
+        client.close().syncUninterruptibly();
+        futures.add(client.call(Rpc.echo(0, 8)));
+        for (Future<ByteBuf> future : futures) {
+            assertThat(failure(future, ConnectionLostException.class))
+                    .hasMessageContaining("client was closed");
+        }
+        assertThat(messages).allMatch(message -> message.refCnt() == 0);
+        client.close().syncUninterruptibly();
+    }
+
+    @Test
+    void closeWhileConnectingOrWaitingFailsAll() throws Exception {
+        manual();
+        responder.stopListening();
+        client =
+                builder(responder.address())
+                        .backOffMillis(1_000_000, 1_000_000)
+                        .maxRetransmissions(99)
+                        .build();
+        Future<ByteBuf> waiting = client.call(Rpc.echo(0, 8));
+        client.close().syncUninterruptibly();
+        failure(waiting, ConnectionLostException.class);
+    }
+
+    @Test
+    void eventLoopThatEndsFailsAll() throws Exception {
+        manual();
+        Future<ByteBuf> sent = client.call(Rpc.echo(0, 8));
+        responder.take();
+        responder.stopListening();
+        RdmaEventLoopGroup own = new RdmaEventLoopGroup(1);
+        RpcRdmaClient other =
+                RpcRdmaClient.builder(own, responder.address())
+                        .config(config)
+                        .backOffMillis(1_000_000, 1_000_000)
+                        .maxRetransmissions(99)
+                        .build();
+        Future<ByteBuf> waiting = other.call(Rpc.echo(0, 8));
+        own.shutdownGracefully(0, RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
+        failure(waiting, ConnectionLostException.class);
+        failure(other.call(Rpc.echo(0, 8)), ConnectionLostException.class);
+        assertThat(other.outstandingCalls()).isZero();
+        group.shutdownGracefully(0, RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
+        failure(sent, ConnectionLostException.class);
+    }
+
+    @Test
+    @Proves({"V1-ERR-20", "API-13"})
+    void localFailuresHarmNobody() throws Exception {
+        manual();
+        Future<ByteBuf> tooLong = client.call(Rpc.call(0, Rpc.UNKNOWN, 1, 1).writeZero(5 << 20));
+        failure(tooLong, CallTooLongException.class);
+        Future<RpcMessage> wrong =
+                client.call(
+                        new RpcMessage(Rpc.echo(0, 100))
+                                .addItem(140, Unpooled.directBuffer().writeZero(9000)));
+        failure(wrong, EligibilityException.class);
+        ByteBuf mark = Unpooled.buffer().writeInt(0x80000028).writeInt(7).writeZero(40);
+        assertThat(failure(client.call(mark), IllegalArgumentException.class))
+                .hasMessageContaining("record mark");
+        assertThat(mark.refCnt()).isZero();
+        failure(client.call(Rpc.echo(0, 8).asReadOnly()), IllegalArgumentException.class);
+        Future<ByteBuf> good = client.call(Rpc.echo(0, 8));
+        responder.take().reply(Rpc.reply(0));
+        done(good);
+        assertThat(responder.accepted).hasSize(1);
+    }
+
+    @Test
+    void tooManyCallsWaiting() throws Exception {
+        RpcRdmaConfig narrow = RpcRdmaConfig.builder().maxQueuedCalls(1).build();
+        responder = ScriptedResponder.manual(narrow);
+        client = builder(responder.address()).config(narrow).build();
+        Future<ByteBuf> one = client.call(Rpc.echo(0, 8));
+        Future<ByteBuf> two = client.call(Rpc.echo(0, 8));
+        failure(client.call(Rpc.echo(0, 8)), CallQueueFullException.class);
+        responder.take();
+        // Both go to the next connection, one at a time, within the same bound.
+        responder.accepted.get(0).close();
+        responder.take().reply(Rpc.reply(0));
+        done(one);
+        responder.take().reply(Rpc.reply(0));
+        done(two);
+    }
+
+    // ------------------------------------------------------------------ ERR_CHUNK
+
+    /** Answers every call with results of that length. */
+    private void answering(int length) throws Exception {
+        responder =
+                new ScriptedResponder(
+                        config,
+                        (channel, connection, call) ->
+                                channel.writeAndFlush(
+                                        BlobBinding.reply(Rpc.xid(call), length, new byte[0])));
+        client = builder(responder.address()).build();
+    }
+
+    @Test
+    @Proves({"V1-ERR-11", "V1-REPLY-01"})
+    void refusedIdempotentCallGrowsUntilItFits() throws Exception {
+        answering(100_000);
+        ByteBuf reply = get(client.call(BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0])));
+        assertThat(Rpc.bytes(reply)).hasSize(24 + 100_004 + 4);
+        // 4096 inline, then Reply chunks of 8 KiB to 128 KiB; each is a call of its own.
+        assertThat(responder.calls).hasSize(6);
+        Set<Integer> xids = new HashSet<>();
+        responder.calls.forEach(call -> xids.add(call.xid()));
+        assertThat(xids).hasSize(6);
+        assertThat(config.metrics().value(RpcRdmaCounter.CALLS_REPEATED)).isEqualTo(5);
+        assertThat(responder.accepted).hasSize(1);
+    }
+
+    @Test
+    void refusedWriteChunkGrowsToo() throws Exception {
+        byte[] data = Rpc.random(30_000);
+        responder =
+                new ScriptedResponder(
+                        config,
+                        (channel, connection, call) ->
+                                channel.writeAndFlush(BlobBinding.reply(Rpc.xid(call), 4, data)));
+        client = builder(responder.address()).build();
+        ByteBuf reply = get(client.call(BlobBinding.call(BlobBinding.GET, 8000, 4, new byte[0])));
+        assertThat(Rpc.bytes(reply))
+                .isEqualTo(
+                        Rpc.bytes(
+                                BlobBinding.reply(
+                                        responder.calls.stream()
+                                                .reduce((a, b) -> b)
+                                                .orElseThrow()
+                                                .xid(),
+                                        4,
+                                        data)));
+        assertThat(responder.calls).hasSize(3);
+    }
+
+    @Test
+    void refusedAnnotatedCallKeepsItsSink() throws Exception {
+        byte[] data = Rpc.random(5000);
+        responder =
+                new ScriptedResponder(
+                        config,
+                        (channel, connection, call) ->
+                                channel.writeAndFlush(
+                                        BlobBinding.reply(Rpc.xid(call), 9000, data)));
+        client = builder(responder.address()).build();
+        ByteBuf sink = Unpooled.directBuffer(5000, 5000);
+        RpcMessage reply =
+                get(
+                        client.call(
+                                new RpcMessage(
+                                                BlobBinding.call(
+                                                        BlobBinding.GET, 5000, 4, new byte[0]))
+                                        .addSink(sink)));
+        assertThat(reply.sink(0)).isSameAs(sink);
+        assertThat(ByteBufUtil.getBytes(sink)).isEqualTo(data);
+        assertThat(reply.content().readableBytes()).isEqualTo(24 + 9004 + 4);
+        reply.release();
+    }
+
+    @Test
+    @Proves({"V1-ERR-11", "API-13"})
+    void refusedCallThatMayNotBeRepeatedSaysWhatWasOffered() throws Exception {
+        answering(100_000);
+        RemoteChunkException refused =
+                failure(
+                        client.call(BlobBinding.call(BlobBinding.APPEND, 0, 4, new byte[0])),
+                        RemoteChunkException.class);
+        assertThat(refused.inline()).isEqualTo(4096);
+        assertThat(refused.replyBytes()).isZero();
+        assertThat(refused.offered()).isEqualTo(4096);
+        assertThat(refused.missing()).isZero();
+        failure(
+                client.call(
+                        BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0]),
+                        CallOptions.DEFAULT.withRepetition(Repetition.NEVER)),
+                RemoteChunkException.class);
+        assertThat(responder.calls).hasSize(2);
+        // The binding knows that 90000 bytes are possible; the caller's sink had 10000.
+        RemoteChunkException small =
+                failure(
+                        client.call(
+                                new RpcMessage(
+                                                BlobBinding.call(
+                                                        BlobBinding.APPEND, 90_000, 4, new byte[0]))
+                                        .addSink(Unpooled.directBuffer(10_000, 10_000))),
+                        RemoteChunkException.class);
+        assertThat(small.writeBytes()).isEqualTo(10_000);
+        assertThat(small.missing()).isBetween(70_000L, 80_000L);
+        assertThat(small).hasMessageContaining("less than the upper-layer binding");
+        done(
+                client.call(
+                        BlobBinding.call(BlobBinding.APPEND, 0, 4, new byte[0]),
+                        CallOptions.DEFAULT.withRepetition(Repetition.ALWAYS)));
+    }
+
+    @Test
+    void growthHasALimit() throws Exception {
+        answering(1_000_000);
+        client = builder(responder.address()).maxReplyBytes(20_000).build();
+        RemoteChunkException refused =
+                failure(
+                        client.call(BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0])),
+                        RemoteChunkException.class);
+        assertThat(refused.replyBytes()).isEqualTo(32_768);
+        responder.close();
+        RpcRdmaConfig tight =
+                RpcRdmaConfig.builder()
+                        .bindings(List.of(new BlobBinding()))
+                        .maxMessageBytes(10_000)
+                        .build();
+        answering(50_000);
+        client = builder(responder.address()).config(tight).build();
+        refused =
+                failure(
+                        client.call(BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0])),
+                        RemoteChunkException.class);
+        assertThat(refused.replyBytes()).isEqualTo(10_000);
+    }
+
+    // ------------------------------------------------------------------ cuts
+
+    /** Every step of an exchange at which the responder may vanish. */
+    private enum Cut {
+        BEFORE_THE_CALL,
+        AFTER_THE_CALL,
+        AFTER_A_READ,
+        AFTER_HALF_OF_THE_WRITE,
+        AFTER_THE_WRITE,
+        AFTER_A_BAD_SEND,
+        AFTER_THE_REPLY
+    }
+
+    @ParameterizedTest
+    @EnumSource(Cut.class)
+    @Proves({"V1-MR-10", "V1-MR-03", "V1-ERR-22", "SEC-13"})
+    void connectionIsCutAtEveryStep(Cut cut) throws Exception {
+        byte[] argument = Rpc.random(20_001);
+        byte[] result = Rpc.random(15_003);
+        responder =
+                new ScriptedResponder(
+                        config,
+                        new ScriptedResponder.Script() {
+                            @Override
+                            public boolean isRaw(int connection) {
+                                return connection == 0;
+                            }
+
+                            @Override
+                            public void accepted(RdmaChannel channel, int connection) {
+                                if (connection == 0 && cut == Cut.BEFORE_THE_CALL) {
+                                    channel.close();
+                                }
+                            }
+
+                            @Override
+                            public void received(
+                                    RdmaChannel channel, int connection, ByteBuf call) {
+                                if (connection == 0) {
+                                    cut(channel, call, cut, result);
+                                } else {
+                                    channel.writeAndFlush(
+                                            BlobBinding.reply(Rpc.xid(call), 8, result));
+                                }
+                            }
+                        });
+        client = builder(responder.address()).build();
+        ByteBuf item = Unpooled.directBuffer().writeBytes(argument);
+        ByteBuf sink = Unpooled.directBuffer(15_003, 15_003);
+        RpcMessage call =
+                new RpcMessage(BlobBinding.call(BlobBinding.APPEND, 15_003, 8, argument.length))
+                        .addItem(60, item)
+                        .addSink(sink);
+        Future<RpcMessage> future = client.call(call);
+        RpcMessage reply = get(future);
+        assertThat(ByteBufUtil.getBytes(reply.sink(0))).isEqualTo(result);
+        reply.release();
+        // The reply of a cut connection counts when it has arrived before the cut.
+        Set<Integer> xids = new HashSet<>();
+        responder.calls.forEach(received -> xids.add(received.xid()));
+        assertThat(xids).hasSize(1);
+        responder.calls.stream()
+                .filter(received -> received.connection() > 0)
+                .forEach(
+                        received ->
+                                assertThat(received.bytes())
+                                        .isEqualTo(whole(received.xid(), argument)));
+        assertThat(call.refCnt() + item.refCnt() + sink.refCnt()).isZero();
+    }
+
+    private static byte[] whole(int xid, byte[] argument) {
+        return Rpc.bytes(BlobBinding.call(BlobBinding.APPEND, 15_003, 8, argument).setInt(0, xid));
+    }
+
+    private static void cut(RdmaChannel channel, ByteBuf call, Cut cut, byte[] result) {
+        TransportHeader header = new TransportHeader();
+        header.decodeFixed(call, 0);
+        header.decodeLists(call, 16, call.writerIndex(), 99);
+        long offset = header.writes().offset(0);
+        int handle = header.writes().handle(0);
+        TransportHeader mirrored = new TransportHeader().set(header.xid(), 8, 0);
+        mirrored.writes().copy(header.writes());
+        ByteBuf last = Unpooled.EMPTY_BUFFER;
+        switch (cut) {
+            case AFTER_A_READ -> {
+                ByteBuf pulled = channel.registeredBuffer(5000).writerIndex(5000);
+                channel.writeAndFlush(
+                                new RdmaRead(
+                                        pulled, header.reads().handle(0), header.reads().offset(0)))
+                        .addListener(read -> channel.close());
+                return;
+            }
+            case AFTER_HALF_OF_THE_WRITE ->
+                    channel.write(write(channel, result, 7000, handle, offset));
+            case AFTER_THE_WRITE ->
+                    channel.write(write(channel, result, result.length, handle, offset));
+            case AFTER_A_BAD_SEND -> {
+                channel.write(write(channel, result, result.length, handle, offset));
+                mirrored.writes().length(0, 15_004);
+                last = reply(mirrored, header.xid(), result.length);
+            }
+            case AFTER_THE_REPLY -> {
+                channel.write(write(channel, result, result.length, handle, offset));
+                last = reply(mirrored, header.xid(), result.length);
+            }
+            default -> {}
+        }
+        channel.writeAndFlush(last).addListener(done -> channel.close());
+    }
+
+    private static RdmaWrite write(
+            RdmaChannel channel, byte[] data, int length, int handle, long offset) {
+        return new RdmaWrite(
+                channel.registeredBuffer(length).writeBytes(data, 0, length), handle, offset);
+    }
+
+    private static ByteBuf reply(TransportHeader header, int xid, int length) {
+        ByteBuf out = Unpooled.buffer();
+        header.encode(out);
+        return Rpc.opaque(out.writeBytes(Rpc.bytes(Rpc.reply(xid))), Rpc.random(8))
+                .writeInt(length);
+    }
+}
