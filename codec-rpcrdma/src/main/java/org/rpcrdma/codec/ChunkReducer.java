@@ -18,7 +18,7 @@ import org.rpcrdma.codec.binding.XdrCursor;
  * Reduction (RFC 8166, 3.4): moves DDP-eligible items between the payload stream and chunks, as the upper-layer bindings
  * say. The handlers after it see whole RPC messages.
  */
-final class ChunkReducer extends ChannelDuplexHandler {
+final class ChunkReducer extends ChannelDuplexHandler implements DuplicateRequests.Target {
 
     /** A GSS wrapping of results: length, sequence number and checksum, far longer than any in use. */
     private static final int GSS_OVERHEAD = 1024;
@@ -28,6 +28,7 @@ final class ChunkReducer extends ChannelDuplexHandler {
 
     ChunkReducer(RpcRdmaConnection connection) {
         this.connection = connection;
+        connection.duplicates(this);
     }
 
     @Override
@@ -532,17 +533,46 @@ final class ChunkReducer extends ChannelDuplexHandler {
         call.message = null;
         call.state = RpcRdmaExchange.State.DELIVERED;
         RpcCallHeader rpc = connection.rpc();
-        if (call.header.writes().chunks() > 0
-                && rpc.decode(whole, whole.readerIndex(), whole.writerIndex())) {
+        DuplicateRequests duplicates = connection.duplicates();
+        boolean isDecoded =
+                (call.header.writes().chunks() > 0 || duplicates != null)
+                        && rpc.decode(whole, whole.readerIndex(), whole.writerIndex());
+        if (isDecoded) {
             call.binding = connection.config().bindings().find(rpc.program(), rpc.version());
             call.version = rpc.version();
             call.procedure = rpc.procedure();
             call.isReducible = rpc.isReductionAllowed();
         }
+        if (duplicates == null || !isDecoded || duplicates.admit(call, whole, rpc)) {
+            handOn(ctx, call, whole);
+        }
+    }
+
+    private void handOn(ChannelHandlerContext ctx, RpcRdmaExchange call, ByteBuf whole) {
         ctx.fireChannelRead(
                 connection.config().annotatedCalls()
                         ? AnnotatedMessages.call(call, whole, call.header.reads().segments() > 0)
                         : whole);
+    }
+
+    /** A call that was executed already is answered into the chunks that it offers this time. */
+    @Override
+    public void replay(RpcRdmaExchange call, ByteBuf reply) {
+        call.state = RpcRdmaExchange.State.DELIVERED;
+        ChannelPromise promise = context.newPromise();
+        writeReply(context, reply, null, call.xid, promise);
+        context.flush();
+    }
+
+    /** Whoever was to answer the call is gone: it is executed here. */
+    @Override
+    public void execute(RpcRdmaExchange call) {
+        ByteBuf whole = call.message;
+        call.message = null;
+        call.state = RpcRdmaExchange.State.DELIVERED;
+        handOn(context, call, whole);
+        context.fireChannelReadComplete();
+        connection.flushNow(context);
     }
 
     private Exception writeReply(
@@ -567,6 +597,7 @@ final class ChunkReducer extends ChannelDuplexHandler {
             keep(reply, message, annotated);
         }
         reply.state = RpcRdmaExchange.State.REPLIED;
+        remember(reply);
         String problem = reduceResults(reply);
         if (problem != null) {
             LongMessageHandler.reject(ctx, connection, reply, problem);
@@ -575,6 +606,27 @@ final class ChunkReducer extends ChannelDuplexHandler {
             ctx.write(reply, promise);
         }
         return null;
+    }
+
+    /** The whole reply goes into the duplicate request cache, if there is one and it asks for it. */
+    private void remember(RpcRdmaExchange reply) {
+        DuplicateRequests duplicates = connection.duplicates();
+        if (duplicates == null || !duplicates.isExecuting(reply.xid)) {
+            return;
+        }
+        if (reply.annotated == null || reply.annotated.items() == 0) {
+            duplicates.answered(reply.xid, reply.message);
+            return;
+        }
+        ByteBuf whole = null;
+        try {
+            whole = AnnotatedMessages.merge(connection, reply.annotated);
+            duplicates.answered(reply.xid, whole);
+        } catch (IllegalStateException e) {
+            duplicates.forget(reply.xid); // no memory for a copy: it is executed again if it comes
+        } finally {
+            ReferenceCountUtil.release(whole);
+        }
     }
 
     /** Items of a reply have to be eligible; when one has no Write chunk they all go with the payload. */

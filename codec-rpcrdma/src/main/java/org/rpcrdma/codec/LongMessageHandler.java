@@ -3,7 +3,6 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelDuplexHandler;
-import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import org.rpcrdma.channel.RdmaRead;
@@ -203,7 +202,7 @@ final class LongMessageHandler extends ChannelDuplexHandler {
             int left = isUsed ? reply.items.length(item) : 0;
             for (int i = writes.firstSegment(c); i < writes.endSegment(c); i++) {
                 int length = (int) Math.min(left, writes.length(i));
-                push(ctx, memory, index, length, writes.handle(i), writes.offset(i));
+                push(ctx, reply, memory, index, length, writes.handle(i), writes.offset(i));
                 writes.length(i, length);
                 index += length;
                 left -= length;
@@ -228,7 +227,14 @@ final class LongMessageHandler extends ChannelDuplexHandler {
                 }
                 int stop = item < items.count() ? items.index(item) : end;
                 int length = (int) Math.min(stop - index, room - filled);
-                push(ctx, reply.message, index, length, chunk.handle(i), chunk.offset(i) + filled);
+                push(
+                        ctx,
+                        reply,
+                        reply.message,
+                        index,
+                        length,
+                        chunk.handle(i),
+                        chunk.offset(i) + filled);
                 index += length;
                 filled += length;
             }
@@ -238,7 +244,8 @@ final class LongMessageHandler extends ChannelDuplexHandler {
 
     private void push(
             ChannelHandlerContext ctx,
-            ByteBuf message,
+            RpcRdmaExchange reply,
+            ByteBuf memory,
             int index,
             int length,
             int handle,
@@ -247,8 +254,8 @@ final class LongMessageHandler extends ChannelDuplexHandler {
             return; // an empty segment is legal and costs nothing (3.4.3)
         }
         connection.metrics().add(RpcRdmaCounter.WRITE_BYTES, length);
-        ctx.write(new RdmaWrite(message.slice(index, length).retain(), handle, offset))
-                .addListener(ChannelFutureListener.CLOSE_ON_FAILURE);
+        ctx.write(new RdmaWrite(memory.slice(index, length).retain(), handle, offset))
+                .addListener(connection.replyWork(reply.xid));
     }
 
     // ------------------------------------------------------------------ pipeline

@@ -34,6 +34,8 @@ public final class RpcRdmaConfig {
     private final boolean bidirectional;
     private final boolean annotatedCalls;
     private final RpcRdmaMetrics metrics;
+    private final DuplicateRequestCache duplicateRequestCache;
+    private final FatalXids fatalXids = new FatalXids(System::nanoTime);
 
     private RpcRdmaConfig(Builder builder) {
         requestedCredits = builder.requestedCredits;
@@ -51,6 +53,7 @@ public final class RpcRdmaConfig {
         defaultMaximumReply = builder.defaultMaximumReply;
         maxQueuedCalls = builder.maxQueuedCalls;
         bidirectional = builder.bidirectional;
+        duplicateRequestCache = builder.duplicateRequestCache;
         annotatedCalls = builder.annotatedCalls;
         metrics = builder.metrics == null ? new RpcRdmaMetrics() : builder.metrics;
     }
@@ -152,6 +155,16 @@ public final class RpcRdmaConfig {
         return bidirectional;
     }
 
+    /** What answers calls that are sent again; {@code null} when nothing does. */
+    public DuplicateRequestCache duplicateRequestCache() {
+        return duplicateRequestCache;
+    }
+
+    /** Shared by all connections of this configuration. */
+    FatalXids fatalXids() {
+        return fatalXids;
+    }
+
     /** Whether calls are read as {@link RpcMessage}. */
     public boolean annotatedCalls() {
         return annotatedCalls;
@@ -185,6 +198,7 @@ public final class RpcRdmaConfig {
         private boolean bidirectional;
         private boolean annotatedCalls;
         private RpcRdmaMetrics metrics;
+        private DuplicateRequestCache duplicateRequestCache;
 
         private Builder() {}
 
@@ -304,6 +318,15 @@ public final class RpcRdmaConfig {
          */
         public Builder bidirectional(boolean enabled) {
             bidirectional = enabled;
+            return this;
+        }
+
+        /**
+         * Answers calls that a client sends again after it has lost its connection from a cache, in the place of executing
+         * them twice. Default: none.
+         */
+        public Builder duplicateRequestCache(DuplicateRequestCache cache) {
+            duplicateRequestCache = Objects.requireNonNull(cache, "cache");
             return this;
         }
 

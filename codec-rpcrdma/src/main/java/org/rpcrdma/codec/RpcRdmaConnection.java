@@ -12,6 +12,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
+import org.rpcrdma.channel.RdmaException;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.XdrCursor;
 
@@ -77,6 +78,12 @@ public final class RpcRdmaConnection {
     private boolean isClosing;
     private boolean isFlushPending;
     private long pulledBytes;
+
+    /** {@code null} without a cache. */
+    private DuplicateRequests duplicates;
+
+    private final ReplyWork[] spareWork = new ReplyWork[MAX_SPARES];
+    private int spareWorkCount;
 
     // Scratch, in use during one call into a handler.
     private TransportHeader received = new TransportHeader();
@@ -183,6 +190,9 @@ public final class RpcRdmaConnection {
             }
         }
         served.clear();
+        if (duplicates != null) {
+            duplicates.close();
+        }
         CALLS_IN_FLIGHT.setOpaque(this, 0);
         config.metrics().closed(this);
     }
@@ -207,6 +217,41 @@ public final class RpcRdmaConnection {
     }
 
     /** Closes the channel; the first cause is the one that is told. */
+    /** Remembers a call whose RDMA operation has failed, and not been flushed with others (RFC 8166, 4.5.3). */
+    void blame(int xid, Throwable cause) {
+        if (cause instanceof RdmaException && isResponder()) {
+            config.fatalXids().add(channel.remoteAddress().getAddress(), xid);
+        }
+    }
+
+    /** Whether a call with that XID has ended an earlier connection of this client. */
+    boolean isFatal(int xid) {
+        return config.fatalXids().contains(channel.remoteAddress().getAddress(), xid);
+    }
+
+    /** A listener for a work request of a reply. */
+    ReplyWork replyWork(int xid) {
+        ReplyWork work = spareWorkCount == 0 ? new ReplyWork(this) : spareWork[--spareWorkCount];
+        return work.of(xid);
+    }
+
+    void recycle(ReplyWork work) {
+        if (spareWorkCount < MAX_SPARES) {
+            spareWork[spareWorkCount++] = work;
+        }
+    }
+
+    /** {@code null} without a cache. */
+    DuplicateRequests duplicates() {
+        return duplicates;
+    }
+
+    void duplicates(DuplicateRequests.Target target) {
+        if (config.duplicateRequestCache() != null) {
+            duplicates = new DuplicateRequests(this, config.duplicateRequestCache(), target);
+        }
+    }
+
     void closeNow(String why, Throwable cause) {
         if (isClosing) {
             return;

@@ -64,6 +64,13 @@ public enum RpcRdmaCounter {
     /** Replies that ended their call with an error: eligibility or chunk lengths. */
     BAD_REPLIES,
 
+    /** Calls answered from the duplicate request cache. */
+    DUPLICATES_REPLAYED,
+    /** Calls that waited for the answer to an earlier sending of the same call. */
+    DUPLICATES_WAITING,
+    /** Calls refused because they have ended an earlier connection. */
+    FATAL_XIDS_REFUSED,
+
     /** Dropped: shorter than a header. */
     DROPPED_SHORT,
     /** Dropped: another version, at a requester. */

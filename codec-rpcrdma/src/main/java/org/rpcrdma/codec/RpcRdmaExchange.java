@@ -26,6 +26,8 @@ final class RpcRdmaExchange implements ChannelFutureListener {
         ZOMBIE,
         // responder
         PULLING,
+        /** A duplicate of a call that a handler is at work on. */
+        WAITING,
         DELIVERED,
         REPLIED
     }
@@ -205,6 +207,9 @@ final class RpcRdmaExchange implements ChannelFutureListener {
 
     @Override
     public void operationComplete(ChannelFuture read) {
+        if (!read.isSuccess()) {
+            connection.blame(xid, read.cause());
+        }
         readDone(read.isSuccess());
     }
 

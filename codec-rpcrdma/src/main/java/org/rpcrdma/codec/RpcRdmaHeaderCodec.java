@@ -250,6 +250,15 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                     RpcRdmaCounter.DROPPED_DUPLICATE_XID, header.xid(), "call that is in progress");
             return false;
         }
+        boolean hasChunks =
+                header.reads().segments() > 0
+                        || header.writes().segments() > 0
+                        || header.reply().segments() > 0;
+        if (hasChunks && connection.isFatal(header.xid())) {
+            metrics.increment(RpcRdmaCounter.FATAL_XIDS_REFUSED);
+            refuse(ctx, header, "call that has ended an earlier connection");
+            return false;
+        }
         RpcRdmaExchange call = connection.newServed(header.xid());
         String problem = checkCall(call, message, header, payload);
         if (problem != null) {
@@ -611,9 +620,10 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         } else if (header.writes().chunks() == 0 && !header.reply().isPresent()) {
             metrics.increment(RpcRdmaCounter.SHORT_MESSAGES);
         }
+        ReplyWork work = connection.replyWork(reply.xid);
         Object message = reply.mayInvalidate ? new RdmaSend(send, reply.invalidateHandle) : send;
         connection.finish(reply);
-        ctx.write(message, promise.unvoid().addListener(ChannelFutureListener.CLOSE_ON_FAILURE));
+        ctx.write(message, promise.unvoid().addListener(work));
     }
 
     private void writeErrChunk(

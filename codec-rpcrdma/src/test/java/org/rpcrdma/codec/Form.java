@@ -6,12 +6,12 @@ import io.netty.buffer.Unpooled;
 
 /** The forms of an exchange (RFC 8166, 3.4 and 3.5), each as a call and its reply. */
 enum Form {
-    SHORT(0x10000),
-    READ_CHUNK(0x20000),
-    WRITE_CHUNK(0x30000),
-    LONG_CALL(0x40000),
-    LONG_REPLY(0x50000),
-    LONG_BOTH(0x60000);
+    SHORT(0),
+    READ_CHUNK(0x10000),
+    WRITE_CHUNK(0x20000),
+    LONG_CALL(0x30000),
+    LONG_REPLY(0x40000),
+    LONG_BOTH(0x50000);
 
     private static final int DATA = 20_003;
 

@@ -16,6 +16,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
@@ -111,6 +112,13 @@ final class RpcPair implements AutoCloseable {
 
     RpcRdmaConnection serverConnection() {
         return RpcRdmaConnection.of(serverChannel);
+    }
+
+    /** Waits until the server has counted so many. */
+    void awaitValue(RpcRdmaCounter counter, long value) {
+        Awaitility.await()
+                .atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(() -> serverConnection().value(counter) == value);
     }
 
     /** Runs on the channel's event loop and waits for the result. */

@@ -16,11 +16,10 @@ import java.util.Map;
 import java.util.SortedSet;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import net.jqwik.api.Property;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Disabled;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.platform.commons.annotation.Testable;
 import org.rpcrdma.Proves;
 
 /**
@@ -59,10 +58,8 @@ class ConformanceMatrixTest {
 
     private static void note(JavaClass type, JavaMethod method) {
         String name = type.getSimpleName() + '.' + method.getName();
-        boolean isTest =
-                method.isAnnotatedWith(Test.class)
-                        || method.isAnnotatedWith(ParameterizedTest.class)
-                        || method.isAnnotatedWith(Property.class);
+        // Of JUnit and of jqwik.
+        boolean isTest = method.isMetaAnnotatedWith(Testable.class);
         // Surefire takes classes of this name only.
         if (!isTest
                 || !type.getSimpleName().endsWith("Test")

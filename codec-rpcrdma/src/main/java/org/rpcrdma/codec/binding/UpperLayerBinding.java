@@ -46,8 +46,8 @@ public interface UpperLayerBinding {
     void walkResults(int version, int procedure, XdrCursor in) throws MalformedXdrException;
 
     /**
-     * Says how large the results can get. Leave {@code limits} alone when there is no bound; then the configured default
-     * is used.
+     * Says how large the results can get. Leave {@code limits} alone when nothing is known, and say {@link
+     * ReplyLimits#unbounded} when a part has no bound; then the configured default is added.
      *
      * @param arguments at the first argument
      */

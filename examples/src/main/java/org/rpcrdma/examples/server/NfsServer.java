@@ -114,13 +114,19 @@ public final class NfsServer implements AutoCloseable {
                 address);
     }
 
-    /** What follows the framing, on every transport. */
+    /**
+     * What follows the framing, on every transport. A failure of the connection must not take the way through the
+     * programs' threads: the channel's handlers may be gone before it comes back.
+     */
     private void addProgram(Channel channel, ChannelHandler program) {
+        ChannelHandler failures = new FailureHandler();
         channel.pipeline()
                 .addLast(new RpcCallCheck())
                 .addLast(RpcUtil.STAGE_RPC_MESSAGE_PARSER)
+                .addLast(failures)
                 .addLast(programs, program)
-                .addLast(new RpcReplyWriter());
+                .addLast(new RpcReplyWriter())
+                .addLast(failures);
     }
 
     private InetSocketAddress bind(ServerBootstrap bootstrap, InetSocketAddress address)

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import static io.netty.util.internal.ObjectUtil.checkNotNull;
+import static io.netty.util.internal.ObjectUtil.checkPositive;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/**
+ * A {@link DuplicateRequestCache} with bounds: so many calls, and so many bytes of replies. The oldest reply goes first. A
+ * reply that is too long to be kept is forgotten, and its call is executed again if it comes again.
+ *
+ * <p>All access is under one lock, which is held for a map operation and the copy of a reply.
+ */
+public final class BoundedDuplicateRequestCache implements DuplicateRequestCache {
+
+    /** Says which procedures are remembered. */
+    @FunctionalInterface
+    public interface Filter {
+        boolean covers(int program, int version, int procedure);
+    }
+
+    private final int maxEntries;
+    private final int maxReplyBytes;
+    private final long maxBytes;
+    private final Filter filter;
+
+    /** The calls that handlers are at work on, each with those who wait for it, the one who came first in front. */
+    private final Map<Call, ArrayDeque<Waiter>> inProgress = new HashMap<>();
+
+    /** In the order in which they were answered. */
+    private final Map<Call, byte[]> replies = new LinkedHashMap<>();
+
+    private final Object lock = new Object();
+    private long bytes;
+
+    /**
+     * @param maxEntries calls in progress that are looked after, and replies that are kept, from 1
+     * @param maxReplyBytes the longest reply that is kept
+     * @param maxBytes of all replies
+     */
+    public BoundedDuplicateRequestCache(
+            int maxEntries, int maxReplyBytes, long maxBytes, Filter filter) {
+        this.maxEntries = checkPositive(maxEntries, "maxEntries");
+        this.maxReplyBytes = checkPositive(maxReplyBytes, "maxReplyBytes");
+        this.maxBytes = checkPositive(maxBytes, "maxBytes");
+        this.filter = checkNotNull(filter, "filter");
+    }
+
+    /** 4096 calls, replies of up to 4 KiB, 4 MiB in all, and every procedure. */
+    public BoundedDuplicateRequestCache() {
+        this(4096, 4096, 4 << 20, (program, version, procedure) -> true);
+    }
+
+    @Override
+    public boolean covers(int program, int version, int procedure) {
+        return filter.covers(program, version, procedure);
+    }
+
+    @Override
+    public Lookup begin(Call call, Waiter waiter) {
+        synchronized (lock) {
+            byte[] reply = replies.get(call);
+            if (reply != null) {
+                return new Lookup(Progress.DONE, Unpooled.wrappedBuffer(reply));
+            }
+            ArrayDeque<Waiter> waiting = inProgress.get(call);
+            if (waiting != null) {
+                waiting.add(waiter);
+                return new Lookup(Progress.IN_PROGRESS, null);
+            }
+            if (inProgress.size() < maxEntries) {
+                inProgress.put(call, new ArrayDeque<>(2));
+            }
+            return new Lookup(Progress.NEW, null);
+        }
+    }
+
+    @Override
+    public void done(Call call, ByteBuf reply) {
+        ArrayDeque<Waiter> waiting;
+        byte[] copy;
+        synchronized (lock) {
+            waiting = inProgress.remove(call);
+            if (waiting == null) {
+                return;
+            }
+            boolean isKept = reply.readableBytes() <= maxReplyBytes;
+            if (!isKept && waiting.isEmpty()) {
+                return;
+            }
+            copy = ByteBufUtil.getBytes(reply);
+            if (isKept) {
+                replies.put(call, copy);
+                bytes += copy.length;
+                forgetOldest();
+            }
+        }
+        for (Waiter waiter : waiting) {
+            waiter.answered(Unpooled.wrappedBuffer(copy));
+        }
+    }
+
+    private void forgetOldest() {
+        Iterator<byte[]> oldest = replies.values().iterator();
+        while (replies.size() > maxEntries || bytes > maxBytes) {
+            bytes -= oldest.next().length;
+            oldest.remove();
+        }
+    }
+
+    @Override
+    public void abandon(Call call) {
+        Waiter next;
+        synchronized (lock) {
+            ArrayDeque<Waiter> waiting = inProgress.get(call);
+            if (waiting == null) {
+                return;
+            }
+            next = waiting.poll();
+            if (next == null) {
+                inProgress.remove(call);
+                return;
+            }
+        }
+        next.abandoned();
+    }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.net.InetAddress;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.rpcrdma.Proves;
+import org.rpcrdma.codec.DuplicateRequestCache.Call;
+import org.rpcrdma.codec.DuplicateRequestCache.Lookup;
+import org.rpcrdma.codec.DuplicateRequestCache.Progress;
+
+/** Calls that come again: RPC messages are remembered, and go into the chunks of the new call. */
+class DuplicateRequestCacheTest {
+
+    private static final InetAddress CLIENT = InetAddress.getLoopbackAddress();
+
+    private static Call call(int xid) {
+        return new Call(CLIENT, xid, Rpc.NFS, 3, 12, 100, 0xABCD);
+    }
+
+    private static RpcRdmaConfig caching() {
+        return RpcRdmaConfig.builder()
+                .duplicateRequestCache(
+                        new BoundedDuplicateRequestCache(
+                                100, 1 << 20, 10 << 20, (program, version, procedure) -> true))
+                .build();
+    }
+
+    /** Notes what it is told. */
+    private static final class Waiter implements DuplicateRequestCache.Waiter {
+        final List<String> told = new ArrayList<>();
+
+        @Override
+        public void answered(ByteBuf reply) {
+            told.add(ByteBufUtil.hexDump(reply));
+            reply.release();
+        }
+
+        @Override
+        public void abandoned() {
+            told.add("abandoned");
+        }
+    }
+
+    private final Waiter waiter = new Waiter();
+    private final BoundedDuplicateRequestCache cache =
+            new BoundedDuplicateRequestCache(3, 8, 20, (program, version, procedure) -> true);
+
+    private Progress begin(int xid) {
+        Lookup found = cache.begin(call(xid), waiter);
+        if (found.reply() != null) {
+            found.reply().release();
+        }
+        return found.progress();
+    }
+
+    private void done(int xid, int bytes) {
+        ByteBuf reply = Unpooled.buffer().writeZero(bytes);
+        cache.done(call(xid), reply);
+        assertThat(reply.refCnt()).isEqualTo(1);
+        reply.release();
+    }
+
+    @Test
+    void newThenInProgressThenDone() {
+        assertThat(begin(1)).isEqualTo(Progress.NEW);
+        assertThat(begin(1)).isEqualTo(Progress.IN_PROGRESS);
+        done(1, 4);
+        assertThat(waiter.told).containsExactly("00000000");
+        assertThat(begin(1)).isEqualTo(Progress.DONE);
+        assertThat(begin(1)).isEqualTo(Progress.DONE);
+    }
+
+    @Test
+    void anotherCallWithTheSameXidIsNew() {
+        begin(1);
+        done(1, 4);
+        Call same = call(1);
+        assertThat(cache.begin(new Call(CLIENT, 1, Rpc.NFS, 3, 12, 100, 0xABCE), waiter).progress())
+                .isEqualTo(Progress.NEW);
+        assertThat(cache.begin(new Call(CLIENT, 1, Rpc.NFS, 3, 12, 104, same.checksum()), waiter))
+                .isEqualTo(new Lookup(Progress.NEW, null));
+    }
+
+    @Test
+    void oldestRepliesGoFirst() {
+        for (int xid = 1; xid <= 4; xid++) {
+            begin(xid);
+            done(xid, 1);
+        }
+        assertThat(begin(1)).isEqualTo(Progress.NEW);
+        assertThat(begin(2)).isEqualTo(Progress.DONE);
+        begin(5);
+        done(5, 8);
+        begin(6);
+        done(6, 8);
+        begin(7);
+        done(7, 8); // 24 bytes are more than 20
+        assertThat(begin(5)).isEqualTo(Progress.NEW);
+        assertThat(begin(6)).isEqualTo(Progress.DONE);
+    }
+
+    @Test
+    void longRepliesAreNotKeptButWaitersGetThem() {
+        begin(1);
+        done(1, 9);
+        assertThat(begin(1)).isEqualTo(Progress.NEW);
+        begin(1);
+        done(1, 9);
+        assertThat(waiter.told).containsExactly("000000000000000000");
+    }
+
+    @Test
+    void abandonedCallGoesToTheOneWhoWaits() {
+        begin(1);
+        begin(1);
+        cache.abandon(call(1));
+        assertThat(waiter.told).containsExactly("abandoned");
+        assertThat(begin(1)).isEqualTo(Progress.IN_PROGRESS);
+        begin(1);
+        cache.done(call(1), Unpooled.EMPTY_BUFFER);
+        assertThat(waiter.told).containsExactly("abandoned", "", "");
+        begin(2);
+        cache.abandon(call(2));
+        assertThat(begin(2)).isEqualTo(Progress.NEW);
+        cache.abandon(call(99));
+        cache.done(call(99), Unpooled.EMPTY_BUFFER);
+    }
+
+    @Test
+    void callsInProgressAreBounded() {
+        for (int xid = 1; xid <= 4; xid++) {
+            assertThat(begin(xid)).isEqualTo(Progress.NEW);
+        }
+        assertThat(begin(3)).isEqualTo(Progress.IN_PROGRESS);
+        assertThat(begin(4)).isEqualTo(Progress.NEW); // not looked after
+        done(4, 1);
+        assertThat(begin(4)).isEqualTo(Progress.NEW);
+    }
+
+    /** The first time the reply goes one way, the second time into other chunks; the handler sees one call. */
+    @ParameterizedTest
+    @EnumSource(Form.class)
+    @Proves("V1-ERR-22")
+    void replyGoesIntoTheChunksOfTheNewCall(Form form) throws Exception {
+        RpcRdmaConfig server = caching();
+        int xid = form.xids() | 9;
+        for (int attempt = 0; attempt < 3; attempt++) {
+            // The third connection offers other chunks than the first two.
+            RpcRdmaConfig client =
+                    attempt < 2
+                            ? RpcRdmaConfig.defaults()
+                            : RpcRdmaConfig.builder()
+                                    .receiveSize(32768)
+                                    .sendSize(32768)
+                                    .defaultMaximumReply(40_000)
+                                    .build();
+            RpcRdmaConfig served =
+                    attempt < 2
+                            ? server
+                            : RpcRdmaConfig.builder()
+                                    .receiveSize(32768)
+                                    .sendSize(32768)
+                                    .duplicateRequestCache(server.duplicateRequestCache())
+                                    .build();
+            try (RpcPair pair = RpcPair.of(client, served)) {
+                pair.call(form.call(xid));
+                if (attempt == 0) {
+                    assertThat(pair.server.takeXid()).isEqualTo(xid);
+                    pair.reply(form.reply(xid));
+                }
+                ByteBuf right = form.reply(xid);
+                assertThat(pair.client.takeBytes()).isEqualTo(ByteBufUtil.getBytes(right));
+                right.release();
+                assertThat(pair.server.messages).isEmpty();
+                assertThat(pair.clientConnection().creditsGranted()).isEqualTo(64);
+                assertThat(pair.serverConnection().value(RpcRdmaCounter.DUPLICATES_REPLAYED))
+                        .isEqualTo(attempt == 0 ? 0 : 1);
+            }
+        }
+    }
+
+    @Test
+    @Proves("V1-ERR-22")
+    void duplicateWaitsForTheHandlerThatIsAtWork() throws Exception {
+        RpcRdmaConfig server = caching();
+        try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server);
+                RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+            first.call(Form.WRITE_CHUNK.call(7));
+            assertThat(first.server.takeXid()).isEqualTo(7);
+            second.call(Form.WRITE_CHUNK.call(7));
+            second.awaitValue(RpcRdmaCounter.DUPLICATES_WAITING, 1);
+            ByteBuf right = Form.WRITE_CHUNK.reply(7);
+            byte[] bytes = ByteBufUtil.getBytes(right);
+            first.reply(right);
+            assertThat(first.client.takeBytes()).isEqualTo(bytes);
+            assertThat(second.client.takeBytes()).isEqualTo(bytes);
+            assertThat(second.server.messages).isEmpty();
+        }
+    }
+
+    @Test
+    @Proves("V1-ERR-22")
+    void duplicateIsExecutedWhenTheFirstConnectionIsLost() throws Exception {
+        RpcRdmaConfig server = caching();
+        try (RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+            try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+                first.call(Form.READ_CHUNK.call(7));
+                assertThat(first.server.takeXid()).isEqualTo(7);
+                second.call(Form.READ_CHUNK.call(7));
+                second.awaitValue(RpcRdmaCounter.DUPLICATES_WAITING, 1);
+            }
+            ByteBuf right = Form.READ_CHUNK.call(7);
+            assertThat(second.server.takeBytes()).isEqualTo(ByteBufUtil.getBytes(right));
+            right.release();
+            second.reply(Rpc.reply(7));
+            assertThat(second.client.takeXid()).isEqualTo(7);
+            // And it is this reply that is remembered.
+            try (RpcPair third = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+                third.call(Form.READ_CHUNK.call(7));
+                assertThat(third.client.takeBytes()).hasSize(24);
+            }
+        }
+    }
+
+    @Test
+    void waitingCallThatGoesAwayLeavesNothing() throws Exception {
+        RpcRdmaConfig server = caching();
+        try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+            first.call(Form.SHORT.call(7));
+            assertThat(first.server.takeXid()).isEqualTo(7);
+            try (RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+                second.call(Form.SHORT.call(7));
+                second.awaitValue(RpcRdmaCounter.DUPLICATES_WAITING, 1);
+            }
+            first.reply(Rpc.reply(7));
+            assertThat(first.client.takeXid()).isEqualTo(7);
+        }
+        try (RpcPair third = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+            third.call(Form.SHORT.call(7));
+            assertThat(third.client.takeXid()).isEqualTo(7);
+        }
+    }
+}
