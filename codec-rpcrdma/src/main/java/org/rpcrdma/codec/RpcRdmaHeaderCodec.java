@@ -538,7 +538,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     private boolean exposeArgument(
             RpcRdmaExchange call, ByteBuf argument, long position, int index, int length) {
         ByteBuf memory = argument;
-        boolean isInPlace = memory.isDirect() && memory.nioBufferCount() == 1;
+        boolean isInPlace = connection.channel().exposesInPlace(memory, index, length);
         int start = index;
         if (!isInPlace) {
             ByteBuf copy = connection.buffer(length);
