@@ -152,7 +152,7 @@ class DuplicateRequestCacheTest {
     @Proves("V1-ERR-22")
     void replyGoesIntoTheChunksOfTheNewCall(Form form) throws Exception {
         RpcRdmaConfig server = caching();
-        int xid = form.ordinal() << 16 | 9;
+        int xid = form.xids() | 9;
         for (int attempt = 0; attempt < 3; attempt++) {
             // The third connection offers other chunks than the first two.
             RpcRdmaConfig client =

@@ -133,7 +133,7 @@ class FatalXidsTest {
     @Proves({"V1-ERR-18", "V1-ERR-17", "V1-ERR-19"})
     void callWhoseWorkFailedIsRefusedOnTheNextConnection(Form form) throws Exception {
         RpcRdmaConfig responder = RpcRdmaConfig.builder().grantedCredits(4).build();
-        int xid = form.ordinal() << 16;
+        int xid = form.xids();
         try (FaultPair pair = new FaultPair()) {
             try (FaultPair.Connection first = connect(pair, responder, form)) {
                 first.plan(Role.RESPONDER, new FailFirstWork(WorkStatus.REMOTE_ACCESS_ERROR));
@@ -155,7 +155,7 @@ class FatalXidsTest {
     @Proves("V1-ERR-18")
     void callsThatWereOnlyFlushedAreNotToBlame() throws Exception {
         RpcRdmaConfig responder = RpcRdmaConfig.builder().grantedCredits(4).build();
-        int xid = Form.READ_CHUNK.ordinal() << 16;
+        int xid = Form.READ_CHUNK.xids();
         try (FaultPair pair = new FaultPair()) {
             try (FaultPair.Connection first = connect(pair, responder, Form.READ_CHUNK)) {
                 first.plan(Role.RESPONDER, new FailFirstWork(WorkStatus.FLUSHED));
