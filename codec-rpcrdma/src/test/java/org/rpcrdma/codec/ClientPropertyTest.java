@@ -41,7 +41,7 @@ class ClientPropertyTest {
         }
     }
 
-    @Property(tries = 120, shrinking = ShrinkingMode.OFF)
+    @Property(tries = 40, shrinking = ShrinkingMode.OFF)
     @Proves({"API-11", "V1-MR-03", "V1-MR-10", "V1-CRED-19"})
     void everyCallCompletesOnceAndNothingIsLeft(
             @ForAll long seed, @ForAll @IntRange(min = 1, max = 3) int connections)

@@ -330,14 +330,21 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     @Override
     protected void doRegister() throws Exception {
         super.doRegister();
-        if (request != null) {
-            ConnectionRequest accepted = request;
-            request = null;
+        if (request == null) {
+            return;
+        }
+        ConnectionRequest accepted = request;
+        request = null;
+        try {
             queuePair =
                     loop().context()
                             .createQueuePair(accepted, config.queuePairConfig(), new Events());
             createRings();
             queuePair.accept(config.getPrivateData());
+        } catch (Throwable t) {
+            // Netty does not deregister what it could not register: the loop would wait for it.
+            super.doDeregister();
+            throw t;
         }
     }
 

@@ -7,12 +7,14 @@ import static org.rpcrdma.channel.ConnectedPair.PATIENCE_SECONDS;
 import static org.rpcrdma.channel.ConnectedPair.on;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPromise;
@@ -22,12 +24,16 @@ import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.channels.AlreadyConnectedException;
 import java.nio.channels.ClosedChannelException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -453,6 +459,43 @@ class RdmaChannelTest {
     }
 
     /** As Netty does after a failed write with AUTO_CLOSE off. */
+    @Test
+    void aPeerThatIsGoneBeforeItIsAcceptedDoesNotHoldTheLoop() throws Exception {
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
+        BlockingQueue<Channel> children = new LinkedBlockingQueue<>();
+        Channel listener =
+                new ServerBootstrap()
+                        .group(group)
+                        .channel(RdmaServerChannel.class)
+                        .option(ChannelOption.AUTO_READ, false)
+                        .handler(
+                                new ChannelInboundHandlerAdapter() {
+                                    @Override
+                                    public void channelRead(
+                                            ChannelHandlerContext ctx, Object child) {
+                                        children.add((Channel) child);
+                                        ctx.fireChannelRead(child);
+                                    }
+                                })
+                        .childHandler(ConnectedPair.initializer(new ConnectedPair.Inbox()))
+                        .bind(InetAddress.getLoopbackAddress(), 0)
+                        .sync()
+                        .channel();
+        InetSocketAddress address = (InetSocketAddress) listener.localAddress();
+        try (Socket peer = new Socket(address.getAddress(), address.getPort())) {
+            // RFC 5044, 7.1: key, CRC, revision 1, no private data.
+            peer.getOutputStream().write("MPA ID Req Frame".getBytes(StandardCharsets.US_ASCII));
+            peer.getOutputStream().write(new byte[] {0x40, 1, 0, 0});
+        }
+        listener.read();
+        Channel child = children.poll(ConnectedPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
+        assertThat(child.closeFuture().await(ConnectedPair.PATIENCE_SECONDS, TimeUnit.SECONDS))
+                .isTrue();
+        group.shutdownGracefully(0, ConnectedPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
+        assertThat(group.awaitTermination(ConnectedPair.PATIENCE_SECONDS, TimeUnit.SECONDS))
+                .isTrue();
+    }
+
     private static void shutdownOutput(RdmaChannel channel) throws ReflectiveOperationException {
         Method shutdown =
                 channel.unsafe()
