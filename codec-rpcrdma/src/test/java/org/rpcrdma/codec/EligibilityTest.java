@@ -100,6 +100,33 @@ class EligibilityTest {
         assertThat(cursor.remaining()).isZero();
     }
 
+    /** RFC 8166, 3.4.5.2: a chunk has no round-up of its own. What lay in the memory before is not taken for it. */
+    @Test
+    @Proves({"V1-READ-14", "V1-READ-12"})
+    void theRoundUpOfARebuiltCallIsZeros() throws Exception {
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        try (RpcPair pair = RpcPair.rawClient(config, config);
+                RawPeer client = RawPeer.client(pair)) {
+            byte[] dirt = new byte[5004];
+            Arrays.fill(dirt, (byte) 0xEE);
+            int xid = 0;
+            for (int length : new int[] {5004, 5003, 5004, 5002, 5004, 5001}) {
+                byte[] call = ByteBufUtil.getBytes(Rpc.write3(++xid, Arrays.copyOf(dirt, length)));
+                int position = call.length - 5004;
+                int handle = client.expose(client.memory(dirt), RemoteAccess.READ);
+                TransportHeader header = RawPeer.header(xid, 0);
+                header.reads().add(position, handle, length, client.offset(handle));
+                client.send(header, Unpooled.copiedBuffer(call, 0, position));
+                // Released on the event loop, the memory is there for the next call.
+                ByteBuf received = pair.server.takeBuffer();
+                assertThat(ByteBufUtil.getBytes(received)).isEqualTo(call);
+                RpcPair.on(pair.serverChannel, received::release);
+                pair.reply(Rpc.reply(xid));
+                client.take();
+            }
+        }
+    }
+
     /** The results of one reply, and where each of them has to be. */
     @ParameterizedTest
     @ValueSource(strings = {"E", "EE", "EEE", "PE", "PEPE", "P", "", "EPEPE", "0E"})

@@ -211,7 +211,7 @@ class FlowTest {
     }
 
     @Test
-    @Proves({"V1-WRITE-16", "V1-WRITE-15", "V1-WRITE-19"})
+    @Proves({"V1-WRITE-16", "V1-WRITE-19"})
     void failedReadReturnsItsChunkUnused() throws Exception {
         try (RpcPair pair = RpcPair.of(fresh(), fresh())) {
             pair.call(Rpc.read3(0x23, 65536));

@@ -196,16 +196,7 @@ class ResponderTest {
     }
 
     @Test
-    @Proves({
-        "V1-HDR-03",
-        "V1-HDR-16",
-        "V1-READ-04",
-        "V1-READ-16",
-        "SEC-09",
-        "SEC-11",
-        "V1-ERR-09",
-        "V1-INL-08"
-    })
+    @Proves({"V1-HDR-03", "V1-HDR-16", "V1-READ-04", "V1-READ-16", "SEC-09", "SEC-11", "V1-ERR-09"})
     void whatIsWrongInTheHeader() throws Exception {
         assertErrChunk(message(header(5, 0), Rpc.echo(6, 8)), 5);
         assertErrChunk(message(header(5, 0), Unpooled.buffer().writeInt(5)), 5);
