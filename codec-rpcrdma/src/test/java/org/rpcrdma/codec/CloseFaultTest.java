@@ -7,7 +7,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -85,7 +87,10 @@ class CloseFaultTest {
         for (Form form : Form.values()) {
             roundTrip(form);
         }
-        assertThat(fileDescriptors()).isEqualTo(before);
+        // A closed socket goes with the next select of its selector. Each round has twelve.
+        Awaitility.await()
+                .atMost(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(() -> fileDescriptors() <= before);
     }
 
     private void roundTrip(Form form) throws Exception {
@@ -98,7 +103,6 @@ class CloseFaultTest {
             connection.call(form.call(form.xids()));
             assertThat(connection.outcomes()).isEqualTo(Map.of(form.xids(), "replied"));
         }
-        pair.await();
     }
 
     /** Sockets alone: the JVM opens files of its own when it likes. */

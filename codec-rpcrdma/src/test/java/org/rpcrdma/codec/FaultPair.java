@@ -78,14 +78,6 @@ final class FaultPair implements AutoCloseable {
         return new Connection(requester, responder, service);
     }
 
-    /** Lets both devices look around once more: closed sockets are given back with the next select. */
-    void await() throws Exception {
-        for (int i = 0; i < 3; i++) {
-            requesters.submit(() -> {}).sync();
-            responders.submit(() -> {}).sync();
-        }
-    }
-
     @Override
     public void close() throws InterruptedException {
         requesters.shutdownGracefully(0, RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
