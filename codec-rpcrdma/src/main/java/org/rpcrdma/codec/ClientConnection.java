@@ -230,6 +230,9 @@ final class ClientConnection {
     }
 
     private void send(ClientCall<?> call) {
+        if (!channel.isActive()) {
+            return; // closed already: lost() is on its way, and sees a call that was not sent
+        }
         call.repliesBefore = replies;
         if (replies == 0 && !hasFirstDeadline && call.options.isRetransmitted()) {
             hasFirstDeadline = true;
@@ -418,7 +421,7 @@ final class ClientConnection {
         channel = made;
         replies = 0;
         for (ClientCall<?> call : inOrder()) {
-            if (call.transmissions > 0) {
+            if (call.wasSent) {
                 RpcRdmaConnection.of(channel)
                         .metrics()
                         .increment(RpcRdmaCounter.CALLS_RETRANSMITTED);

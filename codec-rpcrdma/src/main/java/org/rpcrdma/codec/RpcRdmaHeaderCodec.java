@@ -470,13 +470,20 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             connection.requesterCredits().notSent();
             connection.publishCredits();
             connection.finish(call);
-            promise.tryFailure(e instanceof RpcRdmaException ? e : new MarshalException(e));
+            promise.tryFailure(writeFailure(e));
             return;
         }
         call.state = RpcRdmaExchange.State.SENT;
         metrics.increment(RpcRdmaCounter.CALLS_SENT);
         countCall(call.header, call.isLong);
         ctx.write(send, promise);
+    }
+
+    private Exception writeFailure(Exception cause) {
+        if (!connection.channel().isActive()) {
+            return new NotSentException(); // closed, and channelInactive is on its way
+        }
+        return cause instanceof RpcRdmaException ? cause : new MarshalException(cause);
     }
 
     private ByteBuf encodeCall(RpcRdmaExchange call) throws CallTooLongException {
@@ -531,7 +538,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     private boolean exposeArgument(
             RpcRdmaExchange call, ByteBuf argument, long position, int index, int length) {
         ByteBuf memory = argument;
-        boolean isInPlace = memory.isDirect() && memory.nioBufferCount() == 1;
+        boolean isInPlace = connection.channel().exposesInPlace(memory, index, length);
         int start = index;
         if (!isInPlace) {
             ByteBuf copy = connection.buffer(length);

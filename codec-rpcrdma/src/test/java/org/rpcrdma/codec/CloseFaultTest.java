@@ -57,8 +57,8 @@ class CloseFaultTest {
         for (Delivery delivery : Delivery.values()) {
             try (FaultPair.Connection connection =
                     pair.connect(
-                            Enumeration.REQUESTER,
-                            Enumeration.RESPONDER,
+                            Enumeration.requester(),
+                            Enumeration.responder(),
                             call -> form.reply(Rpc.xid(call)))) {
                 connection.delivery(Role.REQUESTER, delivery);
                 connection.delivery(Role.RESPONDER, delivery);
@@ -91,8 +91,8 @@ class CloseFaultTest {
     private void roundTrip(Form form) throws Exception {
         try (FaultPair.Connection connection =
                 pair.connect(
-                        Enumeration.REQUESTER,
-                        Enumeration.RESPONDER,
+                        Enumeration.requester(),
+                        Enumeration.responder(),
                         call -> form.reply(Rpc.xid(call)))) {
             connection.expectCalls(1);
             connection.call(form.call(form.xids()));

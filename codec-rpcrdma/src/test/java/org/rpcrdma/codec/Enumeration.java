@@ -17,10 +17,16 @@ import org.rpcrdma.codec.fault.Step;
  */
 final class Enumeration {
 
-    static final RpcRdmaConfig REQUESTER = RpcRdmaConfig.builder().requestedCredits(4).build();
-    static final RpcRdmaConfig RESPONDER = RpcRdmaConfig.builder().grantedCredits(4).build();
-
     private Enumeration() {}
+
+    /** Configurations are new for each run: they remember calls that have killed a connection. */
+    static RpcRdmaConfig requester() {
+        return RpcRdmaConfig.builder().requestedCredits(4).build();
+    }
+
+    static RpcRdmaConfig responder() {
+        return RpcRdmaConfig.builder().grantedCredits(4).build();
+    }
 
     /** Every form with every fault in the device of either role. */
     static List<Arguments> everything() {
@@ -43,7 +49,7 @@ final class Enumeration {
         while (true) {
             String at = form + ", " + role + ", " + fault + " at step " + hit.size();
             try (FaultPair.Connection connection =
-                    pair.connect(REQUESTER, RESPONDER, call -> form.reply(Rpc.xid(call)))) {
+                    pair.connect(requester(), responder(), call -> form.reply(Rpc.xid(call)))) {
                 Fault.Plan plan = fault.at(hit.size(), connection, role);
                 connection.delivery(Role.REQUESTER, delivery);
                 connection.delivery(Role.RESPONDER, delivery);

@@ -174,7 +174,7 @@ class FatalXidsTest {
 
     private static FaultPair.Connection connect(FaultPair pair, RpcRdmaConfig responder, Form form)
             throws Exception {
-        return pair.connect(Enumeration.REQUESTER, responder, call -> form.reply(Rpc.xid(call)));
+        return pair.connect(Enumeration.requester(), responder, call -> form.reply(Rpc.xid(call)));
     }
 
     private static final class FailFirstWork implements FaultPlan {

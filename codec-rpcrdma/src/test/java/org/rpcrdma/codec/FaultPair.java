@@ -29,6 +29,7 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
+import org.rpcrdma.channel.RegistrationPolicy;
 import org.rpcrdma.codec.fault.FaultContext;
 import org.rpcrdma.codec.fault.FaultPlan;
 import org.rpcrdma.codec.fault.FaultProvider;
@@ -54,6 +55,12 @@ final class FaultPair implements AutoCloseable {
     }
 
     private int receiveDepth;
+    private RegistrationPolicy registration = RegistrationPolicy.EXACT;
+
+    /** Of the requester. */
+    void registration(RegistrationPolicy policy) {
+        registration = policy;
+    }
 
     /** Receives of the responder, in the place of those that go with its credits. */
     void receiveDepth(int receives) {
@@ -117,6 +124,7 @@ final class FaultPair implements AutoCloseable {
                     new Bootstrap()
                             .group(requesters)
                             .channel(RdmaChannel.class)
+                            .option(RdmaChannelOption.REGISTRATION, registration)
                             .handler(with(requesterConfig, caller));
             requester =
                     (RdmaChannel)

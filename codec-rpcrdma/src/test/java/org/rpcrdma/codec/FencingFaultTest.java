@@ -56,7 +56,7 @@ class FencingFaultTest {
     @Proves({"V1-MR-01", "V1-MR-10", "SEC-05", "V1-MR-05"})
     void reply(Form form) throws Exception {
         try (FaultPair.Connection connection =
-                pair.connect(PLAIN, Enumeration.RESPONDER, call -> form.reply(Rpc.xid(call)))) {
+                pair.connect(PLAIN, Enumeration.responder(), call -> form.reply(Rpc.xid(call)))) {
             Journal journal = new Journal();
             connection.plan(Role.REQUESTER, journal);
             connection.expectCalls(1);
@@ -75,7 +75,7 @@ class FencingFaultTest {
     @Proves({"V1-MR-10", "V1-ERR-11"})
     void error() throws Exception {
         try (FaultPair.Connection connection =
-                pair.connect(PLAIN, Enumeration.RESPONDER, call -> tooLong(Rpc.xid(call)))) {
+                pair.connect(PLAIN, Enumeration.responder(), call -> tooLong(Rpc.xid(call)))) {
             connection.expectCalls(1);
             connection.call(Form.WRITE_CHUNK.call(xid(Form.WRITE_CHUNK)));
             Map<Integer, String> ends = connection.outcomes();
@@ -93,7 +93,7 @@ class FencingFaultTest {
     @Proves({"V1-MR-02", "V1-MR-03", "SEC-06", "SEC-13"})
     void cancelAndTimeOut(Form form) throws Exception {
         try (FaultPair.Connection connection =
-                pair.connect(PLAIN, Enumeration.RESPONDER, call -> null)) {
+                pair.connect(PLAIN, Enumeration.responder(), call -> null)) {
             connection.expectCalls(1);
             ByteBuf call = form.call(xid(form));
             connection.call(call);
@@ -117,7 +117,8 @@ class FencingFaultTest {
     void whatCannotBeInvalidatedCostsTheConnectionFirst(Form form) throws Exception {
         for (int at = 0; ; at++) {
             try (FaultPair.Connection connection =
-                    pair.connect(PLAIN, Enumeration.RESPONDER, call -> form.reply(Rpc.xid(call)))) {
+                    pair.connect(
+                            PLAIN, Enumeration.responder(), call -> form.reply(Rpc.xid(call)))) {
                 RefuseInvalidate refuse = new RefuseInvalidate(at);
                 connection.plan(Role.REQUESTER, refuse);
                 connection.expectCalls(1);
@@ -146,7 +147,7 @@ class FencingFaultTest {
     @Proves({"V1-MR-04", "V1-MR-03"})
     void cancelThatCannotFenceCostsTheConnection(Form form) throws Exception {
         try (FaultPair.Connection connection =
-                pair.connect(PLAIN, Enumeration.RESPONDER, call -> null)) {
+                pair.connect(PLAIN, Enumeration.responder(), call -> null)) {
             connection.expectCalls(1);
             connection.call(form.call(xid(form)));
             connection.plan(Role.REQUESTER, new RefuseInvalidate(0));

@@ -88,7 +88,7 @@ class ThresholdFaultTest {
         int xid = Form.SHORT.xids();
         try (FaultPair.Connection connection =
                 pair.connect(
-                        small, Enumeration.RESPONDER, call -> Form.SHORT.reply(Rpc.xid(call)))) {
+                        small, Enumeration.responder(), call -> Form.SHORT.reply(Rpc.xid(call)))) {
             connection.expectCalls(4);
             connection.call(
                     Form.SHORT.call(xid | 1),
@@ -109,8 +109,8 @@ class ThresholdFaultTest {
         List<Integer> sends = new ArrayList<>();
         try (FaultPair.Connection connection =
                 pair.connect(
-                        Enumeration.REQUESTER,
-                        Enumeration.RESPONDER,
+                        Enumeration.requester(),
+                        Enumeration.responder(),
                         call ->
                                 Unpooled.directBuffer()
                                         .writeInt(Rpc.xid(call))

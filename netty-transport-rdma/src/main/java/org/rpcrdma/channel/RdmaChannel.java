@@ -202,7 +202,7 @@ public final class RdmaChannel extends AbstractRdmaChannel {
                             + ')');
         }
         int rights = access == RemoteAccess.READ ? QueuePair.REMOTE_READ : QueuePair.REMOTE_WRITE;
-        MemoryRegion region = pooledRegion(buffer, index, length);
+        MemoryRegion region = exposesParts() ? pooledRegion(buffer, index, length) : null;
         if (region != null) {
             return queuePair.expose(region, buffer.memoryAddress() + index, length, rights);
         }
@@ -215,6 +215,23 @@ public final class RdmaChannel extends AbstractRdmaChannel {
             region.deregister();
             throw e;
         }
+    }
+
+    /**
+     * Whether {@link #expose} should be given this memory itself, by the {@link RegistrationPolicy} of this channel. False for
+     * memory that is better copied into a {@link #registeredBuffer} first. Event loop only.
+     */
+    public boolean exposesInPlace(ByteBuf buffer, int index, int length) {
+        return buffer.isDirect()
+                && buffer.nioBufferCount() == 1
+                && (config.getRegistrationPolicy() == RegistrationPolicy.EXACT
+                        || pooledRegion(buffer, index, length) != null);
+    }
+
+    /** Whether a range of a registration may be exposed through that registration. */
+    private boolean exposesParts() {
+        return config.getRegistrationPolicy() == RegistrationPolicy.POOLED
+                || loop().context().capabilities().exactExposure();
     }
 
     /** The offset that goes with a valid handle, an unsigned 64-bit number. Event loop only. */

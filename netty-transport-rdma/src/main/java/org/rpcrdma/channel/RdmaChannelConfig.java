@@ -10,6 +10,7 @@ import static org.rpcrdma.channel.RdmaChannelOption.PRIVATE_DATA;
 import static org.rpcrdma.channel.RdmaChannelOption.READ_DEPTH;
 import static org.rpcrdma.channel.RdmaChannelOption.RECEIVE_DEPTH;
 import static org.rpcrdma.channel.RdmaChannelOption.RECEIVE_SIZE;
+import static org.rpcrdma.channel.RdmaChannelOption.REGISTRATION;
 import static org.rpcrdma.channel.RdmaChannelOption.SEND_DEPTH;
 
 import io.netty.channel.ChannelOption;
@@ -34,6 +35,7 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
     private volatile int readDepth = MOST_READS;
     private volatile int drainMillis = 2000;
     private volatile byte[] privateData = NO_DATA;
+    private volatile RegistrationPolicy registrationPolicy = RegistrationPolicy.EXACT;
 
     RdmaChannelConfig(RdmaChannel channel) {
         super(channel);
@@ -49,7 +51,8 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
                 MAX_SEND_SIZE,
                 PRIVATE_DATA,
                 READ_DEPTH,
-                DRAIN_MILLIS);
+                DRAIN_MILLIS,
+                REGISTRATION);
     }
 
     @Override
@@ -75,6 +78,9 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
         }
         if (option == DRAIN_MILLIS) {
             return (T) (Integer) drainMillis;
+        }
+        if (option == REGISTRATION) {
+            return (T) registrationPolicy;
         }
         return super.getOption(option);
     }
@@ -113,6 +119,8 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
                             "READ_DEPTH");
         } else if (option == DRAIN_MILLIS) {
             drainMillis = checkPositiveOrZero((Integer) value, "DRAIN_MILLIS");
+        } else if (option == REGISTRATION) {
+            registrationPolicy = (RegistrationPolicy) value;
         } else {
             return super.setOption(option, value);
         }
@@ -160,6 +168,11 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
     /** How long a closing channel waits for posted work, in milliseconds. */
     public int getDrainMillis() {
         return drainMillis;
+    }
+
+    /** What handles stand for. */
+    public RegistrationPolicy getRegistrationPolicy() {
+        return registrationPolicy;
     }
 
     QueuePairConfig queuePairConfig() {

@@ -47,6 +47,10 @@ public final class RdmaChannelOption<T> extends ChannelOption<T> {
     public static final ChannelOption<Integer> DRAIN_MILLIS =
             valueOf(RdmaChannelOption.class, "DRAIN_MILLIS");
 
+    /** What the handles that peers are given stand for. Default {@link RegistrationPolicy#EXACT}. */
+    public static final ChannelOption<RegistrationPolicy> REGISTRATION =
+            valueOf(RdmaChannelOption.class, "REGISTRATION");
+
     @SuppressWarnings({"deprecation", "unused"})
     private RdmaChannelOption() {
         super(null);

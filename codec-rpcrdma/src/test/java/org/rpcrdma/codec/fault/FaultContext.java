@@ -42,6 +42,7 @@ public final class FaultContext implements VerbsContext {
     private final VerbsContext device;
     private final ArrayDeque<Runnable> held = new ArrayDeque<>();
     private int idlePolls;
+    private long registrations;
 
     final Set<FaultRegion> regions = new LinkedHashSet<>();
     final List<FaultQueuePair> queuePairs = new ArrayList<>();
@@ -69,6 +70,11 @@ public final class FaultContext implements VerbsContext {
     /** Registrations that were made for one call or one work request and have not ended. */
     public long smallRegistrations() {
         return regions.stream().filter(region -> region.length() < SLAB).count();
+    }
+
+    /** Registrations ever made. */
+    public long registrations() {
+        return registrations;
     }
 
     /** Connections of the device that exist. */
@@ -137,6 +143,7 @@ public final class FaultContext implements VerbsContext {
         plan.before(Step.REGISTER);
         FaultRegion region = new FaultRegion(this, memory, device.register(memory, address));
         regions.add(region);
+        registrations++;
         return region;
     }
 

@@ -27,6 +27,8 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     private final FaultContext context;
     private final QueuePairHandler handler;
     private final Set<Integer> exposed = new LinkedHashSet<>();
+    private final Set<Integer> keysEver = new LinkedHashSet<>();
+    private boolean exposedWhole = true;
     private QueuePair device;
     private boolean isClosed;
     private boolean isBroken;
@@ -56,6 +58,16 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     public int exposures() {
         exposed.removeIf(key -> !device.isExposed(key));
         return exposed.size();
+    }
+
+    /** How many different keys were exposed. */
+    public int keysEver() {
+        return keysEver.size();
+    }
+
+    /** Whether every registration that was exposed had no other bytes than those. */
+    public boolean exposedWholeRegistrations() {
+        return exposedWhole;
     }
 
     /** Receives that the device holds. */
@@ -167,6 +179,8 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
         before(Step.EXPOSE);
         int key = device.expose(((FaultRegion) region).device, address, length, access);
         exposed.add(key);
+        keysEver.add(key);
+        exposedWhole &= region.length() == length;
         return key;
     }
 

@@ -335,9 +335,16 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
         startingWork = status;
     }
 
-    /** Sets how the oldest work request completes when the stream ends. */
-    void refusedByPeer(WorkStatus status) {
-        oldestWork = status;
+    /**
+     * Sets how the oldest work request completes when the stream ends, unless the peer has refused something of another kind:
+     * a Write is complete once it is on its way, and what is the oldest then is innocent.
+     *
+     * @param opcode what the peer has refused, -1 when it does not tell
+     */
+    void refusedByPeer(WorkStatus status, int opcode) {
+        if (opcode < 0 || work.oldestIs(opcode)) {
+            oldestWork = status;
+        }
     }
 
     /** Sets how the oldest receive completes when the stream ends. */

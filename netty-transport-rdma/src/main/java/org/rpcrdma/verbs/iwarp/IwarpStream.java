@@ -279,7 +279,8 @@ final class IwarpStream implements Selectable, Timer {
         queuePair.refusedByPeer(
                 terminate.isAccessError()
                         ? WorkStatus.REMOTE_ACCESS_ERROR
-                        : WorkStatus.REMOTE_OPERATION_ERROR);
+                        : WorkStatus.REMOTE_OPERATION_ERROR,
+                terminate.opcode());
         end(e);
     }
 

@@ -256,4 +256,9 @@ public final class SendQueue {
         next = tail;
         posted = tail;
     }
+
+    /** Whether the oldest work request is of that RDMAP opcode. */
+    public boolean oldestIs(int opcode) {
+        return head != tail && opcodes[head & mask] == opcode;
+    }
 }
