@@ -274,6 +274,58 @@ class EligibilityTest {
         }
     }
 
+    /** The same bytes under each service (RFC 2203, 5.3.1): 1 none, 2 integrity, 3 privacy. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3})
+    @Proves({"V1-GSS-02", "V1-GSS-04", "V1-CHUNK-14", "API-09"})
+    void aResponderTakesReducedArgumentsOnlyWithoutIntegrityAndPrivacy(int service)
+            throws Exception {
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        try (RpcPair pair = RpcPair.rawClient(config, config);
+                RawPeer client = RawPeer.client(pair)) {
+            ByteBuf call = Rpc.gssCall(1, Rpc.WRITE, service);
+            Rpc.opaque(call, Rpc.random(28)).writeZero(16);
+            Rpc.opaque(call, Rpc.random(5000));
+            byte[] whole = ByteBufUtil.getBytes(call);
+            int position = whole.length - 5000;
+            int handle = client.expose(client.memory(Rpc.random(5000)), RemoteAccess.READ);
+            TransportHeader header = RawPeer.header(1, 0);
+            header.reads().add(position, handle, 5000, client.offset(handle));
+            client.send(header, Unpooled.copiedBuffer(whole, 0, position));
+            if (service == 1) {
+                assertThat(pair.server.takeBytes()).isEqualTo(whole);
+            } else {
+                assertThat(client.take()).isEqualTo(TransportHeader.ERR_CHUNK_BYTES);
+                assertThat(pair.server.messages).isEmpty();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3})
+    @Proves({"V1-GSS-02", "V1-GSS-04", "V1-WRITE-16"})
+    void aResponderPlacesResultsOnlyWithoutIntegrityAndPrivacy(int service) throws Exception {
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        try (RpcPair pair = RpcPair.rawClient(config, config);
+                RawPeer client = RawPeer.client(pair)) {
+            ByteBuf sink = client.memory(1000);
+            int handle = client.expose(sink, RemoteAccess.WRITE);
+            TransportHeader header = RawPeer.header(1, 0);
+            header.writes().add(handle, 1000, client.offset(handle));
+            header.writes().endChunk();
+            ByteBuf call = Rpc.gssCall(1, Rpc.READ, service);
+            client.send(header, Rpc.opaque(call, Rpc.random(28)).writeZero(12));
+            pair.server.takeBytes();
+            byte[] reply = ByteBufUtil.getBytes(Rpc.read3Reply(1, Rpc.random(1000)));
+            pair.reply(Unpooled.wrappedBuffer(reply));
+            client.take();
+            int placed = service == 1 ? 1000 : 0;
+            assertThat(client.header.writes().chunkLength(0)).isEqualTo(placed);
+            assertThat(client.payload).isEqualTo(Arrays.copyOf(reply, reply.length - placed));
+            assertThat(sink.getByte(0) == RawPeer.UNTOUCHED).isEqualTo(service != 1);
+        }
+    }
+
     /** Under privacy the body is bytes like any other: it goes whole, through the memory between (RFC 8166, 8.2.2.3). */
     @ParameterizedTest
     @ValueSource(ints = {2, 3})
