@@ -45,6 +45,8 @@ class AbortLoopTest {
 
             // When the connection goes in spite of that, the next one waits its time.
             responder.accepted.get(0).close().sync();
+            // Until the client has seen it, it would send on what is lost.
+            await().until(() -> config.metrics().connections() == 0);
             Future<?> next =
                     client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(100));
             assertThat(next.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
