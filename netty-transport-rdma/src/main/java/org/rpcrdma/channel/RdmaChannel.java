@@ -428,12 +428,6 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         }
     }
 
-    private void finishCloseIfDrained() {
-        if (closeTask != null && sends.isEmpty()) {
-            cut();
-        }
-    }
-
     @Override
     protected AbstractUnsafe newUnsafe() {
         return new RdmaUnsafe();
@@ -860,7 +854,9 @@ public final class RdmaChannel extends AbstractRdmaChannel {
             }
             completeNothings();
             if (closeTask != null) {
-                finishCloseIfDrained();
+                if (sends.isEmpty()) {
+                    cut();
+                }
             } else if (poster.blocked && status == WorkStatus.SUCCESS) {
                 rdmaUnsafe().flushMore();
             }

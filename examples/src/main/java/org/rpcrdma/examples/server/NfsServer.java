@@ -28,7 +28,7 @@ import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.rpc.RecordMarking;
 
 /**
- * Hadoop's RPC programs on two transports. Compare the three {@link ServerBootstrap}s: over RDMA the channel class and
+ * Hadoop's RPC programs on two transports. Compare the two {@link ServerBootstrap}s: over RDMA the channel class and
  * the framing codec are other ones; the programs, the parser and the executor are the same objects.
  */
 public final class NfsServer implements AutoCloseable {
@@ -80,24 +80,16 @@ public final class NfsServer implements AutoCloseable {
      * @throws IOException if the address cannot be used
      */
     public InetSocketAddress serveNfsOverTcp(InetSocketAddress address) throws IOException {
-        return bind(
-                new ServerBootstrap()
-                        .group(tcpLoops)
-                        .channel(NioServerSocketChannel.class)
-                        .childHandler(
-                                new ChannelInitializer<Channel>() {
-                                    @Override
-                                    protected void initChannel(Channel channel) {
-                                        channel.pipeline()
-                                                .addLast(new RecordMarking(), new CallLimit());
-                                        addProgram(channel, nfs);
-                                    }
-                                }),
-                address);
+        return serveOverTcp(nfs, address);
     }
 
-    /** MOUNT over TCP. */
+    /** MOUNT over TCP. Parameters and result as with {@link #serveNfsOverTcp}. */
     public InetSocketAddress serveMountOverTcp(InetSocketAddress address) throws IOException {
+        return serveOverTcp(mount, address);
+    }
+
+    private InetSocketAddress serveOverTcp(ChannelHandler program, InetSocketAddress address)
+            throws IOException {
         return bind(
                 new ServerBootstrap()
                         .group(tcpLoops)
@@ -108,7 +100,7 @@ public final class NfsServer implements AutoCloseable {
                                     protected void initChannel(Channel channel) {
                                         channel.pipeline()
                                                 .addLast(new RecordMarking(), new CallLimit());
-                                        addProgram(channel, mount);
+                                        addProgram(channel, program);
                                     }
                                 }),
                 address);
