@@ -19,6 +19,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.apache.hadoop.oncrpc.RpcUtil;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
@@ -57,6 +58,13 @@ public final class NfsServer implements AutoCloseable {
     /** NFS over RDMA. Parameters and result as with {@link #serveNfsOverTcp}. */
     public InetSocketAddress serveNfsOverRdma(InetSocketAddress address, RpcRdmaConfig config)
             throws IOException {
+        return serveNfsOverRdma(address, config, channel -> {});
+    }
+
+    /** As above. Each new connection is shown to somebody before the codec is added, who may put a handler below it. */
+    public InetSocketAddress serveNfsOverRdma(
+            InetSocketAddress address, RpcRdmaConfig config, Consumer<Channel> first)
+            throws IOException {
         return bind(
                 config.applyTo(new ServerBootstrap())
                         .group(rdmaLoops)
@@ -65,6 +73,7 @@ public final class NfsServer implements AutoCloseable {
                                 new ChannelInitializer<Channel>() {
                                     @Override
                                     protected void initChannel(Channel channel) {
+                                        first.accept(channel);
                                         channel.pipeline().addLast(new RpcRdmaCodec(config));
                                         addProgram(channel, nfs);
                                     }
