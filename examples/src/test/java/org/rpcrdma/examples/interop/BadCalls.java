@@ -101,9 +101,7 @@ public final class BadCalls {
         report.check(
                 "RDMA_ERROR from a client is ignored",
                 () -> ignored(header(ERROR).writeInt(ERR_CHUNK)));
-        report.check(
-                "a header shorter than any: ignored",
-                () -> ignored(Unpooled.directBuffer().writeInt(xid).writeInt(VERSION)));
+        report.check("a header shorter than any: ignored, or ERR_CHUNK", this::shortHeader);
         report.check(
                 "a Read chunk in memory that nobody has: the connection ends",
                 () -> {
@@ -174,12 +172,31 @@ public final class BadCalls {
         isAnswered();
     }
 
+    /** Linux takes its words from the receive buffer, which may have old ones. */
+    private void shortHeader() throws Exception {
+        send(Unpooled.directBuffer().writeInt(xid++).writeInt(VERSION));
+        int sent = sendNull();
+        ByteBuf reply = receive();
+        if (reply.getInt(12) == ERROR) {
+            reply.release();
+            reply = receive();
+        }
+        expectNullReply(reply, sent);
+    }
+
     /** The next message that comes is the answer to this call, on the same connection if there is one. */
     private void isAnswered() throws Exception {
-        int sent = xid;
+        int sent = sendNull();
+        expectNullReply(receive(), sent);
+    }
+
+    private int sendNull() throws Exception {
         send(nullCall(header(MSG).writeInt(0).writeInt(0).writeInt(0)));
-        ByteBuf reply = receive();
-        same("XID", sent, reply.readInt());
+        return xid - 1;
+    }
+
+    private static void expectNullReply(ByteBuf reply, int xid) {
+        same("XID", xid, reply.readInt());
         same("version", VERSION, reply.readInt());
         holds(reply.readInt() > 0, "no credits");
         same("procedure", MSG, reply.readInt());

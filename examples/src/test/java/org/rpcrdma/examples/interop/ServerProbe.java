@@ -37,6 +37,7 @@ public final class ServerProbe {
         byte[] root = Peer.mount(loopback(arguments[1]), arguments[2]);
         Nfs3Checks nfs = new Nfs3Checks(peer, root);
         nfs.run(report);
+        nfs.runSpecialFiles(report);
         report.check("READDIRPLUS by a Reply chunk of 1 MiB", () -> fullPages(nfs, root));
         new NfsAclChecks(peer, nfs.create("acl")).run(report);
         nfs.create("v4");

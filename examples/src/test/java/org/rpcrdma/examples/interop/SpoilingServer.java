@@ -63,7 +63,7 @@ public final class SpoilingServer {
                     Map.entry("write-lists", reply -> one(withWriteChunks(reply))),
                     Map.entry("reply-chunk", reply -> one(withReplyChunk(reply))),
                     Map.entry("version-first", reply -> before(reply, copy(reply).setInt(4, 2))),
-                    Map.entry("short-first", reply -> before(reply, copy(reply).writerIndex(20))),
+                    Map.entry("short-first", reply -> before(reply, copy(reply).writerIndex(12))),
                     Map.entry("xid-first", reply -> before(reply, copy(reply).setInt(0, 0xdead))),
                     Map.entry("no-credits", reply -> one(copy(reply).setInt(8, 0))),
                     Map.entry("all-credits", reply -> one(copy(reply).setInt(8, -1))));
