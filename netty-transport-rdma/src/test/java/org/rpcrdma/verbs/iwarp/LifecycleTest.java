@@ -29,8 +29,8 @@ import org.rpcrdma.verbs.iwarp.rdmap.TerminatedException;
 class LifecycleTest {
 
     private static final int BYTES = 8 << 20;
-    private static final IwarpConfig PLAIN = IwarpConfig.defaults().withPeerToPeer(false);
-    private static final IwarpConfig SMALL_BUFFERS = PLAIN.withSocketBuffer(8192);
+    private static final IwarpConfig PLAIN = IwarpConfig.builder().peerToPeer(false).build();
+    private static final IwarpConfig SMALL_BUFFERS = PLAIN.toBuilder().socketBuffer(8192).build();
 
     private static void open(Pair pair) {
         pair.responder.receive(1000, 0, 0);

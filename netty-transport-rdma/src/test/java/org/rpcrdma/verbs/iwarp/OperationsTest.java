@@ -26,15 +26,21 @@ class OperationsTest {
         return Stream.of(
                 Arguments.of("plain", plain, false),
                 Arguments.of("plain, from the responder", plain, true),
-                Arguments.of("crc", plain.withCrc(CrcPolicy.REQUIRE), false),
-                Arguments.of("crc, from the responder", plain.withCrc(CrcPolicy.REQUIRE), true),
-                Arguments.of("1442 byte ULPDUs", plain.withMaxUlpdu(1442), false),
+                Arguments.of("crc", plain.toBuilder().crc(CrcPolicy.REQUIRE).build(), false),
+                Arguments.of(
+                        "crc, from the responder",
+                        plain.toBuilder().crc(CrcPolicy.REQUIRE).build(),
+                        true),
+                Arguments.of("1442 byte ULPDUs", plain.toBuilder().maxUlpdu(1442).build(), false),
                 Arguments.of(
                         "odd ULPDUs with crc",
-                        plain.withMaxUlpdu(131).withCrc(CrcPolicy.REQUIRE),
+                        plain.toBuilder().maxUlpdu(131).crc(CrcPolicy.REQUIRE).build(),
                         true),
-                Arguments.of("small socket buffers", plain.withSocketBuffer(4096), false),
-                Arguments.of("peer to peer", plain.withPeerToPeer(true), true));
+                Arguments.of(
+                        "small socket buffers",
+                        plain.toBuilder().socketBuffer(4096).build(),
+                        false),
+                Arguments.of("peer to peer", plain.toBuilder().peerToPeer(true).build(), true));
     }
 
     @ParameterizedTest(name = "{0}")

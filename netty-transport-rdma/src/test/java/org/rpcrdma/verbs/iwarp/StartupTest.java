@@ -32,9 +32,13 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 /** How connections begin: RFC 5044, 7.1 and RFC 6581, against scripted peers on both sides. */
 class StartupTest {
 
-    private static final IwarpConfig PLAIN = IwarpConfig.defaults().withPeerToPeer(false);
+    private static final IwarpConfig PLAIN = IwarpConfig.builder().peerToPeer(false).build();
     private static final IwarpConfig HASTY =
-            PLAIN.withTimeouts(Duration.ofMillis(50), Duration.ofMillis(50), Duration.ofMillis(50));
+            PLAIN.toBuilder()
+                    .responderTimeout(Duration.ofMillis(50))
+                    .initiatorTimeout(Duration.ofMillis(50))
+                    .drainTimeout(Duration.ofMillis(50))
+                    .build();
     private static final byte[] NOTHING = {};
 
     private final List<AutoCloseable> open = new ArrayList<>();
@@ -174,7 +178,7 @@ class StartupTest {
 
     @Test
     void responderRejectsTheCrcWhenItIsOff() throws IOException {
-        RawPeer peer = peerOf(listening(PLAIN.withCrc(CrcPolicy.OFF)));
+        RawPeer peer = peerOf(listening(PLAIN.toBuilder().crc(CrcPolicy.OFF).build()));
         peer.send(RawPeer.request(true));
         assertThat(peer.readToEnd()).isEqualTo(hex(RawPeer.REPLY, "70 02 0004 0000 0000"));
     }
@@ -250,7 +254,7 @@ class StartupTest {
 
     @Test
     void theOldestHalfOpenConnectionMakesRoom() throws IOException {
-        Pair pair = listening(PLAIN.withMaxHalfOpen(2));
+        Pair pair = listening(PLAIN.toBuilder().maxHalfOpen(2).build());
         RawPeer oldest = peerOf(pair);
         oldest.send(new byte[] {'M'});
         RawPeer second = peerOf(pair);
@@ -353,7 +357,7 @@ class StartupTest {
     @MethodSource("readyToReceive")
     void initiatorSendsTheReadyToReceiveMessageFirst(String depths, byte[] first)
             throws IOException {
-        IwarpContext context = context(PLAIN.withPeerToPeer(true));
+        IwarpContext context = context(PLAIN.toBuilder().peerToPeer(true).build());
         ServerSocketChannel server = server();
         Endpoint endpoint = connect(context, addressOf(server), Pair.SIZE);
         RawPeer peer = closed(RawPeer.accept(server, context));
@@ -394,7 +398,7 @@ class StartupTest {
     @MethodSource("badReplies")
     void initiatorTerminatesOnABadReply(String name, String reply, String control)
             throws IOException {
-        IwarpContext context = context(PLAIN.withPeerToPeer(true));
+        IwarpContext context = context(PLAIN.toBuilder().peerToPeer(true).build());
         ServerSocketChannel server = server();
         Endpoint endpoint = connect(context, addressOf(server), Pair.SIZE);
         RawPeer peer = closed(RawPeer.accept(server, context));
