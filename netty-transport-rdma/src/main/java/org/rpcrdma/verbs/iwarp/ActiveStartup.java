@@ -45,8 +45,7 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
         this.remote = remote;
         this.request =
                 MpaNegotiation.request(
-                        context.config.crc(),
-                        context.config.peerToPeer(),
+                        context.config.mpa(),
                         size.inboundReads(),
                         size.outboundReads(),
                         privateData.clone());
@@ -118,7 +117,7 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
             throw new RejectedException(
                     "The peer " + remote + " rejected the connection", reply.privateData());
         }
-        MpaNegotiation agreed = MpaNegotiation.conclude(request, reply, context.config.crc());
+        MpaNegotiation agreed = MpaNegotiation.conclude(request, reply, context.config.mpa());
         finish();
         queuePair.established(channel, key, agreed, reply.privateData());
     }

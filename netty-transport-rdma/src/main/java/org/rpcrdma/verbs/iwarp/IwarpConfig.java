@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.Objects;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
+import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
 
 /** The settings of the software RNIC. {@link #defaults()} suits the Linux kernel's soft-iWARP. Immutable. */
 public final class IwarpConfig {
@@ -12,6 +13,7 @@ public final class IwarpConfig {
     private static final IwarpConfig DEFAULTS = builder().build();
 
     private final CrcPolicy crc;
+    private final boolean markers;
     private final int maxUlpdu;
     private final boolean peerToPeer;
     private final Duration responderTimeout;
@@ -23,6 +25,7 @@ public final class IwarpConfig {
 
     private IwarpConfig(Builder builder) {
         crc = builder.crc;
+        markers = builder.markers;
         maxUlpdu = builder.maxUlpdu;
         peerToPeer = builder.peerToPeer;
         responderTimeout = builder.responderTimeout;
@@ -47,6 +50,7 @@ public final class IwarpConfig {
     public Builder toBuilder() {
         Builder builder = new Builder();
         builder.crc = crc;
+        builder.markers = markers;
         builder.maxUlpdu = maxUlpdu;
         builder.peerToPeer = peerToPeer;
         builder.responderTimeout = responderTimeout;
@@ -60,6 +64,15 @@ public final class IwarpConfig {
 
     public CrcPolicy crc() {
         return crc;
+    }
+
+    public boolean markers() {
+        return markers;
+    }
+
+    /** What of this the start-up frames are about. */
+    MpaOptions mpa() {
+        return new MpaOptions(crc, markers, peerToPeer);
     }
 
     public int maxUlpdu() {
@@ -98,6 +111,7 @@ public final class IwarpConfig {
     public static final class Builder {
 
         private CrcPolicy crc = CrcPolicy.ACCEPT;
+        private boolean markers;
         private int maxUlpdu;
         private boolean peerToPeer = true;
         private Duration responderTimeout = Duration.ofSeconds(5);
@@ -112,6 +126,16 @@ public final class IwarpConfig {
         /** When the CRC of RFC 5044, 4.4 is used; {@link CrcPolicy#ACCEPT} by default. */
         public Builder crc(CrcPolicy policy) {
             crc = Objects.requireNonNull(policy, "crc");
+            return this;
+        }
+
+        /**
+         * Whether to ask peers for markers (RFC 5044, 4.3). Off by default: they serve hardware that looks for FPDUs in TCP
+         * segments out of order, and cost a copy here; soft-iWARP refuses who asks for them. A peer that asks gets them
+         * always.
+         */
+        public Builder markers(boolean asked) {
+            markers = asked;
             return this;
         }
 

@@ -132,7 +132,7 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
         MpaFrame frame = request.frame();
         MpaNegotiation agreed =
                 MpaNegotiation.respond(
-                        frame, context.config.crc(), size.inboundReads(), size.outboundReads());
+                        frame, context.config.mpa(), size.inboundReads(), size.outboundReads());
         MpaFrame reply = agreed.reply(frame, checked(privateData).clone());
         SocketChannel channel = request.channel();
         try {
@@ -162,7 +162,7 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
             throws IOException {
         inboundReads.depth(agreed.ird());
         outboundReads.depth(agreed.ord());
-        stream = new IwarpStream(context, this, channel, key, agreed.crc(), initiator);
+        stream = new IwarpStream(context, this, channel, key, agreed, initiator);
         startup = null;
         state = State.OPEN;
     }

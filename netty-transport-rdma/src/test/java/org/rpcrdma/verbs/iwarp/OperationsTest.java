@@ -9,6 +9,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
@@ -23,7 +24,18 @@ class OperationsTest {
 
     static Stream<Arguments> modes() {
         IwarpConfig plain = IwarpConfig.defaults();
+        IwarpConfig markers = plain.toBuilder().markers(true).build();
         return Stream.of(
+                Arguments.of("markers", markers, false),
+                Arguments.of("markers, from the responder", markers, true),
+                Arguments.of(
+                        "markers with crc, 1442 byte ULPDUs",
+                        markers.toBuilder().crc(CrcPolicy.REQUIRE).maxUlpdu(1442).build(),
+                        false),
+                Arguments.of(
+                        "markers in large ULPDUs, small socket buffers",
+                        markers.toBuilder().maxUlpdu(64_768).socketBuffer(4096).build(),
+                        true),
                 Arguments.of("plain", plain, false),
                 Arguments.of("plain, from the responder", plain, true),
                 Arguments.of("crc", plain.toBuilder().crc(CrcPolicy.REQUIRE).build(), false),
@@ -47,7 +59,21 @@ class OperationsTest {
     @MethodSource("modes")
     void carriesEveryOperation(String name, IwarpConfig config, boolean fromResponder)
             throws IOException {
-        try (Pair pair = Pair.connected(config, MAX)) {
+        carry(config, config, fromResponder);
+    }
+
+    /** Each direction has markers or not, as its receiver asks. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void markersInOneDirection(boolean fromResponder) throws IOException {
+        IwarpConfig plain = IwarpConfig.defaults();
+        carry(plain.toBuilder().markers(true).build(), plain, fromResponder);
+        carry(plain, plain.toBuilder().markers(true).build(), fromResponder);
+    }
+
+    private static void carry(IwarpConfig config, IwarpConfig other, boolean fromResponder)
+            throws IOException {
+        try (Pair pair = Pair.connected(config, other, MAX)) {
             assertThat(pair.initiator.connectedWith).containsExactly(4, 5);
             assertThat(pair.responder.connectedWith).containsExactly(1, 2, 3);
             Endpoint from = fromResponder ? pair.responder : pair.initiator;

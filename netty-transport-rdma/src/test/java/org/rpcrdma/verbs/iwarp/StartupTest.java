@@ -115,6 +115,8 @@ class StartupTest {
                         "10 02 0004 c001 0001",
                         "10 02 0005 8001 8001 aa",
                         1),
+                Arguments.of(
+                        "asks for markers", "90 02 0004 0001 0001", "10 02 0005 0001 0001 aa", 1),
                 Arguments.of("reserved bits", "1f 02 0004 0001 0001", "10 02 0005 0001 0001 aa", 1),
                 Arguments.of(
                         "RTR flags without peer to peer",
@@ -167,13 +169,6 @@ class StartupTest {
         assertThat(pair.responderContext.counters().startupsRefused()).isEqualTo(1);
         assertThat(pair.request).isNull();
         pair.connect(Pair.SIZE, Pair.SIZE, 64);
-    }
-
-    @Test
-    void responderRejectsMarkers() throws IOException {
-        RawPeer peer = peerOf(listening(PLAIN));
-        peer.send(hex(RawPeer.REQUEST, "90 02 0004 0001 0001"));
-        assertThat(peer.readToEnd()).isEqualTo(hex(RawPeer.REPLY, "30 02 0004 0000 0000"));
     }
 
     @Test
@@ -386,7 +381,6 @@ class StartupTest {
                 Arguments.of("garbage", "00".repeat(20), "20040000"),
                 Arguments.of("not enhanced", RawPeer.REPLY + "00 02 0000", "20040000"),
                 Arguments.of("revision 1", RawPeer.REPLY + "00 01 0000", "20040000"),
-                Arguments.of("markers", RawPeer.REPLY + "90 02 0004 0001 0001", "20040000"),
                 Arguments.of(
                         "more Reads than we admit",
                         RawPeer.REPLY + "10 02 0004 0008 0009",

@@ -5,26 +5,25 @@ package org.rpcrdma.verbs.iwarp.mpa;
  * What the two start-up frames agree on: RFC 5044, 7.1 and RFC 6581, 9.
  *
  * @param crc whether the CRC is on
+ * @param markersIn whether the peer sends markers, because this end asked for them
+ * @param markersOut whether the peer asked for markers
  * @param ird the Reads that the peer may have outstanding here
  * @param ord the Reads that may be outstanding at the peer
  * @param rtr what the initiator sends before anything else
  */
-public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
+public record MpaNegotiation(
+        boolean crc, boolean markersIn, boolean markersOut, int ird, int ord, Rtr rtr) {
 
     /** Read depth taken for a peer of revision 1 or without enhanced data, which says nothing about it. */
     private static final int UNNEGOTIATED_ORD = 1;
 
-    /**
-     * The Request of an initiator.
-     *
-     * @param peerToPeer whether to offer the peer-to-peer model, with a zero-length Write or Read as RTR
-     */
-    public static MpaFrame request(
-            CrcPolicy policy, boolean peerToPeer, int ird, int ord, byte[] privateData) {
+    /** The Request of an initiator. If it offers the peer-to-peer model, then with a zero-length Write or Read as RTR. */
+    public static MpaFrame request(MpaOptions options, int ird, int ord, byte[] privateData) {
+        boolean peerToPeer = options.peerToPeer();
         return new MpaFrame(
                 true,
-                false,
-                policy == CrcPolicy.REQUIRE,
+                options.markers(),
+                options.crc() == CrcPolicy.REQUIRE,
                 false,
                 true,
                 2,
@@ -41,11 +40,8 @@ public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
     /**
      * Why a Request cannot be accepted, whatever the ULP says, or {@code null} when it can.
      */
-    public static String objection(MpaFrame request, CrcPolicy policy) {
-        if (request.markers()) {
-            return "it asks for markers, which are not supported";
-        }
-        if (request.crc() && policy == CrcPolicy.OFF) {
+    public static String objection(MpaFrame request, MpaOptions options) {
+        if (request.crc() && options.crc() == CrcPolicy.OFF) {
             return "it asks for the CRC, which is switched off here";
         }
         return null;
@@ -75,10 +71,12 @@ public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
      * @param ird the most Reads to admit
      * @param ord the most Reads wanted
      */
-    public static MpaNegotiation respond(MpaFrame request, CrcPolicy policy, int ird, int ord) {
-        boolean crc = request.crc() || policy == CrcPolicy.REQUIRE;
+    public static MpaNegotiation respond(MpaFrame request, MpaOptions options, int ird, int ord) {
+        boolean crc = request.crc() || options.crc() == CrcPolicy.REQUIRE;
+        boolean in = options.markers();
+        boolean out = request.markers();
         if (!request.enhanced()) {
-            return new MpaNegotiation(crc, ird, Math.min(ord, UNNEGOTIATED_ORD), Rtr.NONE);
+            return new MpaNegotiation(crc, in, out, ird, Math.min(ord, UNNEGOTIATED_ORD), Rtr.NONE);
         }
         // RFC 6581, 9.1: each depth of the Reply answers the opposite one of the Request.
         int agreedIrd = Math.min(ird, request.ord());
@@ -87,7 +85,7 @@ public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
             // The RTR itself may be a Read, which needs a slot.
             agreedIrd = Math.max(agreedIrd, 1);
         }
-        return new MpaNegotiation(crc, agreedIrd, agreedOrd, Rtr.NONE);
+        return new MpaNegotiation(crc, in, out, agreedIrd, agreedOrd, Rtr.NONE);
     }
 
     /** The Reply that tells an initiator what {@link #respond} agreed to. */
@@ -95,7 +93,7 @@ public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
         boolean peerToPeer = request.enhanced() && request.peerToPeer();
         return new MpaFrame(
                 false,
-                false,
+                markersIn,
                 crc,
                 false,
                 request.enhanced(),
@@ -115,7 +113,7 @@ public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
      *
      * @throws StreamException when there is no agreement
      */
-    public static MpaNegotiation conclude(MpaFrame request, MpaFrame reply, CrcPolicy policy)
+    public static MpaNegotiation conclude(MpaFrame request, MpaFrame reply, MpaOptions options)
             throws StreamException {
         if (!reply.enhanced()) {
             throw new StreamException(
@@ -124,12 +122,7 @@ public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
                             + reply.revision()
                             + " and no enhanced data (RFC 6581); the peer needs MPA revision 2");
         }
-        if (reply.markers()) {
-            throw new StreamException(
-                    MpaError.INVALID_FRAME,
-                    "MPA Reply asks for markers, which are not supported here");
-        }
-        if (reply.crc() && policy == CrcPolicy.OFF) {
+        if (reply.crc() && options.crc() == CrcPolicy.OFF) {
             throw new StreamException(
                     MpaError.INVALID_FRAME,
                     "MPA Reply asks for the CRC, which is switched off here");
@@ -146,7 +139,12 @@ public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
         }
         int ord = Math.min(request.ord(), reply.ird());
         return new MpaNegotiation(
-                request.crc() || reply.crc(), request.ird(), ord, rtr(request, reply));
+                request.crc() || reply.crc(),
+                request.markers(),
+                reply.markers(),
+                request.ird(),
+                ord,
+                rtr(request, reply));
     }
 
     private static Rtr rtr(MpaFrame request, MpaFrame reply) throws StreamException {
