@@ -3,31 +3,48 @@ package org.rpcrdma.verbs.iwarp;
 
 import java.time.Duration;
 import java.util.Objects;
+import java.util.Set;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
+import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
+import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 
 /** The settings of the software RNIC. {@link #defaults()} suits the Linux kernel's soft-iWARP. Immutable. */
 public final class IwarpConfig {
 
     private static final IwarpConfig DEFAULTS = builder().build();
 
+    private final int mpaRevision;
     private final CrcPolicy crc;
     private final boolean markers;
     private final int maxUlpdu;
     private final boolean peerToPeer;
+    private final Set<Rtr> readyToReceive;
+    private final int maxPrivateData;
     private final Duration responderTimeout;
     private final Duration initiatorTimeout;
     private final Duration drainTimeout;
     private final int maxHalfOpen;
     private final int maxExposures;
     private final int socketBuffer;
+    private final MpaOptions mpa;
 
     private IwarpConfig(Builder builder) {
+        mpaRevision = builder.mpaRevision;
         crc = builder.crc;
         markers = builder.markers;
         maxUlpdu = builder.maxUlpdu;
         peerToPeer = builder.peerToPeer;
+        readyToReceive = builder.readyToReceive;
+        maxPrivateData = builder.maxPrivateData;
+        mpa =
+                new MpaOptions(
+                        mpaRevision,
+                        crc,
+                        markers,
+                        peerToPeer ? readyToReceive : Set.of(),
+                        maxPrivateData);
         responderTimeout = builder.responderTimeout;
         initiatorTimeout = builder.initiatorTimeout;
         drainTimeout = builder.drainTimeout;
@@ -49,10 +66,13 @@ public final class IwarpConfig {
     /** A builder that starts with these settings. */
     public Builder toBuilder() {
         Builder builder = new Builder();
+        builder.mpaRevision = mpaRevision;
         builder.crc = crc;
         builder.markers = markers;
         builder.maxUlpdu = maxUlpdu;
         builder.peerToPeer = peerToPeer;
+        builder.readyToReceive = readyToReceive;
+        builder.maxPrivateData = maxPrivateData;
         builder.responderTimeout = responderTimeout;
         builder.initiatorTimeout = initiatorTimeout;
         builder.drainTimeout = drainTimeout;
@@ -60,6 +80,10 @@ public final class IwarpConfig {
         builder.maxExposures = maxExposures;
         builder.socketBuffer = socketBuffer;
         return builder;
+    }
+
+    public int mpaRevision() {
+        return mpaRevision;
     }
 
     public CrcPolicy crc() {
@@ -72,7 +96,7 @@ public final class IwarpConfig {
 
     /** What of this the start-up frames are about. */
     MpaOptions mpa() {
-        return new MpaOptions(crc, markers, peerToPeer);
+        return mpa;
     }
 
     public int maxUlpdu() {
@@ -81,6 +105,14 @@ public final class IwarpConfig {
 
     public boolean peerToPeer() {
         return peerToPeer;
+    }
+
+    public Set<Rtr> readyToReceive() {
+        return readyToReceive;
+    }
+
+    public int maxPrivateData() {
+        return maxPrivateData;
     }
 
     public Duration responderTimeout() {
@@ -110,10 +142,13 @@ public final class IwarpConfig {
     /** Collects settings. Each setter refuses a value out of range with an {@link IllegalArgumentException}. */
     public static final class Builder {
 
+        private int mpaRevision = 2;
         private CrcPolicy crc = CrcPolicy.ACCEPT;
         private boolean markers;
         private int maxUlpdu;
         private boolean peerToPeer = true;
+        private Set<Rtr> readyToReceive = Set.of(Rtr.ZERO_LENGTH_WRITE, Rtr.ZERO_LENGTH_READ);
+        private int maxPrivateData = MpaFrame.SAFE_PRIVATE_DATA;
         private Duration responderTimeout = Duration.ofSeconds(5);
         private Duration initiatorTimeout = Duration.ofSeconds(10);
         private Duration drainTimeout = Duration.ofSeconds(2);
@@ -122,6 +157,16 @@ public final class IwarpConfig {
         private int socketBuffer;
 
         private Builder() {}
+
+        /**
+         * The MPA revision that a connecting end uses, 1 or 2; 2 by default. Revision 1 (RFC 5044) is for peers that do not know
+         * RFC 6581: it negotiates no read depths, so that one Read at a time may be outstanding, and has no
+         * peer-to-peer model. An accepting end answers in the revision of the Request.
+         */
+        public Builder mpaRevision(int revision) {
+            mpaRevision = range("mpaRevision", revision, 1, 2);
+            return this;
+        }
 
         /** When the CRC of RFC 5044, 4.4 is used; {@link CrcPolicy#ACCEPT} by default. */
         public Builder crc(CrcPolicy policy) {
@@ -157,6 +202,32 @@ public final class IwarpConfig {
          */
         public Builder peerToPeer(boolean offered) {
             peerToPeer = offered;
+            return this;
+        }
+
+        /**
+         * The ready-to-receive messages that a connecting end offers in the peer-to-peer model; a zero-length Write and a
+         * zero-length Read by default. The peer chooses. An accepting end takes each of them.
+         *
+         * @param messages at least one
+         */
+        public Builder readyToReceive(Set<Rtr> messages) {
+            if (messages.isEmpty()) {
+                throw new IllegalArgumentException(
+                        "readyToReceive is empty, expected at least one message; for none use"
+                                + " peerToPeer(false)");
+            }
+            readyToReceive = Set.copyOf(messages);
+            return this;
+        }
+
+        /**
+         * The most private data to send in a start-up frame in bytes, 0 to 512. Of revision 2 at most 508 can be used. The
+         * default of 251 is safe: soft-iWARP of Linux 6.1 as initiator crashes its kernel when a Reply has more than
+         * 252, and Chelsio hardware takes up to 255 in all.
+         */
+        public Builder maxPrivateData(int bytes) {
+            maxPrivateData = range("maxPrivateData", bytes, 0, MpaFrame.MAX_PRIVATE_DATA);
             return this;
         }
 

@@ -20,6 +20,7 @@ import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
 import org.rpcrdma.verbs.iwarp.rdmap.Completions;
 import org.rpcrdma.verbs.iwarp.rdmap.InboundReads;
 import org.rpcrdma.verbs.iwarp.rdmap.OutboundReads;
@@ -100,17 +101,6 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
         }
     }
 
-    private static byte[] checked(byte[] privateData) {
-        if (privateData.length > MpaFrame.MAX_SENT_PRIVATE_DATA) {
-            throw new IllegalArgumentException(
-                    "Private data has "
-                            + privateData.length
-                            + " bytes, expected at most "
-                            + MpaFrame.MAX_SENT_PRIVATE_DATA);
-        }
-        return privateData;
-    }
-
     private void require(State expected, String call) {
         if (state != expected) {
             throw new IllegalStateException(call + " was called on a queue pair that is " + state);
@@ -120,7 +110,7 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     @Override
     public void connect(InetSocketAddress peer, InetSocketAddress from, byte[] privateData) {
         require(State.IDLE, "connect");
-        startup = new ActiveStartup(context, this, size, peer, checked(privateData));
+        startup = new ActiveStartup(context, this, size, peer, privateData);
         state = State.CONNECTING;
         remote = peer;
         startup.start(from);
@@ -130,10 +120,11 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     public void accept(byte[] privateData) {
         require(State.REQUESTED, "accept");
         MpaFrame frame = request.frame();
+        MpaOptions options = context.config.mpa();
+        byte[] checked = options.checked(privateData, frame.enhanced());
         MpaNegotiation agreed =
-                MpaNegotiation.respond(
-                        frame, context.config.mpa(), size.inboundReads(), size.outboundReads());
-        MpaFrame reply = agreed.reply(frame, checked(privateData).clone());
+                MpaNegotiation.respond(frame, options, size.inboundReads(), size.outboundReads());
+        MpaFrame reply = agreed.reply(frame, checked);
         SocketChannel channel = request.channel();
         try {
             open(channel, context.keyOf(channel), agreed, false);

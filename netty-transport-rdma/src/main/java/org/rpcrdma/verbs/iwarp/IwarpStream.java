@@ -16,6 +16,7 @@ import org.rpcrdma.verbs.iwarp.mpa.MarkedFpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MarkerStripper;
 import org.rpcrdma.verbs.iwarp.mpa.Markers;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 import org.rpcrdma.verbs.iwarp.rdmap.LocalAccessException;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapError;
@@ -90,6 +91,9 @@ final class IwarpStream implements Selectable, Timer {
         this.stripper = agreed.markersIn() ? new MarkerStripper(channel, marked, crc) : null;
         this.source = agreed.markersIn() ? stripper : channel;
         this.receiver = queuePair.newReceiver();
+        if (!maySend && agreed.rtr() == Rtr.ZERO_LENGTH_SEND) {
+            receiver.awaitReadyToReceive();
+        }
         this.fpdusIn = new FpduReceiver(staging, receiver, crcIn);
         this.fpdusOut = agreed.markersOut() ? new MarkedFpduSender(crc) : new FpduSender(crc);
         this.sender = queuePair.newSender(fpdusOut, mulpdu(context, channel, agreed.markersOut()));

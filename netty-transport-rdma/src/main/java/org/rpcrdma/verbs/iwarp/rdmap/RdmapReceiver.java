@@ -45,6 +45,9 @@ public final class RdmapReceiver implements UlpduHandler {
     /** Whether no FPDU of ours was answered yet; tells two ambiguous Terminate codes apart. */
     private boolean starting = true;
 
+    /** Whether the next Send is the peer's ready-to-receive message, which the ULP knows nothing of. */
+    private boolean awaitsReadyToReceive;
+
     private WorkStatus receiveStatus = WorkStatus.FLUSHED;
 
     public RdmapReceiver(
@@ -62,6 +65,11 @@ public final class RdmapReceiver implements UlpduHandler {
         this.inboundReads = inboundReads;
         this.outboundReads = outboundReads;
         this.completions = completions;
+    }
+
+    /** Expects a zero-length Send as ready-to-receive message (RFC 6581, 9.2). It takes no receive. */
+    public void awaitReadyToReceive() {
+        awaitsReadyToReceive = true;
     }
 
     /** Whether a message has begun and not ended, so that the stream must not end here. */
@@ -172,6 +180,14 @@ public final class RdmapReceiver implements UlpduHandler {
         }
         sendOpcode = opcode;
         sendQueue.check(segment);
+        awaitsReadyToReceive =
+                awaitsReadyToReceive
+                        && opcode == Rdmap.SEND
+                        && segment.isLast()
+                        && segment.payloadBytes() == 0;
+        if (awaitsReadyToReceive) {
+            return;
+        }
         if (receives.isEmpty()) {
             throw new StreamException(
                     DdpError.UNTAGGED_NO_BUFFER, "Send came, but no receive is posted");
@@ -269,6 +285,10 @@ public final class RdmapReceiver implements UlpduHandler {
 
     private void endSend() throws StreamException {
         sendQueue.advance(segment);
+        if (awaitsReadyToReceive) {
+            awaitsReadyToReceive = false;
+            return;
+        }
         if (!segment.isLast()) {
             return;
         }
