@@ -327,12 +327,12 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     }
 
     /**
-     * Sets how the oldest work request completes when the stream ends, unless the peer has refused something of another kind:
-     * a Write is complete once it is on its way, and what is the oldest then is innocent.
+     * Sets how the oldest work request completes when the stream ends, unless what has failed is of another kind: a Write is
+     * complete once it is on its way, and what is the oldest then is innocent.
      *
-     * @param opcode what the peer has refused, -1 when it does not tell
+     * @param opcode what has failed, -1 when the peer does not tell
      */
-    void refusedByPeer(WorkStatus status, int opcode) {
+    void oldestCulprit(WorkStatus status, int opcode) {
         if (opcode < 0 || work.oldestIs(opcode)) {
             oldestWork = status;
         }

@@ -19,6 +19,7 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 import org.rpcrdma.verbs.iwarp.rdmap.LocalAccessException;
+import org.rpcrdma.verbs.iwarp.rdmap.Rdmap;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapError;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapSender;
@@ -297,7 +298,7 @@ final class IwarpStream implements Selectable, Timer {
         Terminate terminate = e.terminate();
         context.counters.terminateReceived(terminate.layer());
         context.log.warn("Connection to {} ended: {}", queuePair.remoteAddress(), e);
-        queuePair.refusedByPeer(
+        queuePair.oldestCulprit(
                 terminate.isAccessError()
                         ? WorkStatus.REMOTE_ACCESS_ERROR
                         : WorkStatus.REMOTE_OPERATION_ERROR,
@@ -308,6 +309,9 @@ final class IwarpStream implements Selectable, Timer {
     private void terminate(StreamException e, DdpSegment segment, ReadRequest request) {
         context.log.warn("Connection to {} is terminated: {}", queuePair.remoteAddress(), e);
         queuePair.receiveCulprit(receiver.receiveStatus());
+        if (receiver.readStatus() != WorkStatus.FLUSHED) {
+            queuePair.oldestCulprit(receiver.readStatus(), Rdmap.READ_REQUEST);
+        }
         if (state == State.OUTPUT_SHUT || brokenBy != null) {
             end(e);
             return;

@@ -49,6 +49,7 @@ public final class RdmapReceiver implements UlpduHandler {
     private boolean awaitsReadyToReceive;
 
     private WorkStatus receiveStatus = WorkStatus.FLUSHED;
+    private WorkStatus readStatus = WorkStatus.FLUSHED;
 
     public RdmapReceiver(
             ExposureOwner stream,
@@ -90,6 +91,11 @@ public final class RdmapReceiver implements UlpduHandler {
     /** How the oldest receive completes when the stream has failed. */
     public WorkStatus receiveStatus() {
         return receiveStatus;
+    }
+
+    /** How the oldest Read completes when the stream has failed. */
+    public WorkStatus readStatus() {
+        return readStatus;
     }
 
     @Override
@@ -230,7 +236,7 @@ public final class RdmapReceiver implements UlpduHandler {
     public ByteBuffer target() throws StreamException {
         return switch (opcode) {
             case Rdmap.WRITE -> writeTarget();
-            case Rdmap.READ_RESPONSE -> outboundReads.target(remaining);
+            case Rdmap.READ_RESPONSE -> readTarget();
             default -> receiveTarget();
         };
     }
@@ -240,6 +246,16 @@ public final class RdmapReceiver implements UlpduHandler {
             throw invalidWrite("which was invalidated meanwhile");
         }
         return exposure.region().placement(exposure.address(cursor), remaining);
+    }
+
+    private ByteBuffer readTarget() throws StreamException {
+        ByteBuffer target = outboundReads.target(remaining);
+        if (target == null) {
+            readStatus = WorkStatus.LOCAL_PROTECTION_ERROR;
+            throw new StreamException(
+                    RdmapError.LOCAL_CATASTROPHIC, "Sink of a Read is not registered any more");
+        }
+        return target;
     }
 
     private ByteBuffer receiveTarget() throws StreamException {
