@@ -4,8 +4,10 @@ package org.rpcrdma.verbs.iwarp;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.util.Random;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -71,24 +73,41 @@ class OperationsTest {
         carry(plain, plain.toBuilder().markers(true).build(), fromResponder);
     }
 
+    @Test
+    void carriesEveryOperationOverIpv6() throws IOException {
+        IwarpConfig config = IwarpConfig.defaults();
+        try (Pair pair = new Pair(config, config)) {
+            pair.listen(InetAddress.getByAddress(RawPeer.hex("00".repeat(15), "01")));
+            pair.connect(Pair.SIZE, Pair.SIZE, MAX);
+            carry(pair, MAX, false);
+            carry(pair, MAX, true);
+        }
+    }
+
     private static void carry(IwarpConfig config, IwarpConfig other, boolean fromResponder)
             throws IOException {
         try (Pair pair = Pair.connected(config, other, MAX)) {
             assertThat(pair.initiator.connectedWith).containsExactly(4, 5);
             assertThat(pair.responder.connectedWith).containsExactly(1, 2, 3);
-            Endpoint from = fromResponder ? pair.responder : pair.initiator;
-            Endpoint to = fromResponder ? pair.initiator : pair.responder;
-            if (fromResponder) {
-                openResponder(pair);
+            carry(pair, config.maxUlpdu() == 131 ? 200_000 : MAX, fromResponder);
+        }
+    }
+
+    private static void carry(Pair pair, int most, boolean fromResponder) {
+        Endpoint from = fromResponder ? pair.responder : pair.initiator;
+        Endpoint to = fromResponder ? pair.initiator : pair.responder;
+        if (fromResponder) {
+            openResponder(pair);
+        }
+        long seed = 1;
+        for (int size : SIZES) {
+            int bytes = Math.min(size, most);
+            for (int flags : new int[] {0, QueuePair.SOLICITED}) {
+                send(pair, from, to, bytes, seed++, false, flags);
+                send(pair, from, to, bytes, seed++, true, flags);
             }
-            long seed = 1;
-            for (int size : SIZES) {
-                int bytes = config.maxUlpdu() == 131 ? Math.min(size, 200_000) : size;
-                send(pair, from, to, bytes, seed++, false);
-                send(pair, from, to, bytes, seed++, true);
-                write(pair, from, to, bytes, seed++);
-                read(pair, from, to, bytes, seed++);
-            }
+            write(pair, from, to, bytes, seed++);
+            read(pair, from, to, bytes, seed++);
         }
     }
 
@@ -112,15 +131,21 @@ class OperationsTest {
     }
 
     private static void send(
-            Pair pair, Endpoint from, Endpoint to, int size, long seed, boolean invalidate) {
+            Pair pair,
+            Endpoint from,
+            Endpoint to,
+            int size,
+            long seed,
+            boolean invalidate,
+            int flags) {
         byte[] bytes = pattern(size, seed);
         from.put(0, bytes);
         int key = invalidate ? to.expose(5, 10, QueuePair.REMOTE_READ) : 0;
         to.receive(1, 0, MAX);
         if (invalidate) {
-            from.queuePair.sendWithInvalidate(2, QueuePair.SIGNALED, key);
+            from.queuePair.sendWithInvalidate(2, QueuePair.SIGNALED | flags, key);
         } else {
-            from.queuePair.send(2, QueuePair.SIGNALED | QueuePair.SOLICITED);
+            from.queuePair.send(2, QueuePair.SIGNALED | flags);
         }
         from.gather(0, size / 3);
         from.gather(size / 3, size - size / 3);
