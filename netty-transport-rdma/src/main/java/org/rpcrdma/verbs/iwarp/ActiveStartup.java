@@ -13,9 +13,12 @@ import java.nio.channels.SocketChannel;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
+import org.rpcrdma.verbs.iwarp.mpa.Markers;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrameReader;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
+import org.rpcrdma.verbs.iwarp.mpa.StreamError;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 import org.rpcrdma.verbs.iwarp.rdmap.Terminate;
 
@@ -31,6 +34,7 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
     private SocketChannel channel;
     private SelectionKey key;
     private boolean connected;
+    private MpaFrame reply;
     private boolean done;
     private long deadline;
 
@@ -43,13 +47,13 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
         this.context = context;
         this.queuePair = queuePair;
         this.remote = remote;
+        MpaOptions options = context.config.mpa();
         this.request =
                 MpaNegotiation.request(
-                        context.config.crc(),
-                        context.config.peerToPeer(),
+                        options,
                         size.inboundReads(),
                         size.outboundReads(),
-                        privateData.clone());
+                        options.checked(privateData, options.revision() >= 2));
         this.requestBytes = ByteBuffer.wrap(request.encode());
         context.addStartup(this);
         startTimer();
@@ -106,19 +110,19 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
         } else if (requestBytes.hasRemaining()) {
             sendRequest();
         } else {
-            MpaFrame reply = reader.read(channel);
+            reply = reader.read(channel);
             if (reply != null) {
-                conclude(reply);
+                conclude();
             }
         }
     }
 
-    private void conclude(MpaFrame reply) throws IOException {
+    private void conclude() throws IOException {
         if (reply.rejected()) {
             throw new RejectedException(
                     "The peer " + remote + " rejected the connection", reply.privateData());
         }
-        MpaNegotiation agreed = MpaNegotiation.conclude(request, reply, context.config.crc());
+        MpaNegotiation agreed = MpaNegotiation.conclude(request, reply, context.config.mpa());
         finish();
         queuePair.established(channel, key, agreed, reply.privateData());
     }
@@ -133,11 +137,7 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
             // RFC 6581, 8: the initiator says why in a Terminate, which is then its only FPDU.
             context.counters.startupsRefused++;
             context.counters.terminateSent(refused.error().layer());
-            new Linger(
-                    context,
-                    channel,
-                    key,
-                    Fpdu.frame(Terminate.encode(refused.error(), null, null), false));
+            new Linger(context, channel, key, terminate(refused.error()));
             ConnectException failure =
                     new ConnectException(
                             "Start-up with " + remote + " failed: " + cause.getMessage());
@@ -149,6 +149,15 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
             Sockets.close(channel);
         }
         queuePair.connectFailed(cause);
+    }
+
+    /** The first and only FPDU. It has a CRC and a marker if what the frames agreed on so far wants them. */
+    private ByteBuffer terminate(StreamError error) {
+        byte[] ulpdu = Terminate.encode(error, null, null);
+        boolean crc = request.crc() || (reply != null && reply.crc());
+        return reply != null && reply.markers()
+                ? Markers.frame(ulpdu, crc, 0)
+                : Fpdu.frame(ulpdu, crc);
     }
 
     @Override

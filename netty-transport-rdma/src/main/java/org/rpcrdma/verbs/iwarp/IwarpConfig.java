@@ -2,76 +2,55 @@
 package org.rpcrdma.verbs.iwarp;
 
 import java.time.Duration;
+import java.util.Objects;
+import java.util.Set;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
+import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
+import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 
-/**
- * The settings of the software RNIC. {@link #defaults()} suits the Linux kernel's soft-iWARP.
- *
- * @param crc when the CRC of RFC 5044 is used
- * @param maxUlpdu the largest ULPDU to send in bytes, 128 to 64768; 0 takes it from the MTU of the local interface, so
- *     that an FPDU fits one TCP segment (RFC 5044, 5.1), which hardware peers may need
- * @param peerToPeer whether a connecting end offers the peer-to-peer model of RFC 6581, so that the accepting end may
- *     speak first; Intel hardware needs it
- * @param responderTimeout how long an accepted TCP connection may take for its MPA Request
- * @param initiatorTimeout how long a peer may take for the TCP connection, and then for its MPA Reply
- * @param drainTimeout how long an ended connection may take to send what it owes and to see the peer's end
- * @param maxHalfOpen the most accepted TCP connections per listener that have not sent their MPA Request; the oldest
- *     makes room for a new one
- * @param maxExposures the most ranges exposed at a time in one context, up to 2^23
- * @param socketBuffer bytes of the TCP send and receive buffers; 0 leaves them to the operating system
- */
-public record IwarpConfig(
-        CrcPolicy crc,
-        int maxUlpdu,
-        boolean peerToPeer,
-        Duration responderTimeout,
-        Duration initiatorTimeout,
-        Duration drainTimeout,
-        int maxHalfOpen,
-        int maxExposures,
-        int socketBuffer) {
+/** The settings of the software RNIC. {@link #defaults()} suits the Linux kernel's soft-iWARP. Immutable. */
+public final class IwarpConfig {
 
-    private static final IwarpConfig DEFAULTS =
-            new IwarpConfig(
-                    CrcPolicy.ACCEPT,
-                    0,
-                    true,
-                    Duration.ofSeconds(5),
-                    Duration.ofSeconds(10),
-                    Duration.ofSeconds(2),
-                    128,
-                    1 << 20,
-                    0);
+    private static final IwarpConfig DEFAULTS = builder().build();
 
-    public IwarpConfig {
-        if (maxUlpdu != 0 && (maxUlpdu < Fpdu.MIN_MULPDU || maxUlpdu > Fpdu.MAX_ULPDU)) {
-            throw new IllegalArgumentException(
-                    "maxUlpdu is " + maxUlpdu + ", expected 0 or 128 to 64768 bytes");
-        }
-        positive("maxHalfOpen", maxHalfOpen, 1 << 16);
-        positive("maxExposures", maxExposures, 1 << 23);
-        if (socketBuffer < 0) {
-            throw new IllegalArgumentException(
-                    "socketBuffer is " + socketBuffer + ", expected 0 or more bytes");
-        }
-        positive("responderTimeout", responderTimeout);
-        positive("initiatorTimeout", initiatorTimeout);
-        positive("drainTimeout", drainTimeout);
-    }
+    private final int mpaRevision;
+    private final CrcPolicy crc;
+    private final boolean markers;
+    private final int maxUlpdu;
+    private final boolean peerToPeer;
+    private final Set<Rtr> readyToReceive;
+    private final int maxPrivateData;
+    private final Duration responderTimeout;
+    private final Duration initiatorTimeout;
+    private final Duration drainTimeout;
+    private final int maxHalfOpen;
+    private final int maxExposures;
+    private final int socketBuffer;
+    private final MpaOptions mpa;
 
-    private static void positive(String name, int value, int maximum) {
-        if (value < 1 || value > maximum) {
-            throw new IllegalArgumentException(
-                    name + " is " + value + ", expected 1 to " + maximum);
-        }
-    }
-
-    private static void positive(String name, Duration value) {
-        if (value.isNegative() || value.isZero() || value.compareTo(Duration.ofDays(1)) > 0) {
-            throw new IllegalArgumentException(
-                    name + " is " + value + ", expected more than 0 and at most a day");
-        }
+    private IwarpConfig(Builder builder) {
+        mpaRevision = builder.mpaRevision;
+        crc = builder.crc;
+        markers = builder.markers;
+        maxUlpdu = builder.maxUlpdu;
+        peerToPeer = builder.peerToPeer;
+        readyToReceive = builder.readyToReceive;
+        maxPrivateData = builder.maxPrivateData;
+        mpa =
+                new MpaOptions(
+                        mpaRevision,
+                        crc,
+                        markers,
+                        peerToPeer ? readyToReceive : Set.of(),
+                        maxPrivateData);
+        responderTimeout = builder.responderTimeout;
+        initiatorTimeout = builder.initiatorTimeout;
+        drainTimeout = builder.drainTimeout;
+        maxHalfOpen = builder.maxHalfOpen;
+        maxExposures = builder.maxExposures;
+        socketBuffer = builder.socketBuffer;
     }
 
     /** CRC obeyed but not asked for, peer-to-peer model, 5 s and 10 s start-up time-outs. */
@@ -79,95 +58,239 @@ public record IwarpConfig(
         return DEFAULTS;
     }
 
-    public IwarpConfig withCrc(CrcPolicy value) {
-        return new IwarpConfig(
-                value,
-                maxUlpdu,
-                peerToPeer,
-                responderTimeout,
-                initiatorTimeout,
-                drainTimeout,
-                maxHalfOpen,
-                maxExposures,
-                socketBuffer);
+    /** A builder that starts with the defaults. */
+    public static Builder builder() {
+        return new Builder();
     }
 
-    public IwarpConfig withMaxUlpdu(int value) {
-        return new IwarpConfig(
-                crc,
-                value,
-                peerToPeer,
-                responderTimeout,
-                initiatorTimeout,
-                drainTimeout,
-                maxHalfOpen,
-                maxExposures,
-                socketBuffer);
+    /** A builder that starts with these settings. */
+    public Builder toBuilder() {
+        Builder builder = new Builder();
+        builder.mpaRevision = mpaRevision;
+        builder.crc = crc;
+        builder.markers = markers;
+        builder.maxUlpdu = maxUlpdu;
+        builder.peerToPeer = peerToPeer;
+        builder.readyToReceive = readyToReceive;
+        builder.maxPrivateData = maxPrivateData;
+        builder.responderTimeout = responderTimeout;
+        builder.initiatorTimeout = initiatorTimeout;
+        builder.drainTimeout = drainTimeout;
+        builder.maxHalfOpen = maxHalfOpen;
+        builder.maxExposures = maxExposures;
+        builder.socketBuffer = socketBuffer;
+        return builder;
     }
 
-    public IwarpConfig withPeerToPeer(boolean value) {
-        return new IwarpConfig(
-                crc,
-                maxUlpdu,
-                value,
-                responderTimeout,
-                initiatorTimeout,
-                drainTimeout,
-                maxHalfOpen,
-                maxExposures,
-                socketBuffer);
+    public int mpaRevision() {
+        return mpaRevision;
     }
 
-    /** Sets the start-up time-outs. */
-    public IwarpConfig withTimeouts(Duration responder, Duration initiator, Duration drain) {
-        return new IwarpConfig(
-                crc,
-                maxUlpdu,
-                peerToPeer,
-                responder,
-                initiator,
-                drain,
-                maxHalfOpen,
-                maxExposures,
-                socketBuffer);
+    public CrcPolicy crc() {
+        return crc;
     }
 
-    public IwarpConfig withMaxHalfOpen(int value) {
-        return new IwarpConfig(
-                crc,
-                maxUlpdu,
-                peerToPeer,
-                responderTimeout,
-                initiatorTimeout,
-                drainTimeout,
-                value,
-                maxExposures,
-                socketBuffer);
+    public boolean markers() {
+        return markers;
     }
 
-    public IwarpConfig withMaxExposures(int value) {
-        return new IwarpConfig(
-                crc,
-                maxUlpdu,
-                peerToPeer,
-                responderTimeout,
-                initiatorTimeout,
-                drainTimeout,
-                maxHalfOpen,
-                value,
-                socketBuffer);
+    /** What of this the start-up frames are about. */
+    MpaOptions mpa() {
+        return mpa;
     }
 
-    public IwarpConfig withSocketBuffer(int value) {
-        return new IwarpConfig(
-                crc,
-                maxUlpdu,
-                peerToPeer,
-                responderTimeout,
-                initiatorTimeout,
-                drainTimeout,
-                maxHalfOpen,
-                maxExposures,
-                value);
+    public int maxUlpdu() {
+        return maxUlpdu;
+    }
+
+    public boolean peerToPeer() {
+        return peerToPeer;
+    }
+
+    public Set<Rtr> readyToReceive() {
+        return readyToReceive;
+    }
+
+    public int maxPrivateData() {
+        return maxPrivateData;
+    }
+
+    public Duration responderTimeout() {
+        return responderTimeout;
+    }
+
+    public Duration initiatorTimeout() {
+        return initiatorTimeout;
+    }
+
+    public Duration drainTimeout() {
+        return drainTimeout;
+    }
+
+    public int maxHalfOpen() {
+        return maxHalfOpen;
+    }
+
+    public int maxExposures() {
+        return maxExposures;
+    }
+
+    public int socketBuffer() {
+        return socketBuffer;
+    }
+
+    /** Collects settings. Each setter refuses a value out of range with an {@link IllegalArgumentException}. */
+    public static final class Builder {
+
+        private int mpaRevision = 2;
+        private CrcPolicy crc = CrcPolicy.ACCEPT;
+        private boolean markers;
+        private int maxUlpdu;
+        private boolean peerToPeer = true;
+        private Set<Rtr> readyToReceive = Set.of(Rtr.ZERO_LENGTH_WRITE, Rtr.ZERO_LENGTH_READ);
+        private int maxPrivateData = MpaFrame.SAFE_PRIVATE_DATA;
+        private Duration responderTimeout = Duration.ofSeconds(5);
+        private Duration initiatorTimeout = Duration.ofSeconds(10);
+        private Duration drainTimeout = Duration.ofSeconds(2);
+        private int maxHalfOpen = 128;
+        private int maxExposures = 1 << 20;
+        private int socketBuffer;
+
+        private Builder() {}
+
+        /**
+         * The MPA revision that a connecting end uses, 1 or 2; 2 by default. Revision 1 (RFC 5044) is for peers that do not know
+         * RFC 6581: it negotiates no read depths, so that one Read at a time may be outstanding, and has no
+         * peer-to-peer model. An accepting end answers in the revision of the Request.
+         */
+        public Builder mpaRevision(int revision) {
+            mpaRevision = range("mpaRevision", revision, 1, 2);
+            return this;
+        }
+
+        /** When the CRC of RFC 5044, 4.4 is used; {@link CrcPolicy#ACCEPT} by default. */
+        public Builder crc(CrcPolicy policy) {
+            crc = Objects.requireNonNull(policy, "crc");
+            return this;
+        }
+
+        /**
+         * Whether to ask peers for markers (RFC 5044, 4.3). Off by default: they serve hardware that looks for FPDUs in TCP
+         * segments out of order, and cost a copy here; soft-iWARP refuses who asks for them. A peer that asks gets them
+         * always.
+         */
+        public Builder markers(boolean asked) {
+            markers = asked;
+            return this;
+        }
+
+        /**
+         * The largest ULPDU to send in bytes, 128 to 64768. 0, the default, takes it from the MTU of the local interface,
+         * so that an FPDU fits one TCP segment (RFC 5044, 5.1), which hardware peers may need.
+         */
+        public Builder maxUlpdu(int bytes) {
+            if (bytes != 0) {
+                range("maxUlpdu", bytes, Fpdu.MIN_MULPDU, Fpdu.MAX_ULPDU);
+            }
+            maxUlpdu = bytes;
+            return this;
+        }
+
+        /**
+         * Whether a connecting end offers the peer-to-peer model of RFC 6581, so that the accepting end may speak first;
+         * Intel hardware needs it. On by default.
+         */
+        public Builder peerToPeer(boolean offered) {
+            peerToPeer = offered;
+            return this;
+        }
+
+        /**
+         * The ready-to-receive messages that a connecting end offers in the peer-to-peer model; a zero-length Write and a
+         * zero-length Read by default. The peer chooses. An accepting end takes each of them.
+         *
+         * @param messages at least one
+         */
+        public Builder readyToReceive(Set<Rtr> messages) {
+            if (messages.isEmpty()) {
+                throw new IllegalArgumentException(
+                        "readyToReceive is empty, expected at least one message; for none use"
+                                + " peerToPeer(false)");
+            }
+            readyToReceive = Set.copyOf(messages);
+            return this;
+        }
+
+        /**
+         * The most private data to send in a start-up frame in bytes, 0 to 512. Of revision 2 at most 508 can be used. The
+         * default of 251 is safe: soft-iWARP of Linux 6.1 as initiator crashes its kernel when a Reply has more than
+         * 252, and Chelsio hardware takes up to 255 in all.
+         */
+        public Builder maxPrivateData(int bytes) {
+            maxPrivateData = range("maxPrivateData", bytes, 0, MpaFrame.MAX_PRIVATE_DATA);
+            return this;
+        }
+
+        /** How long an accepted TCP connection may take for its MPA Request; 5 s by default, at most a day. */
+        public Builder responderTimeout(Duration time) {
+            responderTimeout = positive("responderTimeout", time);
+            return this;
+        }
+
+        /** How long a peer may take for the TCP connection, and then for its MPA Reply; 10 s by default, at most a day. */
+        public Builder initiatorTimeout(Duration time) {
+            initiatorTimeout = positive("initiatorTimeout", time);
+            return this;
+        }
+
+        /**
+         * How long an ended connection may take to send what it owes and to see the peer's end; 2 s by default, at most a
+         * day.
+         */
+        public Builder drainTimeout(Duration time) {
+            drainTimeout = positive("drainTimeout", time);
+            return this;
+        }
+
+        /**
+         * The most accepted TCP connections per listener that have not sent their MPA Request, 1 to 65536; the oldest makes
+         * room for a new one. 128 by default.
+         */
+        public Builder maxHalfOpen(int connections) {
+            maxHalfOpen = range("maxHalfOpen", connections, 1, 1 << 16);
+            return this;
+        }
+
+        /** The most ranges exposed at a time in one context, 1 to 2^23; 2^20 by default. */
+        public Builder maxExposures(int ranges) {
+            maxExposures = range("maxExposures", ranges, 1, 1 << 23);
+            return this;
+        }
+
+        /** Bytes of the TCP send and receive buffers; 0, the default, leaves them to the operating system. */
+        public Builder socketBuffer(int bytes) {
+            socketBuffer = range("socketBuffer", bytes, 0, Integer.MAX_VALUE);
+            return this;
+        }
+
+        public IwarpConfig build() {
+            return new IwarpConfig(this);
+        }
+
+        private static int range(String name, int value, int minimum, int maximum) {
+            if (value < minimum || value > maximum) {
+                throw new IllegalArgumentException(
+                        name + " is " + value + ", expected " + minimum + " to " + maximum);
+            }
+            return value;
+        }
+
+        private static Duration positive(String name, Duration value) {
+            if (value.isNegative() || value.isZero() || value.compareTo(Duration.ofDays(1)) > 0) {
+                throw new IllegalArgumentException(
+                        name + " is " + value + ", expected more than 0 and at most a day");
+            }
+            return value;
+        }
     }
 }

@@ -104,15 +104,9 @@ final class IwarpConnectionRequest implements ConnectionRequest {
 
     @Override
     public void reject(byte[] privateData) {
-        if (privateData.length > MpaFrame.MAX_SENT_PRIVATE_DATA) {
-            throw new IllegalArgumentException(
-                    "Private data has "
-                            + privateData.length
-                            + " bytes, expected at most "
-                            + MpaFrame.MAX_SENT_PRIVATE_DATA);
-        }
+        byte[] checked = origin.config.mpa().checked(privateData, request.enhanced());
         if (answer()) {
-            refuse(channel, request, privateData);
+            refuse(channel, request, checked);
             origin.wakeup();
         }
     }
@@ -128,9 +122,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     /** Sends the Reply that rejects, as far as the socket takes it, which is empty so far, and closes. */
     static void refuse(SocketChannel channel, MpaFrame request, byte[] privateData) {
         try {
-            channel.write(
-                    ByteBuffer.wrap(
-                            MpaNegotiation.rejection(request, privateData.clone()).encode()));
+            channel.write(ByteBuffer.wrap(MpaNegotiation.rejection(request, privateData).encode()));
             channel.shutdownOutput();
         } catch (IOException e) {
             // The peer has gone away; it hears nothing.

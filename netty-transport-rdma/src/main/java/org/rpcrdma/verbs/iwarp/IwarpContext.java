@@ -30,7 +30,6 @@ import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
 
 /** One event loop's share of the software RNIC: a selector, a completion queue, an STag table and its streams. */
@@ -40,16 +39,6 @@ public final class IwarpContext implements VerbsContext {
             InternalLoggerFactory.getInstance(IwarpContext.class);
 
     static final int MAX_READ_DEPTH = 128;
-
-    private static final DeviceCapabilities CAPABILITIES =
-            new DeviceCapabilities(
-                    SendQueue.MAX_RANGES,
-                    MAX_READ_DEPTH,
-                    MpaFrame.MAX_SENT_PRIVATE_DATA,
-                    true,
-                    true,
-                    true,
-                    true);
 
     /** Whether the thread waits, runs, or runs and was told not to wait. */
     private enum Wake {
@@ -69,6 +58,7 @@ public final class IwarpContext implements VerbsContext {
     final StagingPool staging = new StagingPool();
     final InterfaceMtu mtu = new InterfaceMtu();
 
+    private final DeviceCapabilities capabilities;
     private final Selector selector;
     private final Consumer<SelectionKey> onReady = this::ready;
     private final AtomicReference<Wake> wake = new AtomicReference<>(Wake.RUNNING);
@@ -82,6 +72,15 @@ public final class IwarpContext implements VerbsContext {
 
     IwarpContext(IwarpConfig config) throws IOException {
         this.config = config;
+        this.capabilities =
+                new DeviceCapabilities(
+                        SendQueue.MAX_RANGES,
+                        MAX_READ_DEPTH,
+                        config.mpa().maxPrivateData(config.mpaRevision() >= 2),
+                        true,
+                        true,
+                        true,
+                        true);
         this.stags = new StagTable(config.maxExposures());
         this.memory = new LocalMemory(stags, this::detachAll);
         this.selector = Selector.open();
@@ -89,7 +88,7 @@ public final class IwarpContext implements VerbsContext {
 
     @Override
     public DeviceCapabilities capabilities() {
-        return CAPABILITIES;
+        return capabilities;
     }
 
     /** What this context has counted. */

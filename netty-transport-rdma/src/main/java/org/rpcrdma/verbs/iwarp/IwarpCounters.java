@@ -33,12 +33,12 @@ public final class IwarpCounters {
         terminatesReceived[Math.min(layer, LAYERS - 1)]++;
     }
 
-    /** Bytes received after start-up. */
+    /** Bytes received after start-up, without markers. */
     public long bytesIn() {
         return bytesIn;
     }
 
-    /** Bytes sent after start-up. */
+    /** Bytes sent after start-up, with markers. */
     public long bytesOut() {
         return bytesOut;
     }

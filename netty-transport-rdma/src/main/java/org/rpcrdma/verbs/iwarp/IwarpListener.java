@@ -119,7 +119,7 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
 
     /** The MPA Request of a connection is complete. */
     void requested(SocketChannel accepted, MpaFrame request) throws IOException {
-        String objection = MpaNegotiation.objection(request, context.config.crc());
+        String objection = MpaNegotiation.objection(request, context.config.mpa());
         IwarpConnectionRequest asked =
                 new IwarpConnectionRequest(context, pending, accepted, request);
         if (objection == null && !pending.add(asked)) {

@@ -20,6 +20,7 @@ import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
 import org.rpcrdma.verbs.iwarp.rdmap.Completions;
 import org.rpcrdma.verbs.iwarp.rdmap.InboundReads;
 import org.rpcrdma.verbs.iwarp.rdmap.OutboundReads;
@@ -100,17 +101,6 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
         }
     }
 
-    private static byte[] checked(byte[] privateData) {
-        if (privateData.length > MpaFrame.MAX_SENT_PRIVATE_DATA) {
-            throw new IllegalArgumentException(
-                    "Private data has "
-                            + privateData.length
-                            + " bytes, expected at most "
-                            + MpaFrame.MAX_SENT_PRIVATE_DATA);
-        }
-        return privateData;
-    }
-
     private void require(State expected, String call) {
         if (state != expected) {
             throw new IllegalStateException(call + " was called on a queue pair that is " + state);
@@ -120,7 +110,7 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     @Override
     public void connect(InetSocketAddress peer, InetSocketAddress from, byte[] privateData) {
         require(State.IDLE, "connect");
-        startup = new ActiveStartup(context, this, size, peer, checked(privateData));
+        startup = new ActiveStartup(context, this, size, peer, privateData);
         state = State.CONNECTING;
         remote = peer;
         startup.start(from);
@@ -130,10 +120,11 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     public void accept(byte[] privateData) {
         require(State.REQUESTED, "accept");
         MpaFrame frame = request.frame();
+        MpaOptions options = context.config.mpa();
+        byte[] checked = options.checked(privateData, frame.enhanced());
         MpaNegotiation agreed =
-                MpaNegotiation.respond(
-                        frame, context.config.crc(), size.inboundReads(), size.outboundReads());
-        MpaFrame reply = agreed.reply(frame, checked(privateData).clone());
+                MpaNegotiation.respond(frame, options, size.inboundReads(), size.outboundReads());
+        MpaFrame reply = agreed.reply(frame, checked);
         SocketChannel channel = request.channel();
         try {
             open(channel, context.keyOf(channel), agreed, false);
@@ -162,7 +153,7 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
             throws IOException {
         inboundReads.depth(agreed.ird());
         outboundReads.depth(agreed.ord());
-        stream = new IwarpStream(context, this, channel, key, agreed.crc(), initiator);
+        stream = new IwarpStream(context, this, channel, key, agreed, initiator);
         startup = null;
         state = State.OPEN;
     }
@@ -336,12 +327,12 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     }
 
     /**
-     * Sets how the oldest work request completes when the stream ends, unless the peer has refused something of another kind:
-     * a Write is complete once it is on its way, and what is the oldest then is innocent.
+     * Sets how the oldest work request completes when the stream ends, unless what has failed is of another kind: a Write is
+     * complete once it is on its way, and what is the oldest then is innocent.
      *
-     * @param opcode what the peer has refused, -1 when it does not tell
+     * @param opcode what has failed, -1 when the peer does not tell
      */
-    void refusedByPeer(WorkStatus status, int opcode) {
+    void oldestCulprit(WorkStatus status, int opcode) {
         if (opcode < 0 || work.oldestIs(opcode)) {
             oldestWork = status;
         }

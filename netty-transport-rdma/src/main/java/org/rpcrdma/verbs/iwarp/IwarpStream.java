@@ -3,16 +3,23 @@ package org.rpcrdma.verbs.iwarp;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ScatteringByteChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
+import java.util.zip.CRC32C;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
 import org.rpcrdma.verbs.iwarp.memory.Exposure;
-import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
+import org.rpcrdma.verbs.iwarp.mpa.MarkedFpduSender;
+import org.rpcrdma.verbs.iwarp.mpa.MarkerStripper;
+import org.rpcrdma.verbs.iwarp.mpa.Markers;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 import org.rpcrdma.verbs.iwarp.rdmap.LocalAccessException;
+import org.rpcrdma.verbs.iwarp.rdmap.Rdmap;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapError;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapSender;
@@ -44,8 +51,10 @@ final class IwarpStream implements Selectable, Timer {
     private final IwarpQueuePair queuePair;
     private final SocketChannel channel;
     private final SelectionKey key;
-    private final boolean crc;
     private final ByteBuffer staging;
+    private final ByteBuffer marked;
+    private final MarkerStripper stripper;
+    private final ScatteringByteChannel source;
     private final FpduReceiver fpdusIn;
     private final FpduSender fpdusOut;
     private final RdmapReceiver receiver;
@@ -67,30 +76,40 @@ final class IwarpStream implements Selectable, Timer {
             IwarpQueuePair queuePair,
             SocketChannel channel,
             SelectionKey key,
-            boolean crc,
+            MpaNegotiation agreed,
             boolean maySend)
             throws IOException {
         this.context = context;
         this.queuePair = queuePair;
         this.channel = channel;
         this.key = key;
-        this.crc = crc;
         this.maySend = maySend;
-        this.staging = context.staging.take(crc);
+        CRC32C crc = agreed.crc() ? context.crc : null;
+        // Behind the stripper no CRC is left to be checked.
+        CRC32C crcIn = agreed.markersIn() ? null : crc;
+        this.staging = context.staging.take(crcIn != null);
+        this.marked = agreed.markersIn() ? context.staging.take(true) : null;
+        this.stripper = agreed.markersIn() ? new MarkerStripper(channel, marked, crc) : null;
+        this.source = agreed.markersIn() ? stripper : channel;
         this.receiver = queuePair.newReceiver();
-        this.fpdusIn = new FpduReceiver(staging, receiver, crc ? context.crc : null);
-        this.fpdusOut = new FpduSender(crc ? context.crc : null);
-        this.sender = queuePair.newSender(fpdusOut, mulpdu(context, channel));
+        if (!maySend && agreed.rtr() == Rtr.ZERO_LENGTH_SEND) {
+            receiver.awaitReadyToReceive();
+        }
+        this.fpdusIn = new FpduReceiver(staging, receiver, crcIn);
+        this.fpdusOut = agreed.markersOut() ? new MarkedFpduSender(crc) : new FpduSender(crc);
+        this.sender = queuePair.newSender(fpdusOut, mulpdu(context, channel, agreed.markersOut()));
         key.attach(this);
         key.interestOps(SelectionKey.OP_READ);
         context.add(this);
     }
 
-    private static int mulpdu(IwarpContext context, SocketChannel channel) {
+    private static int mulpdu(IwarpContext context, SocketChannel channel, boolean markers) {
         int configured = context.config.maxUlpdu();
-        return configured != 0
-                ? configured
-                : context.mtu.mulpdu(channel.socket().getLocalAddress());
+        if (configured != 0) {
+            return configured;
+        }
+        int mulpdu = context.mtu.mulpdu(channel.socket().getLocalAddress());
+        return markers ? Markers.mulpdu(mulpdu) : mulpdu;
     }
 
     RdmapSender sender() {
@@ -129,15 +148,18 @@ final class IwarpStream implements Selectable, Timer {
         }
         long bytes = 0;
         long fpdus = fpdusIn.fpdus();
+        if (stripper != null) {
+            stripper.allow(RECEIVE_BUDGET);
+        }
         try {
             do {
-                int read = fpdusIn.receive(channel);
+                int read = fpdusIn.receive(source);
                 if (read < 0) {
                     endOfStream();
                     return bytes;
                 }
                 bytes += read;
-            } while (!fpdusIn.drained() && bytes < RECEIVE_BUDGET);
+            } while (!fpdusIn.drained() && (bytes < RECEIVE_BUDGET || stripper != null));
         } catch (TerminatedException e) {
             terminatedByPeer(e);
         } catch (StreamException e) {
@@ -276,7 +298,7 @@ final class IwarpStream implements Selectable, Timer {
         Terminate terminate = e.terminate();
         context.counters.terminateReceived(terminate.layer());
         context.log.warn("Connection to {} ended: {}", queuePair.remoteAddress(), e);
-        queuePair.refusedByPeer(
+        queuePair.oldestCulprit(
                 terminate.isAccessError()
                         ? WorkStatus.REMOTE_ACCESS_ERROR
                         : WorkStatus.REMOTE_OPERATION_ERROR,
@@ -287,15 +309,15 @@ final class IwarpStream implements Selectable, Timer {
     private void terminate(StreamException e, DdpSegment segment, ReadRequest request) {
         context.log.warn("Connection to {} is terminated: {}", queuePair.remoteAddress(), e);
         queuePair.receiveCulprit(receiver.receiveStatus());
+        if (receiver.readStatus() != WorkStatus.FLUSHED) {
+            queuePair.oldestCulprit(receiver.readStatus(), Rdmap.READ_REQUEST);
+        }
         if (state == State.OUTPUT_SHUT || brokenBy != null) {
             end(e);
             return;
         }
         context.counters.terminateSent(e.error().layer());
-        ByteBuffer rest = fpdusOut.cut();
-        ByteBuffer fpdu = Fpdu.frame(Terminate.encode(e.error(), segment, request), crc);
-        ByteBuffer last =
-                ByteBuffer.allocate(rest.remaining() + fpdu.remaining()).put(rest).put(fpdu).flip();
+        ByteBuffer last = fpdusOut.dropFor(Terminate.encode(e.error(), segment, request));
         leave(e);
         new Linger(context, channel, key, last);
     }
@@ -322,10 +344,13 @@ final class IwarpStream implements Selectable, Timer {
 
     private void release() {
         state = State.ENDED;
-        fpdusOut.cut();
+        fpdusOut.drop();
         context.timers.remove(this);
         context.remove(this);
         context.staging.give(staging);
+        if (marked != null) {
+            context.staging.give(marked);
+        }
     }
 
     /** Cuts the connection; nothing is reported. */

@@ -9,8 +9,10 @@ import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -18,6 +20,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
@@ -29,8 +33,8 @@ import org.rpcrdma.verbs.iwarp.rdmap.TerminatedException;
 class LifecycleTest {
 
     private static final int BYTES = 8 << 20;
-    private static final IwarpConfig PLAIN = IwarpConfig.defaults().withPeerToPeer(false);
-    private static final IwarpConfig SMALL_BUFFERS = PLAIN.withSocketBuffer(8192);
+    private static final IwarpConfig PLAIN = IwarpConfig.builder().peerToPeer(false).build();
+    private static final IwarpConfig SMALL_BUFFERS = PLAIN.toBuilder().socketBuffer(8192).build();
 
     private static void open(Pair pair) {
         pair.responder.receive(1000, 0, 0);
@@ -144,10 +148,12 @@ class LifecycleTest {
     }
 
     /** Bytes of a Read Response that wait in the socket's queue are those of the moment before the key was revoked. */
-    @Test
+    @ParameterizedTest(name = "markers {0}")
+    @ValueSource(booleans = {false, true})
     @Proves("SEC-04")
-    void invalidateStopsAReadResponse() throws IOException {
-        try (Pair pair = Pair.connected(SMALL_BUFFERS, BYTES)) {
+    void invalidateStopsAReadResponse(boolean markers) throws IOException {
+        IwarpConfig config = SMALL_BUFFERS.toBuilder().markers(markers).build();
+        try (Pair pair = Pair.connected(config, BYTES)) {
             Endpoint reader = pair.initiator;
             Endpoint owner = pair.responder;
             byte[] secret = new byte[BYTES];
@@ -252,6 +258,177 @@ class LifecycleTest {
                             new Completion(7, WorkStatus.SUCCESS, 0, 0),
                             new Completion(8, WorkStatus.FLUSHED, 0, 0));
             assertThat(pair.responder.get(0, BYTES)).isEqualTo(data);
+        }
+    }
+
+    /** A connection to a scripted initiator, with work of every kind that waits. */
+    private record Waiting(Pair pair, RawPeer peer, Endpoint endpoint) implements AutoCloseable {
+
+        static Waiting of(IwarpConfig config) throws IOException {
+            Pair pair = new Pair(config, config);
+            pair.listen(InetAddress.getLoopbackAddress());
+            RawPeer peer = RawPeer.connect(pair.listener.localAddress(), pair.responderContext);
+            peer.send(RawPeer.request(false));
+            Pair.until(() -> pair.request != null, pair.responderContext);
+            Endpoint endpoint = new Endpoint(pair.responderContext, BYTES);
+            endpoint.queuePair =
+                    pair.responderContext.createQueuePair(pair.request, Pair.SIZE, endpoint);
+            endpoint.receive(1, 0, 10);
+            endpoint.receive(2, 0, 10);
+            endpoint.queuePair.accept(new byte[0]);
+            peer.read(24);
+            // A Read that is never answered, and more than the sockets take.
+            endpoint.queuePair.read(10, 0, 0, 1);
+            endpoint.gather(0, 100);
+            endpoint.queuePair.write(11, 0, 0, 1);
+            endpoint.gather(0, BYTES);
+            endpoint.queuePair.send(12, 0);
+            endpoint.queuePair.doorbell();
+            peer.sendUlpdu(RawPeer.tagged(0xc1, 0, 1, 0, new byte[0]), false);
+            long[] before = {-1};
+            Pair.until(
+                    () -> {
+                        long sent = pair.responderContext.counters().bytesOut();
+                        boolean stuck = sent > 0 && sent == before[0];
+                        before[0] = sent;
+                        return stuck;
+                    },
+                    pair.responderContext);
+            assertThat(endpoint.completions).isEmpty();
+            return new Waiting(pair, peer, endpoint);
+        }
+
+        /** Everything is flushed, once, the send queue first and in order. */
+        void checkFlushed() {
+            Pair.until(endpoint::isEnded, pair.responderContext);
+            assertThat(endpoint.completions)
+                    .containsExactly(
+                            new Completion(10, WorkStatus.FLUSHED, 0, 0),
+                            new Completion(11, WorkStatus.FLUSHED, 0, 0),
+                            new Completion(12, WorkStatus.FLUSHED, 0, 0),
+                            new Completion(1, WorkStatus.FLUSHED, 0, 0),
+                            new Completion(2, WorkStatus.FLUSHED, 0, 0));
+            assertThat(endpoint.ends).hasSize(1);
+            assertThat(pair.responderContext.counters().connectionsEnded()).isEqualTo(1);
+        }
+
+        @Override
+        public void close() {
+            peer.close();
+            pair.close();
+        }
+    }
+
+    @Test
+    void aResetFlushesEverything() throws IOException {
+        try (Waiting waiting = Waiting.of(SMALL_BUFFERS)) {
+            waiting.peer().reset();
+            waiting.checkFlushed();
+            assertThat(waiting.endpoint().ends.get(0)).isInstanceOf(IOException.class);
+            assertThat(waiting.pair().responderContext.counters().connectionsLost()).isEqualTo(1);
+        }
+    }
+
+    /** There is no half-close: who ends its half ends the connection (RFC 5040, 6.2). */
+    @Test
+    void aHalfCloseEndsTheConnection() throws IOException {
+        try (Waiting waiting = Waiting.of(SMALL_BUFFERS)) {
+            waiting.peer().shutdownOutput();
+            waiting.checkFlushed();
+            assertThat(waiting.endpoint().ends).containsExactly((Throwable) null);
+            assertThat(waiting.pair().responderContext.counters().connectionsLost()).isZero();
+            waiting.peer().readToEnd();
+        }
+    }
+
+    /** What is sent behind a half-close comes too late; what is sent before it counts. */
+    @Test
+    void whatCameBeforeAHalfCloseIsDelivered() throws IOException {
+        try (Waiting waiting = Waiting.of(SMALL_BUFFERS)) {
+            byte[] first = RawPeer.fpdu(RawPeer.untagged(0x41, 3, 0, 0, 1, 0, new byte[4]), false);
+            byte[] second = RawPeer.fpdu(RawPeer.untagged(0x41, 5, 0, 0, 2, 0, new byte[5]), false);
+            waiting.peer().send(first);
+            waiting.peer().send(second);
+            waiting.peer().shutdownOutput();
+            Endpoint endpoint = waiting.endpoint();
+            Pair.until(endpoint::isEnded, waiting.pair().responderContext);
+            assertThat(endpoint.completions.subList(0, 2))
+                    .containsExactly(
+                            new Completion(1, WorkStatus.SUCCESS, 4, 0),
+                            new Completion(2, WorkStatus.SUCCESS, 5, 0));
+        }
+    }
+
+    /** The peer takes nothing: after the drain time-out the rest is given up. */
+    @Test
+    void aDisconnectDoesNotWaitForEver() throws IOException {
+        IwarpConfig hasty = SMALL_BUFFERS.toBuilder().drainTimeout(Duration.ofMillis(20)).build();
+        try (Waiting waiting = Waiting.of(hasty)) {
+            waiting.endpoint().queuePair.disconnect();
+            waiting.checkFlushed();
+            assertThat(waiting.endpoint().ends).containsExactly((Throwable) null);
+        }
+    }
+
+    /** After its Terminate an end waits for the peer's end, but not for ever. */
+    @Test
+    void aTerminatedPeerThatStaysIsCutOff() throws IOException {
+        IwarpConfig hasty = SMALL_BUFFERS.toBuilder().drainTimeout(Duration.ofMillis(20)).build();
+        try (Waiting waiting = Waiting.of(hasty)) {
+            waiting.peer().sendUlpdu(RawPeer.untagged(0x41, 3, 0, 0, 9, 0, new byte[0]), false);
+            waiting.checkFlushed();
+            Pair.until(waiting.peer()::isGone, waiting.pair().responderContext);
+        }
+    }
+
+    /** The Terminate comes behind the FPDU of which a part was sent, never inside it. */
+    @Test
+    void aTerminateComesAtAnFpduBoundary() throws IOException {
+        try (Waiting waiting = Waiting.of(SMALL_BUFFERS)) {
+            byte[] wrong = RawPeer.untagged(0x41, 3, 0, 0, 9, 0, new byte[0]);
+            waiting.peer().sendUlpdu(wrong, false);
+            Pair.until(waiting.endpoint()::isEnded, waiting.pair().responderContext);
+            assertThat(waiting.peer().readUlpdu()).hasSize(46);
+            byte[] ulpdu = waiting.peer().readUlpdu();
+            int writes = 0;
+            while (ulpdu[1] == 0x40) {
+                assertThat(ulpdu[0]).isEqualTo((byte) 0x81);
+                writes++;
+                ulpdu = waiting.peer().readUlpdu();
+            }
+            assertThat(writes).isPositive();
+            assertThat(ulpdu)
+                    .isEqualTo(
+                            RawPeer.untagged(
+                                    0x41,
+                                    7,
+                                    0,
+                                    2,
+                                    1,
+                                    0,
+                                    RawPeer.hex("1203c000 0012", HexFormat.of().formatHex(wrong))));
+            assertThat(waiting.peer().readToEnd()).isEmpty();
+            waiting.checkFlushed();
+        }
+    }
+
+    /** Closing a queue pair cuts the connection; inside a message the peer notices. */
+    @Test
+    void anAbortInsideAMessageIsALossForThePeer() throws IOException {
+        try (Pair pair = Pair.connected(SMALL_BUFFERS, BYTES)) {
+            pair.responder.receive(1, 0, BYTES);
+            pair.initiator.queuePair.send(7, QueuePair.SIGNALED);
+            pair.initiator.gather(0, BYTES);
+            pair.initiator.queuePair.doorbell();
+            pair.until(() -> pair.responderContext.counters().fpdusIn() > 0);
+            pair.initiator.queuePair.close();
+            pair.until(pair.responder::isEnded);
+            assertThat(pair.responder.completions)
+                    .containsExactly(new Completion(1, WorkStatus.FLUSHED, 0, 0));
+            assertThat(pair.responder.ends.get(0)).isInstanceOf(IOException.class);
+            assertThat(pair.responderContext.counters().connectionsLost()).isEqualTo(1);
+            assertThat(pair.initiator.completions).isEmpty();
+            assertThat(pair.initiator.ends).isEmpty();
         }
     }
 

@@ -4,11 +4,14 @@ package org.rpcrdma.verbs.iwarp;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.util.Random;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
@@ -23,40 +26,88 @@ class OperationsTest {
 
     static Stream<Arguments> modes() {
         IwarpConfig plain = IwarpConfig.defaults();
+        IwarpConfig markers = plain.toBuilder().markers(true).build();
         return Stream.of(
+                Arguments.of("markers", markers, false),
+                Arguments.of("markers, from the responder", markers, true),
+                Arguments.of(
+                        "markers with crc, 1442 byte ULPDUs",
+                        markers.toBuilder().crc(CrcPolicy.REQUIRE).maxUlpdu(1442).build(),
+                        false),
+                Arguments.of(
+                        "markers in large ULPDUs, small socket buffers",
+                        markers.toBuilder().maxUlpdu(64_768).socketBuffer(4096).build(),
+                        true),
                 Arguments.of("plain", plain, false),
                 Arguments.of("plain, from the responder", plain, true),
-                Arguments.of("crc", plain.withCrc(CrcPolicy.REQUIRE), false),
-                Arguments.of("crc, from the responder", plain.withCrc(CrcPolicy.REQUIRE), true),
-                Arguments.of("1442 byte ULPDUs", plain.withMaxUlpdu(1442), false),
+                Arguments.of("crc", plain.toBuilder().crc(CrcPolicy.REQUIRE).build(), false),
+                Arguments.of(
+                        "crc, from the responder",
+                        plain.toBuilder().crc(CrcPolicy.REQUIRE).build(),
+                        true),
+                Arguments.of("1442 byte ULPDUs", plain.toBuilder().maxUlpdu(1442).build(), false),
                 Arguments.of(
                         "odd ULPDUs with crc",
-                        plain.withMaxUlpdu(131).withCrc(CrcPolicy.REQUIRE),
+                        plain.toBuilder().maxUlpdu(131).crc(CrcPolicy.REQUIRE).build(),
                         true),
-                Arguments.of("small socket buffers", plain.withSocketBuffer(4096), false),
-                Arguments.of("peer to peer", plain.withPeerToPeer(true), true));
+                Arguments.of(
+                        "small socket buffers",
+                        plain.toBuilder().socketBuffer(4096).build(),
+                        false),
+                Arguments.of("peer to peer", plain.toBuilder().peerToPeer(true).build(), true));
     }
 
     @ParameterizedTest(name = "{0}")
     @MethodSource("modes")
     void carriesEveryOperation(String name, IwarpConfig config, boolean fromResponder)
             throws IOException {
-        try (Pair pair = Pair.connected(config, MAX)) {
+        carry(config, config, fromResponder);
+    }
+
+    /** Each direction has markers or not, as its receiver asks. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void markersInOneDirection(boolean fromResponder) throws IOException {
+        IwarpConfig plain = IwarpConfig.defaults();
+        carry(plain.toBuilder().markers(true).build(), plain, fromResponder);
+        carry(plain, plain.toBuilder().markers(true).build(), fromResponder);
+    }
+
+    @Test
+    void carriesEveryOperationOverIpv6() throws IOException {
+        IwarpConfig config = IwarpConfig.defaults();
+        try (Pair pair = new Pair(config, config)) {
+            pair.listen(InetAddress.getByAddress(RawPeer.hex("00".repeat(15), "01")));
+            pair.connect(Pair.SIZE, Pair.SIZE, MAX);
+            carry(pair, MAX, false);
+            carry(pair, MAX, true);
+        }
+    }
+
+    private static void carry(IwarpConfig config, IwarpConfig other, boolean fromResponder)
+            throws IOException {
+        try (Pair pair = Pair.connected(config, other, MAX)) {
             assertThat(pair.initiator.connectedWith).containsExactly(4, 5);
             assertThat(pair.responder.connectedWith).containsExactly(1, 2, 3);
-            Endpoint from = fromResponder ? pair.responder : pair.initiator;
-            Endpoint to = fromResponder ? pair.initiator : pair.responder;
-            if (fromResponder) {
-                openResponder(pair);
+            carry(pair, config.maxUlpdu() == 131 ? 200_000 : MAX, fromResponder);
+        }
+    }
+
+    private static void carry(Pair pair, int most, boolean fromResponder) {
+        Endpoint from = fromResponder ? pair.responder : pair.initiator;
+        Endpoint to = fromResponder ? pair.initiator : pair.responder;
+        if (fromResponder) {
+            openResponder(pair);
+        }
+        long seed = 1;
+        for (int size : SIZES) {
+            int bytes = Math.min(size, most);
+            for (int flags : new int[] {0, QueuePair.SOLICITED}) {
+                send(pair, from, to, bytes, seed++, false, flags);
+                send(pair, from, to, bytes, seed++, true, flags);
             }
-            long seed = 1;
-            for (int size : SIZES) {
-                int bytes = config.maxUlpdu() == 131 ? Math.min(size, 200_000) : size;
-                send(pair, from, to, bytes, seed++, false);
-                send(pair, from, to, bytes, seed++, true);
-                write(pair, from, to, bytes, seed++);
-                read(pair, from, to, bytes, seed++);
-            }
+            write(pair, from, to, bytes, seed++);
+            read(pair, from, to, bytes, seed++);
         }
     }
 
@@ -80,15 +131,21 @@ class OperationsTest {
     }
 
     private static void send(
-            Pair pair, Endpoint from, Endpoint to, int size, long seed, boolean invalidate) {
+            Pair pair,
+            Endpoint from,
+            Endpoint to,
+            int size,
+            long seed,
+            boolean invalidate,
+            int flags) {
         byte[] bytes = pattern(size, seed);
         from.put(0, bytes);
         int key = invalidate ? to.expose(5, 10, QueuePair.REMOTE_READ) : 0;
         to.receive(1, 0, MAX);
         if (invalidate) {
-            from.queuePair.sendWithInvalidate(2, QueuePair.SIGNALED, key);
+            from.queuePair.sendWithInvalidate(2, QueuePair.SIGNALED | flags, key);
         } else {
-            from.queuePair.send(2, QueuePair.SIGNALED | QueuePair.SOLICITED);
+            from.queuePair.send(2, QueuePair.SIGNALED | flags);
         }
         from.gather(0, size / 3);
         from.gather(size / 3, size - size / 3);

@@ -27,6 +27,9 @@ final class Pair implements AutoCloseable {
     Listener listener;
     ConnectionRequest request;
 
+    /** Where the initiator connects to, if not to the listener itself. */
+    Relay relay;
+
     Pair(IwarpConfig initiatorConfig, IwarpConfig responderConfig) throws IOException {
         initiatorContext = new IwarpContext(initiatorConfig);
         responderContext = new IwarpContext(responderConfig);
@@ -67,7 +70,10 @@ final class Pair implements AutoCloseable {
         initiator = new Endpoint(initiatorContext, bytes);
         responder = new Endpoint(responderContext, bytes);
         initiator.queuePair = initiatorContext.createQueuePair(initiatorSize, initiator);
-        initiator.queuePair.connect(listener.localAddress(), null, new byte[] {1, 2, 3});
+        initiator.queuePair.connect(
+                relay == null ? listener.localAddress() : relay.address(),
+                null,
+                new byte[] {1, 2, 3});
         request = null;
         until(() -> request != null || initiator.connectFailure != null);
         assertThat(initiator.connectFailure).isNull();
@@ -78,7 +84,15 @@ final class Pair implements AutoCloseable {
 
     /** Polls both contexts until a condition holds. */
     void until(BooleanSupplier condition) {
-        until(condition, initiatorContext, responderContext);
+        until(
+                () -> {
+                    if (relay != null) {
+                        relay.pump();
+                    }
+                    return condition.getAsBoolean();
+                },
+                initiatorContext,
+                responderContext);
     }
 
     static void until(BooleanSupplier condition, IwarpContext... contexts) {

@@ -4,6 +4,7 @@ package org.rpcrdma.verbs.iwarp;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
@@ -125,6 +126,22 @@ final class RawPeer implements AutoCloseable {
 
     void sendUlpdu(byte[] ulpdu, boolean crc) {
         send(fpdu(ulpdu, crc));
+    }
+
+    /** Sends one byte; returns whether the connection is gone. */
+    boolean isGone() {
+        try {
+            channel.write(ByteBuffer.allocate(1));
+            return false;
+        } catch (IOException e) {
+            return true;
+        }
+    }
+
+    /** Cuts the connection by a reset. */
+    void reset() throws IOException {
+        channel.setOption(StandardSocketOptions.SO_LINGER, 0);
+        channel.close();
     }
 
     void shutdownOutput() throws IOException {

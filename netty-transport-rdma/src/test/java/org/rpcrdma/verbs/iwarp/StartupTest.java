@@ -14,27 +14,37 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.ServiceLoader;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.VerbsProvider;
+import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 
 /** How connections begin: RFC 5044, 7.1 and RFC 6581, against scripted peers on both sides. */
 class StartupTest {
 
-    private static final IwarpConfig PLAIN = IwarpConfig.defaults().withPeerToPeer(false);
+    private static final IwarpConfig PLAIN = IwarpConfig.builder().peerToPeer(false).build();
     private static final IwarpConfig HASTY =
-            PLAIN.withTimeouts(Duration.ofMillis(50), Duration.ofMillis(50), Duration.ofMillis(50));
+            PLAIN.toBuilder()
+                    .responderTimeout(Duration.ofMillis(50))
+                    .initiatorTimeout(Duration.ofMillis(50))
+                    .drainTimeout(Duration.ofMillis(50))
+                    .build();
     private static final byte[] NOTHING = {};
 
     private final List<AutoCloseable> open = new ArrayList<>();
@@ -87,7 +97,22 @@ class StartupTest {
                 Arguments.of(
                         "depths not negotiated",
                         "10 02 0004 3fff 3fff",
-                        "10 02 0005 0008 0010 aa",
+                        "10 02 0005 3fff 3fff aa",
+                        16),
+                Arguments.of(
+                        "inbound depth not negotiated",
+                        "10 02 0004 3fff 0001",
+                        "10 02 0005 0001 3fff aa",
+                        16),
+                Arguments.of(
+                        "like Chelsio hardware",
+                        "50 02 0004 8020 4020",
+                        "50 02 0005 8008 4010 aa",
+                        16),
+                Arguments.of(
+                        "like Intel hardware",
+                        "50 02 0004 8020 8020",
+                        "50 02 0005 8008 8010 aa",
                         16),
                 Arguments.of(
                         "asks for the CRC", "50 02 0004 0001 0001", "50 02 0005 0001 0001 aa", 1),
@@ -109,8 +134,20 @@ class StartupTest {
                 Arguments.of(
                         "peer to peer, Send only",
                         "10 02 0004 c001 0001",
+                        "10 02 0005 c001 0001 aa",
+                        1),
+                Arguments.of(
+                        "peer to peer, Send or Read",
+                        "10 02 0004 c001 4001",
+                        "10 02 0005 8001 4001 aa",
+                        1),
+                Arguments.of(
+                        "peer to peer, nothing offered",
+                        "10 02 0004 8001 0001",
                         "10 02 0005 8001 8001 aa",
                         1),
+                Arguments.of(
+                        "asks for markers", "90 02 0004 0001 0001", "10 02 0005 0001 0001 aa", 1),
                 Arguments.of("reserved bits", "1f 02 0004 0001 0001", "10 02 0005 0001 0001 aa", 1),
                 Arguments.of(
                         "RTR flags without peer to peer",
@@ -166,33 +203,84 @@ class StartupTest {
     }
 
     @Test
-    void responderRejectsMarkers() throws IOException {
-        RawPeer peer = peerOf(listening(PLAIN));
-        peer.send(hex(RawPeer.REQUEST, "90 02 0004 0001 0001"));
-        assertThat(peer.readToEnd()).isEqualTo(hex(RawPeer.REPLY, "30 02 0004 0000 0000"));
-    }
-
-    @Test
     void responderRejectsTheCrcWhenItIsOff() throws IOException {
-        RawPeer peer = peerOf(listening(PLAIN.withCrc(CrcPolicy.OFF)));
+        RawPeer peer = peerOf(listening(PLAIN.toBuilder().crc(CrcPolicy.OFF).build()));
         peer.send(RawPeer.request(true));
         assertThat(peer.readToEnd()).isEqualTo(hex(RawPeer.REPLY, "70 02 0004 0000 0000"));
     }
 
-    @Test
-    void acceptsTheLongestPrivateData() throws IOException {
-        Pair pair = listening(PLAIN);
+    static Stream<Arguments> longestPrivateData() {
+        return Stream.of(
+                Arguments.of("enhanced", "10 02 0200 0001 0001", 508, "10 02 0200 0001 0001"),
+                Arguments.of("not enhanced", "00 02 0200", 512, "00 02 0200"),
+                Arguments.of("revision 1", "00 01 0200", 512, "00 01 0200"));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("longestPrivateData")
+    void carriesTheLongestPrivateData(String name, String request, int most, String reply)
+            throws IOException {
+        Pair pair = listening(PLAIN.toBuilder().maxPrivateData(512).build());
         RawPeer peer = peerOf(pair);
-        peer.send(hex(RawPeer.REQUEST, "10 02 0200 0001 0001", "ab".repeat(508)));
-        Endpoint endpoint = accept(pair, Pair.SIZE, new byte[251]);
-        assertThat(peer.read(24 + 251)).startsWith(hex(RawPeer.REPLY, "10 02 00ff 0001 0001"));
-        Pair.until(endpoint::isConnected, pair.responderContext);
-        assertThat(endpoint.connectedWith).hasSize(508);
+        peer.send(hex(RawPeer.REQUEST, request, "ab".repeat(most)));
+        Pair.until(() -> pair.request != null, pair.responderContext);
+        assertThat(pair.request.privateData()).isEqualTo(hex("ab".repeat(most)));
+        Endpoint endpoint = new Endpoint(pair.responderContext, 64);
+        endpoint.queuePair =
+                pair.responderContext.createQueuePair(pair.request, Pair.SIZE, endpoint);
+        assertThatThrownBy(() -> endpoint.queuePair.accept(new byte[most + 1]))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage(
+                        "Private data has %d bytes, expected at most %d; see"
+                                + " IwarpConfig.maxPrivateData",
+                        most + 1, most);
+        byte[] data = hex("cd".repeat(most));
+        endpoint.queuePair.accept(data);
+        assertThat(peer.read(20 + 512)).isEqualTo(hex(RawPeer.REPLY, reply, "cd".repeat(most)));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("longestPrivateData")
+    void rejectsWithTheLongestPrivateData(String name, String request, int most, String reply)
+            throws IOException {
+        Pair pair = listening(PLAIN.toBuilder().maxPrivateData(512).build());
+        RawPeer peer = peerOf(pair);
+        peer.send(hex(RawPeer.REQUEST, request, "ab".repeat(most)));
+        Pair.until(() -> pair.request != null, pair.responderContext);
+        assertThatThrownBy(() -> pair.request.reject(new byte[most + 1]))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("expected at most " + most);
+        pair.request.reject(hex("cd".repeat(most)));
+        byte[] rejection = hex(RawPeer.REPLY, reply, "cd".repeat(most));
+        rejection[16] |= 0x20;
+        Arrays.fill(rejection, 20, 20 + 512 - most, (byte) 0);
+        assertThat(peer.readToEnd()).isEqualTo(rejection);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void bothEndsCarryTheLongestPrivateData(int revision) throws IOException {
+        IwarpConfig config = PLAIN.toBuilder().mpaRevision(revision).maxPrivateData(512).build();
+        Pair pair = listening(config);
+        int most = pair.initiatorContext.capabilities().maxPrivateData();
+        assertThat(most).isEqualTo(revision == 1 ? 512 : 508);
+        Endpoint initiator = new Endpoint(pair.initiatorContext, 64);
+        initiator.queuePair = pair.initiatorContext.createQueuePair(Pair.SIZE, initiator);
+        initiator.queuePair.connect(pair.listener.localAddress(), null, hex("12".repeat(most)));
+        pair.until(() -> pair.request != null);
+        assertThat(pair.request.privateData()).isEqualTo(hex("12".repeat(most)));
+        Endpoint responder = new Endpoint(pair.responderContext, 64);
+        responder.queuePair =
+                pair.responderContext.createQueuePair(pair.request, Pair.SIZE, responder);
+        responder.queuePair.accept(hex("34".repeat(most)));
+        pair.until(() -> initiator.isConnected() && responder.isConnected());
+        assertThat(initiator.connectedWith).isEqualTo(hex("34".repeat(most)));
     }
 
     @Test
-    void refusesToSendLongerPrivateData() throws IOException {
+    void refusesToSendPrivateDataThatCrashesPeers() throws IOException {
         Pair pair = listening(PLAIN);
+        assertThat(pair.initiatorContext.capabilities().maxPrivateData()).isEqualTo(251);
         Endpoint endpoint = new Endpoint(pair.initiatorContext, 64);
         endpoint.queuePair = pair.initiatorContext.createQueuePair(Pair.SIZE, endpoint);
         assertThatThrownBy(
@@ -200,7 +288,11 @@ class StartupTest {
                                 endpoint.queuePair.connect(
                                         pair.listener.localAddress(), null, new byte[252]))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContaining("252");
+                .hasMessage(
+                        "Private data has 252 bytes, expected at most 251; see"
+                                + " IwarpConfig.maxPrivateData");
+        endpoint.queuePair.connect(pair.listener.localAddress(), null, new byte[251]);
+        pair.until(() -> pair.request != null);
     }
 
     @Test
@@ -250,7 +342,7 @@ class StartupTest {
 
     @Test
     void theOldestHalfOpenConnectionMakesRoom() throws IOException {
-        Pair pair = listening(PLAIN.withMaxHalfOpen(2));
+        Pair pair = listening(PLAIN.toBuilder().maxHalfOpen(2).build());
         RawPeer oldest = peerOf(pair);
         oldest.send(new byte[] {'M'});
         RawPeer second = peerOf(pair);
@@ -342,22 +434,37 @@ class StartupTest {
         assertThat(endpoint.queuePair.outboundReads()).isEqualTo(3);
     }
 
+    private static final Rtr[] ALL = Rtr.values();
+
     static Stream<Arguments> readyToReceive() {
+        byte[] write = RawPeer.tagged(0xc1, 0, 1, 0, NOTHING);
+        byte[] send = RawPeer.untagged(0x41, 3, 0, 0, 1, 0, NOTHING);
+        Set<Rtr> usual = IwarpConfig.defaults().readyToReceive();
         return Stream.of(
-                Arguments.of("8001 c008", RawPeer.tagged(0xc1, 0, 1, 0, NOTHING)),
-                Arguments.of("8001 8008", RawPeer.tagged(0xc1, 0, 1, 0, NOTHING)),
-                Arguments.of("8001 4008", null));
+                Arguments.of("8008 c008", usual, "8001 c008", write),
+                Arguments.of("8008 c008", usual, "8001 8008", write),
+                Arguments.of("8008 c008", usual, "8001 4008", null),
+                Arguments.of("c008 c008", Set.of(ALL), "c001 c008", write),
+                Arguments.of("c008 c008", Set.of(ALL), "c001 4008", null),
+                Arguments.of("c008 c008", Set.of(ALL), "c001 0008", send),
+                Arguments.of("8008 8008", Set.of(Rtr.ZERO_LENGTH_WRITE), "8001 8008", write),
+                Arguments.of("8008 4008", Set.of(Rtr.ZERO_LENGTH_READ), "8001 4008", null),
+                // Not offered, but possible.
+                Arguments.of("8008 4008", Set.of(Rtr.ZERO_LENGTH_READ), "8001 8008", write),
+                Arguments.of("8008 c008", usual, "c000 4008", send),
+                Arguments.of("c008 0008", Set.of(Rtr.ZERO_LENGTH_SEND), "c001 0008", send));
     }
 
-    @ParameterizedTest(name = "{0}")
+    @ParameterizedTest(name = "offered {1}, answered {2}")
     @MethodSource("readyToReceive")
-    void initiatorSendsTheReadyToReceiveMessageFirst(String depths, byte[] first)
-            throws IOException {
-        IwarpContext context = context(PLAIN.withPeerToPeer(true));
+    void initiatorSendsTheReadyToReceiveMessageFirst(
+            String asked, Set<Rtr> offered, String depths, byte[] first) throws IOException {
+        IwarpContext context =
+                context(PLAIN.toBuilder().peerToPeer(true).readyToReceive(offered).build());
         ServerSocketChannel server = server();
         Endpoint endpoint = connect(context, addressOf(server), Pair.SIZE);
         RawPeer peer = closed(RawPeer.accept(server, context));
-        assertThat(peer.read(25)).isEqualTo(hex(RawPeer.REQUEST, "10 02 0005 8008 c008 09"));
+        assertThat(peer.read(25)).isEqualTo(hex(RawPeer.REQUEST, "10 02 0005", asked, "09"));
         endpoint.queuePair.send(7, 1);
         endpoint.queuePair.doorbell();
         peer.send(hex(RawPeer.REPLY, "10 02 0004", depths));
@@ -371,9 +478,173 @@ class StartupTest {
             int sink = ByteBuffer.wrap(rtr).getInt(18);
             peer.sendUlpdu(RawPeer.tagged(0xc1, 2, sink, 0, NOTHING), false);
         }
-        assertThat(peer.readUlpdu()).isEqualTo(RawPeer.untagged(0x41, 3, 0, 0, 1, 0, NOTHING));
+        // A zero-length Send as RTR has MSN 1.
+        int message = first != null && first.length == 18 ? 2 : 1;
+        assertThat(peer.readUlpdu())
+                .isEqualTo(RawPeer.untagged(0x41, 3, 0, 0, message, 0, NOTHING));
         Pair.until(() -> endpoint.completion(7) != null, context);
         assertThat(endpoint.isEnded()).isFalse();
+    }
+
+    @Test
+    void readsAreNotOfferedWithoutADepth() throws IOException {
+        IwarpContext context =
+                context(
+                        PLAIN.toBuilder()
+                                .peerToPeer(true)
+                                .readyToReceive(Set.of(Rtr.ZERO_LENGTH_READ))
+                                .build());
+        ServerSocketChannel server = server();
+        connect(context, addressOf(server), new QueuePairConfig(4, 4, 8, 0));
+        RawPeer peer = closed(RawPeer.accept(server, context));
+        assertThat(peer.read(25)).isEqualTo(hex(RawPeer.REQUEST, "10 02 0005 0008 0000 09"));
+    }
+
+    @ParameterizedTest
+    @EnumSource(Rtr.class)
+    void eachReadyToReceiveMessageLetsTheResponderSpeakFirst(Rtr rtr) throws IOException {
+        Pair pair =
+                listening(PLAIN.toBuilder().peerToPeer(true).readyToReceive(Set.of(rtr)).build());
+        pair.connect(Pair.SIZE, Pair.SIZE, 64);
+        pair.initiator.receive(1, 0, 64);
+        pair.responder.receive(1, 0, 64);
+        pair.responder.queuePair.send(2, QueuePair.SIGNALED);
+        pair.responder.queuePair.doorbell();
+        pair.until(() -> pair.initiator.completion(1) != null);
+        // The message itself is not the ULP's.
+        assertThat(pair.responder.completion(1)).isNull();
+        pair.initiator.queuePair.send(2, QueuePair.SIGNALED);
+        pair.initiator.gather(0, 3);
+        pair.initiator.queuePair.doorbell();
+        pair.until(() -> pair.responder.completion(1) != null);
+        assertThat(pair.responder.completion(1).length()).isEqualTo(3);
+        assertThat(pair.initiator.completions.stream().map(Endpoint.Completion::id))
+                .containsExactly(1L, 2L);
+    }
+
+    /** A peer that was told to send a zero-length Send, and sends data: that is the ULP's. */
+    @Test
+    void aSendInsteadOfTheReadyToReceiveMessageIsDelivered() throws IOException {
+        Pair pair = listening(PLAIN);
+        RawPeer peer = peerOf(pair);
+        peer.send(hex(RawPeer.REQUEST, "10 02 0004 c001 0001"));
+        Endpoint endpoint = accept(pair, Pair.SIZE, NOTHING);
+        endpoint.receive(1, 0, 10);
+        endpoint.receive(2, 0, 10);
+        peer.read(24);
+        peer.sendUlpdu(RawPeer.untagged(0x41, 3, 0, 0, 1, 0, new byte[] {1}), false);
+        peer.sendUlpdu(RawPeer.untagged(0x41, 3, 0, 0, 2, 0, NOTHING), false);
+        Pair.until(() -> endpoint.completion(2) != null, pair.responderContext);
+        assertThat(endpoint.completion(1).length()).isEqualTo(1);
+        assertThat(endpoint.completion(2).length()).isZero();
+    }
+
+    @Test
+    void initiatorSpeaksRevision1() throws IOException {
+        IwarpContext context =
+                context(
+                        PLAIN.toBuilder()
+                                .mpaRevision(1)
+                                .peerToPeer(true)
+                                .crc(CrcPolicy.REQUIRE)
+                                .build());
+        ServerSocketChannel server = server();
+        Endpoint endpoint = connect(context, addressOf(server), Pair.SIZE);
+        RawPeer peer = closed(RawPeer.accept(server, context));
+        assertThat(peer.read(21)).isEqualTo(hex(RawPeer.REQUEST, "40 01 0001 09"));
+        peer.send(hex(RawPeer.REPLY, "00 01 0002 1234"));
+        peer.sendUlpdu(RawPeer.untagged(0x41, 3, 0, 0, 1, 0, new byte[] {7}), true);
+        Pair.until(() -> endpoint.completion(1) != null, context);
+        assertThat(endpoint.connectedWith).isEqualTo(hex("1234"));
+        assertThat(endpoint.get(0, 1)).containsExactly(7);
+        assertThat(endpoint.queuePair.outboundReads()).isEqualTo(1);
+    }
+
+    @Test
+    void revision1CarriesReadsBothWays() throws IOException {
+        Pair pair = listening(PLAIN.toBuilder().mpaRevision(1).build());
+        pair.connect(Pair.SIZE, Pair.SIZE, 64);
+        for (boolean back : new boolean[] {false, true}) {
+            Endpoint reader = back ? pair.responder : pair.initiator;
+            Endpoint owner = back ? pair.initiator : pair.responder;
+            owner.put(32, new byte[] {8, 9});
+            int key = owner.expose(32, 2, QueuePair.REMOTE_READ);
+            for (int i = 1; i <= 3; i++) {
+                reader.queuePair.read(
+                        i, QueuePair.SIGNALED, owner.queuePair.exposedOffset(key), key);
+                reader.gather(0, 2);
+            }
+            reader.queuePair.doorbell();
+            pair.until(() -> reader.completion(3) != null);
+            assertThat(reader.completion(3).status()).isEqualTo(WorkStatus.SUCCESS);
+            assertThat(reader.get(0, 2)).containsExactly(8, 9);
+        }
+    }
+
+    static Stream<Arguments> badRepliesToRevision1() {
+        return Stream.of(
+                Arguments.of("revision 2", "00 02 0000"),
+                Arguments.of("enhanced", "10 02 0004 0001 0001"));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("badRepliesToRevision1")
+    void revision1TakesNoOtherReply(String name, String reply) throws IOException {
+        IwarpContext context = context(PLAIN.toBuilder().mpaRevision(1).build());
+        ServerSocketChannel server = server();
+        Endpoint endpoint = connect(context, addressOf(server), Pair.SIZE);
+        RawPeer peer = closed(RawPeer.accept(server, context));
+        peer.read(21);
+        peer.send(hex(RawPeer.REPLY, reply));
+        assertThat(HexFormat.of().formatHex(peer.readToEnd(), 20, 24)).isEqualTo("20040000");
+        Pair.until(() -> endpoint.connectFailure != null, context);
+        assertThat(endpoint.connectFailure).hasMessageContaining("expected revision 1 without");
+    }
+
+    /** A Reply that asks for what is refused is not malformed: there is nothing to say in a Terminate. */
+    @Test
+    void initiatorClosesWhenTheCrcIsOffAndThePeerAsksForIt() throws IOException {
+        IwarpContext context = context(PLAIN.toBuilder().crc(CrcPolicy.OFF).build());
+        ServerSocketChannel server = server();
+        Endpoint endpoint = connect(context, addressOf(server), Pair.SIZE);
+        RawPeer peer = closed(RawPeer.accept(server, context));
+        peer.read(25);
+        peer.send(hex(RawPeer.REPLY, "50 02 0004 0001 0001"));
+        assertThat(peer.readToEnd()).isEmpty();
+        Pair.until(() -> endpoint.connectFailure != null, context);
+        assertThat(endpoint.connectFailure)
+                .isInstanceOf(ConnectException.class)
+                .hasMessageContaining("CrcPolicy.OFF");
+    }
+
+    static Stream<Arguments> crcPolicies() {
+        return Stream.of(CrcPolicy.values())
+                .flatMap(a -> Stream.of(CrcPolicy.values()).map(b -> Arguments.of(a, b)));
+    }
+
+    /** RFC 5044, 7.1.1: it is on when either end asks, so an end that wants none cannot have such a peer. */
+    @ParameterizedTest(name = "initiator {0}, responder {1}")
+    @MethodSource("crcPolicies")
+    void crcPoliciesAgreeOrRefuse(CrcPolicy initiator, CrcPolicy responder) throws IOException {
+        Pair pair =
+                closed(
+                        new Pair(
+                                PLAIN.toBuilder().crc(initiator).build(),
+                                PLAIN.toBuilder().crc(responder).build()));
+        pair.listen(InetAddress.getLoopbackAddress());
+        boolean asked = initiator == CrcPolicy.REQUIRE || responder == CrcPolicy.REQUIRE;
+        boolean refused = initiator == CrcPolicy.OFF || responder == CrcPolicy.OFF;
+        if (!asked || !refused) {
+            pair.connect(Pair.SIZE, Pair.SIZE, 64);
+            return;
+        }
+        Endpoint endpoint = connect(pair.initiatorContext, pair.listener.localAddress(), Pair.SIZE);
+        pair.until(() -> endpoint.connectFailure != null || pair.request != null);
+        if (pair.request != null) {
+            accept(pair, Pair.SIZE, NOTHING);
+            pair.until(() -> endpoint.connectFailure != null);
+        }
+        assertThat(endpoint.connectFailure).isInstanceOf(IOException.class);
     }
 
     static Stream<Arguments> badReplies() {
@@ -382,19 +653,27 @@ class StartupTest {
                 Arguments.of("garbage", "00".repeat(20), "20040000"),
                 Arguments.of("not enhanced", RawPeer.REPLY + "00 02 0000", "20040000"),
                 Arguments.of("revision 1", RawPeer.REPLY + "00 01 0000", "20040000"),
-                Arguments.of("markers", RawPeer.REPLY + "90 02 0004 0001 0001", "20040000"),
                 Arguments.of(
                         "more Reads than we admit",
                         RawPeer.REPLY + "10 02 0004 0008 0009",
                         "20060000"),
-                Arguments.of("no RTR", RawPeer.REPLY + "10 02 0004 8008 0008", "20070000"));
+                Arguments.of("no RTR", RawPeer.REPLY + "10 02 0004 8008 0008", "20070000"),
+                Arguments.of(
+                        "Read as RTR, but no depth",
+                        RawPeer.REPLY + "10 02 0004 8000 4008",
+                        "20070000"),
+                Arguments.of("PD_Length 513", RawPeer.REPLY + "10 02 0201", "20040000"),
+                Arguments.of(
+                        "enhanced without its data",
+                        RawPeer.REPLY + "10 02 0002 0000",
+                        "20040000"));
     }
 
     @ParameterizedTest(name = "{0}")
     @MethodSource("badReplies")
     void initiatorTerminatesOnABadReply(String name, String reply, String control)
             throws IOException {
-        IwarpContext context = context(PLAIN.withPeerToPeer(true));
+        IwarpContext context = context(PLAIN.toBuilder().peerToPeer(true).build());
         ServerSocketChannel server = server();
         Endpoint endpoint = connect(context, addressOf(server), Pair.SIZE);
         RawPeer peer = closed(RawPeer.accept(server, context));
@@ -406,6 +685,26 @@ class StartupTest {
         Pair.until(() -> endpoint.connectFailure != null, context);
         assertThat(endpoint.connectFailure).isInstanceOf(ConnectException.class);
         assertThat(endpoint.completions).isEmpty();
+    }
+
+    /** The Terminate is framed as the Reply asks: with a marker, and with a CRC. */
+    @ParameterizedTest
+    @ValueSource(ints = {0x10, 0x50, 0x90, 0xd0})
+    void theTerminateOfABadReplyIsFramedAsAgreed(int flags) throws IOException {
+        IwarpContext context = context(PLAIN);
+        ServerSocketChannel server = server();
+        connect(context, addressOf(server), Pair.SIZE);
+        RawPeer peer = closed(RawPeer.accept(server, context));
+        peer.read(25);
+        peer.send(
+                hex(RawPeer.REPLY, HexFormat.of().toHexDigits((byte) flags), "02 0004 0008 0009"));
+        byte[] ulpdu = hex("4147 00000000 00000002 00000001 00000000 20060000");
+        boolean crc = (flags & 0x40) != 0;
+        assertThat(peer.readToEnd())
+                .isEqualTo(
+                        (flags & 0x80) != 0
+                                ? new MarkedStream(crc).fpdu(ulpdu)
+                                : RawPeer.fpdu(ulpdu, crc));
     }
 
     @Test
@@ -498,10 +797,5 @@ class StartupTest {
         assertThat(provider.isAvailable()).isTrue();
         assertThat(provider.unavailabilityCause()).isNull();
         provider.ensureAvailability();
-    }
-
-    @Test
-    void neverSendsAFrameThatCrashesAPeer() {
-        assertThat(MpaFrame.MAX_SENT_PRIVATE_DATA + MpaFrame.ENHANCED_BYTES).isEqualTo(255);
     }
 }

@@ -66,6 +66,24 @@ public final class Fpdu {
     }
 
     /**
+     * Compares the CRC of an FPDU.
+     *
+     * @param expected as computed
+     * @param field as read from the FPDU by a big-endian buffer
+     * @param length the bytes of the FPDU, for the message
+     */
+    static void verifyCrc(int expected, int field, int length) throws StreamException {
+        int received = wireOrder(field);
+        if (received != expected) {
+            throw new StreamException(
+                    MpaError.CRC,
+                    String.format(
+                            "FPDU of %d bytes has CRC %08x, expected %08x",
+                            length, received, expected));
+        }
+    }
+
+    /**
      * A CRC as it is read or written by a big-endian buffer: the field is the one little-endian field of the stream
      * (RFC 5044, 4.4 by the examples of its figures 5 and 6).
      */

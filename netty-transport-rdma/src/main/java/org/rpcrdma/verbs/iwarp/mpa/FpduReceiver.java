@@ -7,7 +7,7 @@ import java.nio.channels.ScatteringByteChannel;
 import java.util.zip.CRC32C;
 
 /**
- * Cuts a TCP stream into ULPDUs: RFC 5044, 4 and 5.2, without markers.
+ * Cuts a TCP stream into ULPDUs: RFC 5044, 4 and 5.2, without markers (see {@link MarkerStripper}).
  *
  * <p>Bytes are read into one staging buffer and every whole FPDU in it is handled at once. When the CRC is off, what
  * remains of a large payload is read straight to its target. When it is on, nothing is placed before the CRC of the
@@ -173,15 +173,8 @@ public final class FpduReceiver {
         crc.reset();
         crc.update(staging.limit(start + covered).position(start));
         staging.clear();
-        int expected = (int) crc.getValue();
-        int received = Fpdu.wireOrder(staging.getInt(start + covered));
-        if (received != expected) {
-            throw new StreamException(
-                    MpaError.CRC,
-                    String.format(
-                            "FPDU with an ULPDU of %d bytes has CRC %08x, expected %08x",
-                            length, received, expected));
-        }
+        Fpdu.verifyCrc(
+                (int) crc.getValue(), staging.getInt(start + covered), covered + Fpdu.CRC_BYTES);
     }
 
     private boolean continueUlpdu() throws IOException {

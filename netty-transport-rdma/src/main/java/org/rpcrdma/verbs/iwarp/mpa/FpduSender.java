@@ -7,13 +7,14 @@ import java.nio.channels.GatheringByteChannel;
 import java.util.zip.CRC32C;
 
 /**
- * Frames ULPDUs and writes several FPDUs with one gathering write: RFC 5044, 4 and 5.1, without markers.
+ * Frames ULPDUs and writes several FPDUs with one gathering write: RFC 5044, 4 and 5.1, without markers (see {@link
+ * MarkedFpduSender}).
  *
  * <p>A batch is built by {@link #begin}, {@link #payload} and {@link #end} for each FPDU, and must be written out before
  * the next is built. Headers, pads, CRCs and small payloads are collected in one control buffer; large payloads are
  * views that are borrowed until they are written.
  */
-public final class FpduSender {
+public class FpduSender {
 
     /** The most payload pieces of one FPDU. */
     public static final int MAX_PIECES = 32;
@@ -28,7 +29,7 @@ public final class FpduSender {
     /** Payload pieces up to this size are copied: a view more in the gather list costs more than the copy. */
     private static final int COPY_MAX = 512;
 
-    private final ByteBuffer control = ByteBuffer.allocateDirect(CONTROL_BYTES);
+    private final ByteBuffer control;
     private final ByteBuffer[] controlViews = new ByteBuffer[VIEWS];
     private final ByteBuffer[] views = new ByteBuffer[VIEWS];
     private final ViewOwner[] owners = new ViewOwner[VIEWS];
@@ -50,7 +51,22 @@ public final class FpduSender {
 
     /** @param crc computes CRCs, may be shared by streams of one thread; {@code null} when the CRC is off */
     public FpduSender(CRC32C crc) {
+        this(crc, CONTROL_BYTES);
+    }
+
+    FpduSender(CRC32C crc, int controlBytes) {
         this.crc = crc;
+        this.control = ByteBuffer.allocateDirect(controlBytes);
+    }
+
+    /** The buffer that FPDUs are made in. */
+    ByteBuffer control() {
+        return control;
+    }
+
+    /** Bytes that have to be free in {@link #control()} before an FPDU is begun. */
+    int roomForFpdu() {
+        return CONTROL_OF_FPDU;
     }
 
     /** Whether everything is written, so that a new batch may be built. */
@@ -62,7 +78,7 @@ public final class FpduSender {
     public boolean hasRoom() {
         return !sealed
                 && queued - batchStart < BATCH_BYTES
-                && control.remaining() >= CONTROL_OF_FPDU
+                && control.remaining() >= roomForFpdu()
                 && count + MAX_PIECES + 2 <= VIEWS
                 && fpduEndCount < fpduEnds.length;
     }
@@ -132,7 +148,11 @@ public final class FpduSender {
             updateCrcWithControl();
             control.putInt(Fpdu.wireOrder((int) crc.getValue()));
         }
-        int length = Fpdu.length(ulpduLength);
+        queuedFpdu(Fpdu.length(ulpduLength));
+    }
+
+    /** Counts an FPDU that is complete, of so many bytes. */
+    void queuedFpdu(int length) {
         queued += length;
         fpduEnds[fpduEndCount++] = queued;
         fpdus++;
@@ -180,18 +200,30 @@ public final class FpduSender {
         }
     }
 
+    /** Drops what is queued; all borrowed views are given back. */
+    public void drop() {
+        reset();
+        queued = written;
+    }
+
     /**
      * Drops what is queued but for the rest of the FPDU that is partly written, if there is one: a Terminate may only
      * follow a whole FPDU.
      *
-     * @return that rest, a copy; all borrowed views are given back
+     * @param ulpdu the last ULPDU of the stream
+     * @return that rest, a copy, and the FPDU of the last ULPDU; all borrowed views are given back
      */
-    public ByteBuffer cut() {
+    public ByteBuffer dropFor(byte[] ulpdu) {
         long boundary = isEmpty() || written == batchStart ? written : boundaryAtOrAfter(written);
         ByteBuffer rest = copy(boundary - written);
-        reset();
-        queued = written;
-        return rest;
+        ByteBuffer last = frame(ulpdu, boundary);
+        drop();
+        return ByteBuffer.allocate(rest.remaining() + last.remaining()).put(rest).put(last).flip();
+    }
+
+    /** Frames a ULPDU whose FPDU begins at a position of the stream. */
+    ByteBuffer frame(byte[] ulpdu, long position) {
+        return Fpdu.frame(ulpdu, crc != null);
     }
 
     private long boundaryAtOrAfter(long position) {

@@ -1,38 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp.mpa;
 
+import java.net.ConnectException;
+
 /**
  * What the two start-up frames agree on: RFC 5044, 7.1 and RFC 6581, 9.
  *
  * @param crc whether the CRC is on
+ * @param markersIn whether the peer sends markers, because this end asked for them
+ * @param markersOut whether the peer asked for markers
  * @param ird the Reads that the peer may have outstanding here
  * @param ord the Reads that may be outstanding at the peer
- * @param rtr what the initiator sends before anything else
+ * @param rtr what the initiator sends before anything else, {@code null} in the client-server model. At a responder it is the
+ *     one form that its Reply lists, {@code null} when it lists several
  */
-public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
+public record MpaNegotiation(
+        boolean crc, boolean markersIn, boolean markersOut, int ird, int ord, Rtr rtr) {
 
     /** Read depth taken for a peer of revision 1 or without enhanced data, which says nothing about it. */
     private static final int UNNEGOTIATED_ORD = 1;
 
-    /**
-     * The Request of an initiator.
-     *
-     * @param peerToPeer whether to offer the peer-to-peer model, with a zero-length Write or Read as RTR
-     */
-    public static MpaFrame request(
-            CrcPolicy policy, boolean peerToPeer, int ird, int ord, byte[] privateData) {
+    /** The Request of an initiator. */
+    public static MpaFrame request(MpaOptions options, int ird, int ord, byte[] privateData) {
+        boolean enhanced = options.revision() >= 2;
+        boolean send = options.offered().contains(Rtr.ZERO_LENGTH_SEND);
+        boolean write = options.offered().contains(Rtr.ZERO_LENGTH_WRITE);
+        // A Read needs a read depth.
+        boolean read = options.offered().contains(Rtr.ZERO_LENGTH_READ) && ord > 0;
         return new MpaFrame(
                 true,
+                options.markers(),
+                options.crc() == CrcPolicy.REQUIRE,
                 false,
-                policy == CrcPolicy.REQUIRE,
-                false,
-                true,
-                2,
-                peerToPeer,
-                false,
-                peerToPeer,
-                // A Read needs a read depth: without one only the Write is offered.
-                peerToPeer && ord > 0,
+                enhanced,
+                options.revision(),
+                enhanced && (send || write || read),
+                send,
+                write,
+                read,
                 ird,
                 ord,
                 privateData);
@@ -41,11 +46,8 @@ public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
     /**
      * Why a Request cannot be accepted, whatever the ULP says, or {@code null} when it can.
      */
-    public static String objection(MpaFrame request, CrcPolicy policy) {
-        if (request.markers()) {
-            return "it asks for markers, which are not supported";
-        }
-        if (request.crc() && policy == CrcPolicy.OFF) {
+    public static String objection(MpaFrame request, MpaOptions options) {
+        if (request.crc() && options.crc() == CrcPolicy.OFF) {
             return "it asks for the CRC, which is switched off here";
         }
         return null;
@@ -75,67 +77,91 @@ public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
      * @param ird the most Reads to admit
      * @param ord the most Reads wanted
      */
-    public static MpaNegotiation respond(MpaFrame request, CrcPolicy policy, int ird, int ord) {
-        boolean crc = request.crc() || policy == CrcPolicy.REQUIRE;
+    public static MpaNegotiation respond(MpaFrame request, MpaOptions options, int ird, int ord) {
+        boolean crc = request.crc() || options.crc() == CrcPolicy.REQUIRE;
+        boolean in = options.markers();
+        boolean out = request.markers();
         if (!request.enhanced()) {
-            return new MpaNegotiation(crc, ird, Math.min(ord, UNNEGOTIATED_ORD), Rtr.NONE);
+            return new MpaNegotiation(crc, in, out, ird, Math.min(ord, UNNEGOTIATED_ORD), null);
         }
-        // RFC 6581, 9.1: each depth of the Reply answers the opposite one of the Request.
-        int agreedIrd = Math.min(ird, request.ord());
-        int agreedOrd = Math.min(ord, request.ird());
+        // RFC 6581, 9.1: each depth answers the opposite one of the peer, if that is negotiated.
+        int agreedIrd = lower(ird, request.ord());
+        int agreedOrd = lower(ord, request.ird());
         if (request.peerToPeer() && request.rtrRead()) {
             // The RTR itself may be a Read, which needs a slot.
             agreedIrd = Math.max(agreedIrd, 1);
         }
-        return new MpaNegotiation(crc, agreedIrd, agreedOrd, Rtr.NONE);
+        boolean sendOnly =
+                request.peerToPeer()
+                        && request.rtrSend()
+                        && !request.rtrWrite()
+                        && !request.rtrRead();
+        return new MpaNegotiation(
+                crc, in, out, agreedIrd, agreedOrd, sendOnly ? Rtr.ZERO_LENGTH_SEND : null);
+    }
+
+    private static int lower(int own, int peers) {
+        return peers == MpaFrame.DEPTH_NOT_NEGOTIATED ? own : Math.min(own, peers);
     }
 
     /** The Reply that tells an initiator what {@link #respond} agreed to. */
     public MpaFrame reply(MpaFrame request, byte[] privateData) {
-        boolean peerToPeer = request.enhanced() && request.peerToPeer();
+        boolean enhanced = request.enhanced();
+        boolean peerToPeer = enhanced && request.peerToPeer();
+        boolean send = rtr == Rtr.ZERO_LENGTH_SEND;
         return new MpaFrame(
                 false,
-                false,
+                markersIn,
                 crc,
                 false,
-                request.enhanced(),
+                enhanced,
                 request.revision(),
                 peerToPeer,
-                false,
-                // At least one form has to be listed, and it may be one that was not asked for.
-                peerToPeer && (request.rtrWrite() || !request.rtrRead()),
+                send,
+                // RFC 6581, 9.2: at least one form is listed, even if none was asked for.
+                peerToPeer && (request.rtrWrite() || !(request.rtrRead() || send)),
                 peerToPeer && request.rtrRead(),
-                request.enhanced() ? ird : 0,
-                request.enhanced() ? ord : 0,
+                answer(request.ord(), ird),
+                answer(request.ird(), ord),
                 privateData);
+    }
+
+    /** RFC 6581, 9.1: who does not negotiate a depth is not told one. */
+    private static int answer(int asked, int agreed) {
+        return asked == MpaFrame.DEPTH_NOT_NEGOTIATED ? MpaFrame.DEPTH_NOT_NEGOTIATED : agreed;
     }
 
     /**
      * What an initiator makes of a Reply that does not reject.
      *
      * @throws StreamException when there is no agreement
+     * @throws ConnectException when the peer asks for what is refused here
      */
-    public static MpaNegotiation conclude(MpaFrame request, MpaFrame reply, CrcPolicy policy)
-            throws StreamException {
-        if (!reply.enhanced()) {
+    public static MpaNegotiation conclude(MpaFrame request, MpaFrame reply, MpaOptions options)
+            throws StreamException, ConnectException {
+        if (reply.revision() != request.revision() || reply.enhanced() != request.enhanced()) {
             throw new StreamException(
                     MpaError.INVALID_FRAME,
                     "MPA Reply has revision "
-                            + reply.revision()
-                            + " and no enhanced data (RFC 6581); the peer needs MPA revision 2");
+                            + described(reply)
+                            + ", expected revision "
+                            + described(request)
+                            + "; see IwarpConfig.mpaRevision");
         }
-        if (reply.markers()) {
-            throw new StreamException(
-                    MpaError.INVALID_FRAME,
-                    "MPA Reply asks for markers, which are not supported here");
+        if (reply.crc() && options.crc() == CrcPolicy.OFF) {
+            throw new ConnectException(
+                    "The MPA Reply asks for the CRC, which is switched off here by CrcPolicy.OFF");
         }
-        if (reply.crc() && policy == CrcPolicy.OFF) {
-            throw new StreamException(
-                    MpaError.INVALID_FRAME,
-                    "MPA Reply asks for the CRC, which is switched off here");
+        if (!request.enhanced()) {
+            return new MpaNegotiation(
+                    request.crc() || reply.crc(),
+                    request.markers(),
+                    reply.markers(),
+                    request.ird(),
+                    Math.min(request.ord(), UNNEGOTIATED_ORD),
+                    null);
         }
-        boolean depthTold = reply.ord() != MpaFrame.DEPTH_NOT_NEGOTIATED;
-        if (depthTold && reply.ord() > request.ird()) {
+        if (reply.ord() != MpaFrame.DEPTH_NOT_NEGOTIATED && reply.ord() > request.ird()) {
             throw new StreamException(
                     MpaError.INSUFFICIENT_IRD,
                     "MPA Reply announces "
@@ -144,24 +170,35 @@ public record MpaNegotiation(boolean crc, int ird, int ord, Rtr rtr) {
                             + request.ird()
                             + " fit here");
         }
-        int ord = Math.min(request.ord(), reply.ird());
+        int ord = lower(request.ord(), reply.ird());
         return new MpaNegotiation(
-                request.crc() || reply.crc(), request.ird(), ord, rtr(request, reply));
+                request.crc() || reply.crc(),
+                request.markers(),
+                reply.markers(),
+                request.ird(),
+                ord,
+                request.peerToPeer() && reply.peerToPeer() ? rtr(reply, ord) : null);
     }
 
-    private static Rtr rtr(MpaFrame request, MpaFrame reply) throws StreamException {
-        if (!request.peerToPeer() || !reply.peerToPeer()) {
-            return Rtr.NONE;
-        }
+    private static String described(MpaFrame frame) {
+        return frame.revision()
+                + (frame.enhanced() ? " with" : " without")
+                + " enhanced data (RFC 6581)";
+    }
+
+    /** RFC 6581, 9.2: the responder may list forms that were not offered. */
+    private static Rtr rtr(MpaFrame reply, int ord) throws StreamException {
         if (reply.rtrWrite()) {
             return Rtr.ZERO_LENGTH_WRITE;
         }
-        if (reply.rtrRead() && Math.min(request.ord(), reply.ird()) > 0) {
+        if (reply.rtrRead() && ord > 0) {
             return Rtr.ZERO_LENGTH_READ;
+        }
+        if (reply.rtrSend()) {
+            return Rtr.ZERO_LENGTH_SEND;
         }
         throw new StreamException(
                 MpaError.NO_MATCHING_RTR,
-                "MPA Reply offers no ready-to-receive message that fits the Request (RFC 6581,"
-                        + " 9.2)");
+                "MPA Reply lists no ready-to-receive message that can be sent (RFC 6581, 9.2)");
     }
 }

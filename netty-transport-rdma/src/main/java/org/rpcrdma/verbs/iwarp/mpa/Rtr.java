@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp.mpa;
 
-/** The ready-to-receive message that an initiator owes in the peer-to-peer model: RFC 6581, 9.2. */
+/**
+ * A ready-to-receive message, which an initiator owes in the peer-to-peer model: RFC 6581, 9.2. In the order in which an
+ * initiator prefers them.
+ */
 public enum Rtr {
-    NONE,
+    /** Touches nothing at the responder. */
     ZERO_LENGTH_WRITE,
-    ZERO_LENGTH_READ
+
+    /** Takes a slot of the responder's inbound read depth, and is answered. */
+    ZERO_LENGTH_READ,
+
+    /**
+     * Takes a receive of the responder's ULP, unless the responder is this software RNIC, which keeps it to itself.
+     * Soft-iWARP and Intel hardware do not know it.
+     */
+    ZERO_LENGTH_SEND
 }

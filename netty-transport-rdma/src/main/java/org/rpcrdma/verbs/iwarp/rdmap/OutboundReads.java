@@ -136,18 +136,12 @@ public final class OutboundReads {
         }
     }
 
-    /** Where the next bytes go, at most so many. */
-    ByteBuffer target(int bytes) throws StreamException {
+    /** Where the next bytes go, at most so many; {@code null} when that is not registered any more. */
+    ByteBuffer target(int bytes) {
         long address = work.rangeAddress(range) + rangeOffset;
         int length = Math.min(bytes, work.rangeLength(range) - rangeOffset);
         IwarpMemoryRegion region = memory.find(work.rangeKey(range), address, length);
-        if (region == null) {
-            throw new StreamException(
-                    RdmapError.LOCAL_CATASTROPHIC,
-                    String.format(
-                            "Sink of a Read at address 0x%x is not registered any more", address));
-        }
-        return region.placement(address, length);
+        return region == null ? null : region.placement(address, length);
     }
 
     /** So many bytes were put there. */

@@ -74,7 +74,8 @@ public final class Rdmap {
                             + (segment.isTagged() ? "a tagged" : "an untagged")
                             + " segment, which is not defined");
         }
-        if (!segment.isTagged() && segment.queueNumber() != queue(opcode)) {
+        // A Terminate is never answered by one, so nothing of it is held against it.
+        if (!segment.isTagged() && opcode != TERMINATE && segment.queueNumber() != queue(opcode)) {
             throw new StreamException(
                     DdpError.UNTAGGED_QN,
                     "RDMAP opcode "
@@ -88,10 +89,6 @@ public final class Rdmap {
     }
 
     private static int queue(int opcode) {
-        return switch (opcode) {
-            case READ_REQUEST -> QUEUE_READ;
-            case TERMINATE -> QUEUE_TERMINATE;
-            default -> QUEUE_SEND;
-        };
+        return opcode == READ_REQUEST ? QUEUE_READ : QUEUE_SEND;
     }
 }

@@ -45,7 +45,11 @@ public final class RdmapReceiver implements UlpduHandler {
     /** Whether no FPDU of ours was answered yet; tells two ambiguous Terminate codes apart. */
     private boolean starting = true;
 
+    /** Whether the next Send is the peer's ready-to-receive message, which the ULP knows nothing of. */
+    private boolean awaitsReadyToReceive;
+
     private WorkStatus receiveStatus = WorkStatus.FLUSHED;
+    private WorkStatus readStatus = WorkStatus.FLUSHED;
 
     public RdmapReceiver(
             ExposureOwner stream,
@@ -62,6 +66,11 @@ public final class RdmapReceiver implements UlpduHandler {
         this.inboundReads = inboundReads;
         this.outboundReads = outboundReads;
         this.completions = completions;
+    }
+
+    /** Expects a zero-length Send as ready-to-receive message (RFC 6581, 9.2). It takes no receive. */
+    public void awaitReadyToReceive() {
+        awaitsReadyToReceive = true;
     }
 
     /** Whether a message has begun and not ended, so that the stream must not end here. */
@@ -82,6 +91,11 @@ public final class RdmapReceiver implements UlpduHandler {
     /** How the oldest receive completes when the stream has failed. */
     public WorkStatus receiveStatus() {
         return receiveStatus;
+    }
+
+    /** How the oldest Read completes when the stream has failed. */
+    public WorkStatus readStatus() {
+        return readStatus;
     }
 
     @Override
@@ -172,6 +186,14 @@ public final class RdmapReceiver implements UlpduHandler {
         }
         sendOpcode = opcode;
         sendQueue.check(segment);
+        awaitsReadyToReceive =
+                awaitsReadyToReceive
+                        && opcode == Rdmap.SEND
+                        && segment.isLast()
+                        && segment.payloadBytes() == 0;
+        if (awaitsReadyToReceive) {
+            return;
+        }
         if (receives.isEmpty()) {
             throw new StreamException(
                     DdpError.UNTAGGED_NO_BUFFER, "Send came, but no receive is posted");
@@ -214,7 +236,7 @@ public final class RdmapReceiver implements UlpduHandler {
     public ByteBuffer target() throws StreamException {
         return switch (opcode) {
             case Rdmap.WRITE -> writeTarget();
-            case Rdmap.READ_RESPONSE -> outboundReads.target(remaining);
+            case Rdmap.READ_RESPONSE -> readTarget();
             default -> receiveTarget();
         };
     }
@@ -224,6 +246,16 @@ public final class RdmapReceiver implements UlpduHandler {
             throw invalidWrite("which was invalidated meanwhile");
         }
         return exposure.region().placement(exposure.address(cursor), remaining);
+    }
+
+    private ByteBuffer readTarget() throws StreamException {
+        ByteBuffer target = outboundReads.target(remaining);
+        if (target == null) {
+            readStatus = WorkStatus.LOCAL_PROTECTION_ERROR;
+            throw new StreamException(
+                    RdmapError.LOCAL_CATASTROPHIC, "Sink of a Read is not registered any more");
+        }
+        return target;
     }
 
     private ByteBuffer receiveTarget() throws StreamException {
@@ -269,6 +301,10 @@ public final class RdmapReceiver implements UlpduHandler {
 
     private void endSend() throws StreamException {
         sendQueue.advance(segment);
+        if (awaitsReadyToReceive) {
+            awaitsReadyToReceive = false;
+            return;
+        }
         if (!segment.isLast()) {
             return;
         }

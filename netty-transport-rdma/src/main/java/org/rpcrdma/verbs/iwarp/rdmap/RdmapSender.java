@@ -31,7 +31,7 @@ public final class RdmapSender {
     private final DdpSegmenter segmenter;
     private final WorkSource source;
 
-    private Rtr readyToReceive = Rtr.NONE;
+    private Rtr readyToReceive;
     private int sendMessage = 1;
     private int readMessage = 1;
     private int responses;
@@ -52,7 +52,7 @@ public final class RdmapSender {
         this.segmenter = new DdpSegmenter(mulpdu);
     }
 
-    /** Makes the ready-to-receive message the first one. */
+    /** Makes a ready-to-receive message the first one; {@code null} for none. */
     public void readyToReceive(Rtr rtr) {
         readyToReceive = rtr;
     }
@@ -84,7 +84,7 @@ public final class RdmapSender {
     /** Whether a message is under way or could start. */
     private boolean hasMore() {
         return segmenter.isActive()
-                || readyToReceive != Rtr.NONE
+                || readyToReceive != null
                 || !inboundReads.isEmpty()
                 || canStartWork();
     }
@@ -121,7 +121,7 @@ public final class RdmapSender {
 
     /** Starts the next message, or sends it if it is one that has no payload of its own. */
     private boolean start() throws IOException {
-        if (readyToReceive != Rtr.NONE) {
+        if (readyToReceive != null) {
             sendReadyToReceive();
             return true;
         }
@@ -195,14 +195,28 @@ public final class RdmapSender {
     }
 
     private void sendReadyToReceive() {
-        if (readyToReceive == Rtr.ZERO_LENGTH_READ) {
-            sendReadRequest(outboundReads.addReadyToReceive(), 0, ANY_STAG, 0);
-        } else {
-            ByteBuffer header = out.begin(DdpSegment.TAGGED_BYTES);
-            DdpSegment.encodeTagged(header, true, Rdmap.control(Rdmap.WRITE), ANY_STAG, 0);
-            out.end();
+        switch (readyToReceive) {
+            case ZERO_LENGTH_WRITE -> {
+                ByteBuffer header = out.begin(DdpSegment.TAGGED_BYTES);
+                DdpSegment.encodeTagged(header, true, Rdmap.control(Rdmap.WRITE), ANY_STAG, 0);
+                out.end();
+            }
+            case ZERO_LENGTH_READ ->
+                    sendReadRequest(outboundReads.addReadyToReceive(), 0, ANY_STAG, 0);
+            case ZERO_LENGTH_SEND -> {
+                ByteBuffer header = out.begin(DdpSegment.UNTAGGED_BYTES);
+                DdpSegment.encodeUntagged(
+                        header,
+                        true,
+                        Rdmap.control(Rdmap.SEND),
+                        0,
+                        Rdmap.QUEUE_SEND,
+                        sendMessage++,
+                        0);
+                out.end();
+            }
         }
-        readyToReceive = Rtr.NONE;
+        readyToReceive = null;
     }
 
     private void sendReadRequest(int sinkStag, long size, int sourceStag, long sourceOffset) {

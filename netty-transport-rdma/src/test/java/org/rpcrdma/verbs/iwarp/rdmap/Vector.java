@@ -11,12 +11,12 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /** A golden frame of {@code iwarp-vectors.txt}. */
-final class Vector {
+public final class Vector {
 
-    final String name;
-    final String kind;
-    final boolean validCrc;
-    final byte[] bytes;
+    public final String name;
+    public final String kind;
+    public final boolean validCrc;
+    public final byte[] bytes;
     private final Map<String, String> fields = new LinkedHashMap<>();
 
     private Vector(String line) {
@@ -31,7 +31,7 @@ final class Vector {
         }
     }
 
-    static Stream<Vector> all(String kind) {
+    public static Stream<Vector> all(String kind) {
         try (InputStream in = Vector.class.getResourceAsStream("/iwarp-vectors.txt")) {
             return new String(in.readAllBytes(), StandardCharsets.US_ASCII)
                             .lines()
@@ -45,26 +45,26 @@ final class Vector {
         }
     }
 
-    boolean has(String field) {
+    public boolean has(String field) {
         return fields.containsKey(field);
     }
 
-    long number(String field) {
+    public long number(String field) {
         String value = fields.get(field);
         return value.startsWith("0x")
                 ? Long.parseUnsignedLong(value.substring(2), 16)
                 : Long.parseLong(value);
     }
 
-    int integer(String field) {
+    public int integer(String field) {
         return (int) number(field);
     }
 
-    boolean flag(String field) {
+    public boolean flag(String field) {
         return number(field) == 1;
     }
 
-    byte[] data(String field) {
+    public byte[] data(String field) {
         return HexFormat.of().parseHex(fields.get(field));
     }
 

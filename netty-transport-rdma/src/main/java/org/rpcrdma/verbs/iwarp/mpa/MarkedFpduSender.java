@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp.mpa;
+
+import java.nio.ByteBuffer;
+import java.util.zip.CRC32C;
+
+/**
+ * An {@link FpduSender} for a peer that wants markers (RFC 5044, 4.3). Every FPDU is collected and copied into its marked
+ * form; nothing is borrowed.
+ */
+public final class MarkedFpduSender extends FpduSender {
+
+    /** Two FPDUs of the largest size, so that many small ones go with one write. */
+    private static final int OUT_BYTES = 2 * Markers.MAX_FPDU_BYTES;
+
+    private static final long NOT_BEGUN = -1;
+
+    private final CRC32C crc;
+    private final ByteBuffer fpdu = ByteBuffer.allocateDirect(Fpdu.MAX_BYTES);
+    private int ulpduLength;
+
+    /** The position behind the start-up frame: markers count from there. */
+    private long firstFpdu = NOT_BEGUN;
+
+    /** @param crc computes CRCs, may be shared by streams of one thread; {@code null} when the CRC is off */
+    public MarkedFpduSender(CRC32C crc) {
+        super(crc, OUT_BYTES);
+        this.crc = crc;
+    }
+
+    @Override
+    int roomForFpdu() {
+        return Markers.MAX_FPDU_BYTES;
+    }
+
+    @Override
+    public ByteBuffer begin(int length) {
+        ulpduLength = length;
+        return fpdu.clear().putShort((short) length);
+    }
+
+    @Override
+    public boolean wantsCopy(int bytes) {
+        return true;
+    }
+
+    @Override
+    public void copy(ByteBuffer source, int index, int bytes) {
+        fpdu.put(fpdu.position(), source, index, bytes);
+        fpdu.position(fpdu.position() + bytes);
+    }
+
+    @Override
+    public void payload(ByteBuffer view, ViewOwner owner) {
+        fpdu.put(view);
+        if (owner != null) {
+            owner.release(view);
+        }
+    }
+
+    @Override
+    public void end() {
+        for (int pad = Fpdu.pad(ulpduLength); pad > 0; pad--) {
+            fpdu.put((byte) 0);
+        }
+        if (firstFpdu == NOT_BEGUN) {
+            firstFpdu = queuedPosition();
+        }
+        ByteBuffer out = control();
+        int before = out.position();
+        Markers.insert(fpdu.flip(), queuedPosition() - firstFpdu, out, crc);
+        queuedFpdu(out.position() - before);
+    }
+
+    @Override
+    ByteBuffer frame(byte[] ulpdu, long position) {
+        return Markers.frame(ulpdu, crc != null, firstFpdu == NOT_BEGUN ? 0 : position - firstFpdu);
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp.mpa;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ReadableByteChannel;
+import java.nio.channels.ScatteringByteChannel;
+import java.util.zip.CRC32C;
+
+/**
+ * Takes the markers out of a stream, for an {@link FpduReceiver} that knows nothing of them: RFC 5044, 4.3 and 5.2.
+ *
+ * <p>It hands out whole FPDUs only, each after its CRC and its markers were checked, so the receiver behind it checks no CRC.
+ * The bytes of the CRC field pass through unchanged.
+ */
+public final class MarkerStripper implements ScatteringByteChannel {
+
+    private final ReadableByteChannel channel;
+    private final ByteBuffer bytes;
+    private final CRC32C crc;
+
+    private int start;
+    private int end;
+    private int plain;
+    private int plainEnd;
+    private long position;
+    private int allowance = Integer.MAX_VALUE;
+
+    /**
+     * @param channel the stream, from the first byte of the first FPDU on; stays the caller's
+     * @param staging a buffer of at least {@link Markers#MAX_FPDU_BYTES}; lent until the stripper is dropped
+     * @param crc checks CRCs, may be shared by streams of one thread; {@code null} when the CRC is off
+     */
+    public MarkerStripper(ReadableByteChannel channel, ByteBuffer staging, CRC32C crc) {
+        this.channel = channel;
+        this.bytes = staging;
+        this.crc = crc;
+    }
+
+    /**
+     * Sets how many bytes may be read from the stream from now on, or a few more. What was read before it is always handed
+     * out, because a selector knows nothing of it.
+     */
+    public void allow(int count) {
+        allowance = count;
+    }
+
+    /**
+     * Reads FPDUs without markers, parts of them if the target ends there.
+     *
+     * @throws StreamException when a CRC is wrong, or a marker does not agree with the ULPDU_Length (RFC 5044, 8)
+     * @throws IOException when the stream ends inside an FPDU
+     */
+    @Override
+    public int read(ByteBuffer target) throws IOException {
+        int total = 0;
+        while (target.hasRemaining()) {
+            if (plain < plainEnd) {
+                int count = Math.min(plainEnd - plain, target.remaining());
+                target.put(target.position(), bytes, plain, count);
+                target.position(target.position() + count);
+                plain += count;
+                total += count;
+            } else if (!strip()) {
+                int read = fill();
+                if (read < 0 && total == 0 && start != end) {
+                    throw new IOException("The peer closed the connection inside an FPDU");
+                }
+                if (read <= 0) {
+                    return read < 0 && total == 0 ? -1 : total;
+                }
+            }
+        }
+        return total;
+    }
+
+    private int fill() throws IOException {
+        if (allowance <= 0) {
+            return 0;
+        }
+        if (start > 0) {
+            bytes.limit(end).position(start);
+            bytes.compact();
+            end -= start;
+            start = 0;
+        }
+        int read = channel.read(bytes.clear().position(end));
+        bytes.clear();
+        end += Math.max(read, 0);
+        allowance -= Math.max(read, 0);
+        return read;
+    }
+
+    /** Takes the markers out of the next FPDU, in place; returns whether it was there in whole. */
+    private boolean strip() throws StreamException {
+        int first = Markers.distance(position);
+        int begin = first == 0 ? start + Markers.BYTES : start;
+        if (end - begin < Fpdu.LENGTH_BYTES) {
+            return false;
+        }
+        int fpdu = Fpdu.length(bytes.getShort(begin) & 0xffff);
+        int length = Markers.lengthWith(position, fpdu);
+        if (end - start < length) {
+            return false;
+        }
+        if (crc != null) {
+            verifyCrc(length);
+        }
+        plain = begin;
+        plainEnd = begin;
+        int last = start + length;
+        for (int from = start, to = start + first; from < last; to += Markers.INTERVAL) {
+            int count = Math.min(to, last) - from;
+            if (count > 0) {
+                bytes.put(plainEnd, bytes, from, count);
+                plainEnd += count;
+            }
+            if (to < last) {
+                verifyMarker(to, Math.max(to - begin, 0));
+            }
+            from = to + Markers.BYTES;
+        }
+        start = last;
+        position += length;
+        return true;
+    }
+
+    private void verifyMarker(int at, int expected) throws StreamException {
+        // RFC 5044, 4.3: the two low bits of FPDUPTR and the reserved bits are not looked at.
+        int pointer = bytes.getShort(at + 2) & 0xfffc;
+        if (pointer != expected) {
+            throw new StreamException(
+                    MpaError.FRAMING,
+                    "Marker says that its FPDU begins "
+                            + pointer
+                            + " bytes before it, by ULPDU_Length it is "
+                            + expected);
+        }
+    }
+
+    private void verifyCrc(int length) throws StreamException {
+        int field = start + length - Fpdu.CRC_BYTES;
+        crc.reset();
+        crc.update(bytes.limit(field).position(start));
+        bytes.clear();
+        Fpdu.verifyCrc((int) crc.getValue(), bytes.getInt(field), length);
+    }
+
+    @Override
+    public long read(ByteBuffer[] targets) throws IOException {
+        return read(targets, 0, targets.length);
+    }
+
+    @Override
+    public long read(ByteBuffer[] targets, int offset, int length) throws IOException {
+        long total = 0;
+        for (int i = offset; i < offset + length; i++) {
+            if (targets[i].hasRemaining()) {
+                int read = read(targets[i]);
+                if (read < 0) {
+                    return total == 0 ? read : total;
+                }
+                total += read;
+            }
+            if (targets[i].hasRemaining()) {
+                return total;
+            }
+        }
+        return total;
+    }
+
+    @Override
+    public boolean isOpen() {
+        return channel.isOpen();
+    }
+
+    @Override
+    public void close() throws IOException {
+        channel.close();
+    }
+}
