@@ -86,10 +86,7 @@ final class ClientConnection {
 
     private long backOff;
 
-    /** Replies on this channel; what answers is alive. */
-    private long replies;
-
-    /** When a fresh connection has to have answered its first call. */
+    /** When a fresh connection has to have answered its first call; without meaning once it has answered any. */
     private long firstDeadline;
 
     private boolean hasFirstDeadline;
@@ -233,15 +230,29 @@ final class ClientConnection {
         if (!channel.isActive()) {
             return; // closed already: lost() is on its way, and sees a call that was not sent
         }
-        call.repliesBefore = replies;
-        if (replies == 0 && !hasFirstDeadline && call.options.isRetransmitted()) {
-            hasFirstDeadline = true;
+        call.answersBefore = answers(channel);
+        if (call.answersBefore == 0 && RpcRdmaConnection.of(channel).callsInFlight() == 0) {
+            timeFirst(call);
+        }
+        call.writeTo(channel);
+    }
+
+    /** The only credit of a fresh connection goes to this call (RFC 8166, 3.3.3): those behind it wait for its reply. */
+    private void timeFirst(ClientCall<?> call) {
+        hasFirstDeadline = call.options.isRetransmitted();
+        if (hasFirstDeadline) {
             firstDeadline =
                     System.nanoTime()
                             + (settings.firstCallNanos() << Math.min(silentStarts, MAX_DOUBLINGS));
             arm(firstDeadline);
         }
-        call.writeTo(channel);
+    }
+
+    /** What the responder has answered on a channel, calls that were given up included: what answers is alive. */
+    private static long answers(Channel channel) {
+        RpcRdmaConnection connection = RpcRdmaConnection.of(channel);
+        return connection.value(RpcRdmaCounter.REPLIES_RECEIVED)
+                + connection.value(RpcRdmaCounter.ERRORS_RECEIVED);
     }
 
     /** The write of a call has failed: either it alone is bad, or the connection ends, which {@link #lost} sees to. */
@@ -262,7 +273,6 @@ final class ClientConnection {
     }
 
     private void answered(int xid, ReferenceCounted reply) {
-        alive();
         ClientCall<?> call = pending.remove(xid);
         if (call == null) {
             reply.release(); // the caller has just given it up
@@ -272,15 +282,7 @@ final class ClientConnection {
         call.succeed(reply);
     }
 
-    private void alive() {
-        replies++;
-        hasFirstDeadline = false;
-        silentStarts = 0;
-        backOff = settings.minBackOffNanos();
-    }
-
     private void refused(RpcRdmaFailure failure) {
-        alive();
         ClientCall<?> call = pending.remove(failure.xid());
         if (call == null) {
             return;
@@ -419,7 +421,6 @@ final class ClientConnection {
         state = State.ACTIVE;
         connecting = null;
         channel = made;
-        replies = 0;
         for (ClientCall<?> call : inOrder()) {
             if (call.wasSent) {
                 RpcRdmaConnection.of(channel)
@@ -443,6 +444,10 @@ final class ClientConnection {
             return;
         }
         state = State.IDLE;
+        if (answers(gone) > 0) {
+            silentStarts = 0;
+            backOff = settings.minBackOffNanos();
+        }
         for (ClientCall<?> call : inOrder()) {
             boolean wasInDoubt = call.isInDoubt;
             call.channel = null;
@@ -509,9 +514,11 @@ final class ClientConnection {
         long now = System.nanoTime();
         if (hasFirstDeadline && firstDeadline - now <= 0) {
             hasFirstDeadline = false;
-            silentStarts++;
-            lastAttempt = now - backOff;
-            channel.close();
+            if (answers(channel) == 0) {
+                silentStarts++;
+                lastAttempt = now - backOff;
+                channel.close();
+            }
         }
         expire(now);
         if (state == State.IDLE && !pending.isEmpty()) {
@@ -542,7 +549,7 @@ final class ClientConnection {
             isSilent |=
                     call.channel != null
                             && call.channel == channel
-                            && call.repliesBefore == replies;
+                            && call.answersBefore == answers(channel);
             cancelInChannel(call);
             fail(call, timeoutException(call));
         }

@@ -328,6 +328,42 @@ class RpcRdmaClientTest {
     }
 
     @Test
+    void lateReplyToACancelledFirstCallIsLife() throws Exception {
+        responder = ScriptedResponder.manual(config);
+        int firstCallMillis = 2000;
+        client = builder(responder.address()).firstCallTimeoutMillis(firstCallMillis).build();
+        Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
+        ScriptedResponder.Call received = responder.take();
+        first.cancel(false);
+        Future<ByteBuf> second = client.call(Rpc.echo(0, 8), ONCE);
+        received.reply(Rpc.reply(0));
+        // The late reply has given back the only credit.
+        ScriptedResponder.Call next = responder.take();
+        // The time of this one is over later than that of the first call.
+        Future<ByteBuf> clock =
+                client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(firstCallMillis));
+        failure(clock, CallTimeoutException.class);
+        next.reply(Rpc.reply(0));
+        done(second);
+        assertThat(responder.accepted).hasSize(1);
+    }
+
+    @Test
+    void callThatMayNotBeRetransmittedIsNotTimedByThoseBehindIt() throws Exception {
+        responder = ScriptedResponder.manual(config);
+        client = builder(responder.address()).firstCallTimeoutMillis(1).build();
+        Future<ByteBuf> slow =
+                client.call(BlobBinding.call(BlobBinding.APPEND, 0, 4, new byte[8]), ONCE);
+        Future<ByteBuf> behind =
+                client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(100));
+        ScriptedResponder.Call received = responder.take();
+        failure(behind, CallTimeoutException.class);
+        received.reply(answer());
+        done(slow);
+        assertThat(responder.accepted).hasSize(1);
+    }
+
+    @Test
     @Proves({"V1-CRED-16", "V1-MR-03", "API-11"})
     void cancelledCallCompletesOnceAndHarmsNobody() throws Exception {
         manual();
