@@ -31,11 +31,13 @@ public final class RpcRdmaConfig {
     private final long maxConnectionBytes;
     private final int defaultMaximumReply;
     private final int maxQueuedCalls;
+    private final int maxChunkErrors;
     private final boolean bidirectional;
     private final boolean annotatedCalls;
     private final RpcRdmaMetrics metrics;
     private final DuplicateRequestCache duplicateRequestCache;
     private final FatalXids fatalXids = new FatalXids(System::nanoTime);
+    private final LogLimit closeLog = new LogLimit(System::nanoTime);
 
     private RpcRdmaConfig(Builder builder) {
         requestedCredits = builder.requestedCredits;
@@ -52,6 +54,7 @@ public final class RpcRdmaConfig {
         maxConnectionBytes = builder.maxConnectionBytes;
         defaultMaximumReply = builder.defaultMaximumReply;
         maxQueuedCalls = builder.maxQueuedCalls;
+        maxChunkErrors = builder.maxChunkErrors;
         bidirectional = builder.bidirectional;
         duplicateRequestCache = builder.duplicateRequestCache;
         annotatedCalls = builder.annotatedCalls;
@@ -151,6 +154,10 @@ public final class RpcRdmaConfig {
         return maxQueuedCalls;
     }
 
+    public int maxChunkErrors() {
+        return maxChunkErrors;
+    }
+
     public boolean isBidirectional() {
         return bidirectional;
     }
@@ -163,6 +170,11 @@ public final class RpcRdmaConfig {
     /** Shared by all connections of this configuration. */
     FatalXids fatalXids() {
         return fatalXids;
+    }
+
+    /** Shared by all connections of this configuration. */
+    LogLimit closeLog() {
+        return closeLog;
     }
 
     /** Whether calls are read as {@link RpcMessage}. */
@@ -195,6 +207,7 @@ public final class RpcRdmaConfig {
         private long maxConnectionBytes = 128L << 20;
         private int defaultMaximumReply = 64 << 10;
         private int maxQueuedCalls = 16384;
+        private int maxChunkErrors = 1024;
         private boolean bidirectional;
         private boolean annotatedCalls;
         private RpcRdmaMetrics metrics;
@@ -309,6 +322,16 @@ public final class RpcRdmaConfig {
         /** The most calls that wait for a credit; more fail with {@link CallQueueFullException}. Default 16384. */
         public Builder maxQueuedCalls(int calls) {
             maxQueuedCalls = check("maxQueuedCalls", calls, 0, Integer.MAX_VALUE);
+            return this;
+        }
+
+        /**
+         * A connection ends when so many calls in a row were answered with ERR_CHUNK, and none with a reply between them (RFC
+         * 8166, 8.1.4); the last one is answered too. 0 for never; default 1024: a requester that offers more room for each
+         * of its calls, several times, stays below.
+         */
+        public Builder maxChunkErrors(int calls) {
+            maxChunkErrors = check("maxChunkErrors", calls, 0, Integer.MAX_VALUE);
             return this;
         }
 
