@@ -36,6 +36,7 @@ public final class RpcRdmaConfig {
     private final boolean annotatedCalls;
     private final RpcRdmaMetrics metrics;
     private final DuplicateRequestCache duplicateRequestCache;
+    private final int lateReplyMillis;
     private final FatalXids fatalXids = new FatalXids(System::nanoTime);
     private final LogLimit closeLog = new LogLimit(System::nanoTime);
 
@@ -57,6 +58,7 @@ public final class RpcRdmaConfig {
         maxChunkErrors = builder.maxChunkErrors;
         bidirectional = builder.bidirectional;
         duplicateRequestCache = builder.duplicateRequestCache;
+        lateReplyMillis = builder.lateReplyMillis;
         annotatedCalls = builder.annotatedCalls;
         metrics = builder.metrics == null ? new RpcRdmaMetrics() : builder.metrics;
     }
@@ -167,6 +169,11 @@ public final class RpcRdmaConfig {
         return duplicateRequestCache;
     }
 
+    /** How long a handler's answer is waited for after its connection is lost. */
+    public int lateReplyMillis() {
+        return lateReplyMillis;
+    }
+
     /** Shared by all connections of this configuration. */
     FatalXids fatalXids() {
         return fatalXids;
@@ -212,6 +219,7 @@ public final class RpcRdmaConfig {
         private boolean annotatedCalls;
         private RpcRdmaMetrics metrics;
         private DuplicateRequestCache duplicateRequestCache;
+        private int lateReplyMillis = 30_000;
 
         private Builder() {}
 
@@ -350,6 +358,16 @@ public final class RpcRdmaConfig {
          */
         public Builder duplicateRequestCache(DuplicateRequestCache cache) {
             duplicateRequestCache = Objects.requireNonNull(cache, "cache");
+            return this;
+        }
+
+        /**
+         * How long a handler may take to answer a call of the duplicate request cache after the connection of the call is
+         * lost, in milliseconds; default 30 seconds. Until then a duplicate waits for that answer; after that it is executed.
+         * Such an answer has to be written to the channel, not to a handler's context: see {@link RpcRdmaCodec}.
+         */
+        public Builder lateReplyMillis(int millis) {
+            lateReplyMillis = check("lateReplyMillis", millis, 0, Integer.MAX_VALUE);
             return this;
         }
 
