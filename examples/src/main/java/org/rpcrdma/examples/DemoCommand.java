@@ -115,7 +115,7 @@ final class DemoCommand implements Callable<Integer> {
                 RpcConnector rdma = RpcConnector.rdma(config);
                 RpcConnector tcp = RpcConnector.tcp()) {
             new RpcRdmaMeterBinder(config.metrics()).bindTo(meters);
-            InetSocketAddress nfsAddress = server.serveNfsOverRdma(local, RpcRdmaConfig.defaults());
+            InetSocketAddress nfsAddress = server.serveNfsOverRdma(local, NfsServer.rdmaConfig());
             InetSocketAddress mountAddress = server.serveMountOverTcp(local);
             try (NfsSession session =
                     NfsSession.open(rdma, nfsAddress, tcp, mountAddress, LocalUser.credential())) {

@@ -42,7 +42,7 @@ public final class NfsFixture implements AutoCloseable {
         boolean isRdma = transport == Transport.RDMA;
         nfsAddress =
                 isRdma
-                        ? server.serveNfsOverRdma(local, RpcRdmaConfig.defaults())
+                        ? server.serveNfsOverRdma(local, NfsServer.rdmaConfig())
                         : server.serveNfsOverTcp(local);
         mountAddress = server.serveMountOverTcp(local);
         nfsConnector = isRdma ? RpcConnector.rdma(RpcRdmaConfig.defaults()) : RpcConnector.tcp();

@@ -36,10 +36,10 @@ import org.apache.hadoop.oncrpc.RpcAcceptedReply.AcceptState;
 import org.apache.hadoop.oncrpc.RpcCall;
 import org.apache.hadoop.oncrpc.RpcInfo;
 import org.apache.hadoop.oncrpc.RpcProgram;
-import org.apache.hadoop.oncrpc.RpcResponse;
-import org.apache.hadoop.oncrpc.RpcUtil;
 import org.apache.hadoop.oncrpc.XDR;
 import org.apache.hadoop.oncrpc.security.VerifierNone;
+import org.rpcrdma.codec.binding.Nfs3Binding;
+import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.examples.export.FailureStatus;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -76,6 +76,7 @@ final class Nfs3Program extends RpcProgram {
     private static final int PATHCONF = 20;
     private static final int COMMIT = 21;
 
+    private static final Nfs3Binding BINDING = new Nfs3Binding();
     private static final long WARNING_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final Nfs3Service service;
@@ -98,17 +99,21 @@ final class Nfs3Program extends RpcProgram {
     protected void handleInternal(ChannelHandlerContext ctx, RpcInfo info) {
         // The superclass releases the arguments when this returns.
         RpcCall call = (RpcCall) info.header();
-        RpcUtil.sendRpcResponse(
-                ctx, new RpcResponse(reply(ctx, call, info.data()), info.remoteAddress()));
+        RpcReplyWriter.send(ctx.channel(), reply(ctx, call, info.data()));
     }
 
     @Override
     protected boolean isIdempotent(RpcCall call) {
-        return switch (call.getProcedure()) {
-            case NULL, GETATTR, LOOKUP, ACCESS, READLINK, READ, READDIR, READDIRPLUS -> true;
-            case WRITE, FSSTAT, FSINFO, PATHCONF, COMMIT -> true;
-            default -> false;
-        };
+        return isIdempotent(call.getProcedure());
+    }
+
+    private static boolean isIdempotent(int procedure) {
+        return BINDING.isIdempotent(Nfs3Constant.VERSION, procedure, new XdrCursor());
+    }
+
+    /** Whether a call must not be executed twice when its client sends it again. */
+    static boolean isRemembered(int program, int version, int procedure) {
+        return program == BINDING.program() && BINDING.covers(version) && !isIdempotent(procedure);
     }
 
     private ByteBuf reply(ChannelHandlerContext ctx, RpcCall call, ByteBuf arguments) {
