@@ -66,6 +66,7 @@ final class ClientConnection {
     private final AtomicBoolean isDraining = new AtomicBoolean();
     private final FutureListener<Object> atTermination = future -> terminated();
     private volatile int outstanding;
+    private volatile RpcRdmaConnection current;
 
     // ---- event loop only
 
@@ -80,6 +81,9 @@ final class ClientConnection {
     private Channel channel;
     private Channel connecting;
     private Throwable lastFailure;
+
+    /** Those who want to know whether there is a connection, and wait for it. */
+    private final List<Promise<Void>> connectPromises = new ArrayList<>(1);
 
     /** The next attempt to connect is not before {@code backOff} after the last one. */
     private long lastAttempt;
@@ -171,6 +175,22 @@ final class ClientConnection {
                 // The event loop is gone, and so is everything that the call has.
             }
         }
+    }
+
+    /** What is known of the connection that there is; {@code null} while there is none. */
+    RpcRdmaConnection current() {
+        return current;
+    }
+
+    /** Connects now, whatever the back-off says, and tries once. */
+    Future<Void> connectNow() {
+        Promise<Void> promise = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
+        try {
+            loop.execute(() -> connectFor(promise));
+        } catch (RejectedExecutionException e) {
+            promise.setFailure(e);
+        }
+        return promise;
     }
 
     Future<Void> close() {
@@ -376,6 +396,30 @@ final class ClientConnection {
         }
     }
 
+    private void connectFor(Promise<Void> promise) {
+        if (state == State.ACTIVE) {
+            promise.setSuccess(null);
+        } else if (state == State.CLOSED) {
+            promise.setFailure(new ClosedChannelException());
+        } else {
+            connectPromises.add(promise);
+            if (state == State.IDLE) {
+                connect();
+            }
+        }
+    }
+
+    private void endConnectPromises(Throwable cause) {
+        for (Promise<Void> promise : connectPromises) {
+            if (cause == null) {
+                promise.setSuccess(null);
+            } else {
+                promise.setFailure(cause);
+            }
+        }
+        connectPromises.clear();
+    }
+
     private void connect() {
         state = State.CONNECTING;
         lastAttempt = System.nanoTime();
@@ -400,6 +444,7 @@ final class ClientConnection {
         }
         connecting = null;
         lastFailure = cause;
+        endConnectPromises(cause);
         if (state == State.CLOSED) {
             finishClose();
             return;
@@ -421,6 +466,8 @@ final class ClientConnection {
         state = State.ACTIVE;
         connecting = null;
         channel = made;
+        current = RpcRdmaConnection.of(made);
+        endConnectPromises(null);
         for (ClientCall<?> call : inOrder()) {
             if (call.wasSent) {
                 RpcRdmaConnection.of(channel)
@@ -438,6 +485,7 @@ final class ClientConnection {
             return;
         }
         channel = null;
+        current = null;
         hasFirstDeadline = false;
         if (state == State.CLOSED) {
             finishClose();
@@ -605,6 +653,7 @@ final class ClientConnection {
 
     private void finishClose() {
         drain();
+        endConnectPromises(new ClosedChannelException());
         failAll(this::closedException);
         removeTerminationListener();
         closed.trySuccess(null);
@@ -627,6 +676,7 @@ final class ClientConnection {
     private synchronized void terminated() {
         state = State.CLOSED;
         drain();
+        endConnectPromises(new ClosedChannelException());
         failAll(call -> lostException(call, "the event loop is shut down", null));
         closed.trySuccess(null);
     }

@@ -64,7 +64,7 @@ public final class RpcRdmaConnection {
     private RequesterCredits requesterCredits;
     private ResponderCredits responderCredits;
     private GrantControl grants;
-    private PrivateData peer = PrivateData.DEFAULT;
+    private volatile PrivateData peer = PrivateData.DEFAULT;
     private volatile int sendThreshold;
     private volatile int receiveThreshold;
 
@@ -120,6 +120,11 @@ public final class RpcRdmaConnection {
     /** The longest Send from the peer in bytes. 0 before active. */
     public int receiveThreshold() {
         return receiveThreshold;
+    }
+
+    /** What the peer has announced; the defaults of version 1 before active, and when it has announced nothing. */
+    public PrivateData peer() {
+        return peer;
     }
 
     /** The credits granted by the peer as responder; 1 until its first reply. */
