@@ -29,7 +29,6 @@ import org.rpcrdma.examples.client.FileTransfer;
 import org.rpcrdma.examples.client.Nfs3Client;
 import org.rpcrdma.examples.client.NfsSession;
 import org.rpcrdma.examples.export.Export;
-import org.rpcrdma.examples.rpc.RpcConnector;
 import org.rpcrdma.examples.server.NfsServer;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -111,14 +110,12 @@ final class DemoCommand implements Callable<Integer> {
         InetSocketAddress local = new InetSocketAddress(InetAddress.getLoopbackAddress(), ANY_PORT);
         SimpleMeterRegistry meters = registry();
         try (Export export = new Export(exported, false, directory.resolve("handle.key"));
-                NfsServer server = new NfsServer(export);
-                RpcConnector rdma = RpcConnector.rdma(config);
-                RpcConnector tcp = RpcConnector.tcp()) {
+                NfsServer server = new NfsServer(export)) {
             new RpcRdmaMeterBinder(config.metrics()).bindTo(meters);
             InetSocketAddress nfsAddress = server.serveNfsOverRdma(local, NfsServer.rdmaConfig());
             InetSocketAddress mountAddress = server.serveMountOverTcp(local);
             try (NfsSession session =
-                    NfsSession.open(rdma, nfsAddress, tcp, mountAddress, LocalUser.credential())) {
+                    NfsSession.open(nfsAddress, config, mountAddress, LocalUser.credential())) {
                 long start = System.nanoTime();
                 Nfs3Client.Found root = session.find("/");
                 Nfs3Client.Limits limits = session.nfs().limits(root.handle());
