@@ -19,7 +19,6 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Comparator;
 import java.util.HexFormat;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
@@ -89,11 +88,8 @@ final class DemoCommand implements Callable<Integer> {
             }
             length = size;
         }
-        Path directory = Files.createTempDirectory("rpcrdma-demo");
-        try {
-            run(source, length, directory);
-        } finally {
-            deleteAll(directory);
+        try (TemporaryDirectory directory = new TemporaryDirectory("rpcrdma-demo")) {
+            run(source, length, directory.path());
         }
         return 0;
     }
@@ -237,15 +233,6 @@ final class DemoCommand implements Callable<Integer> {
         if (!actual.equals(expected)) {
             throw new IOException(
                     what + " is not the same: SHA-256 " + actual + " (expected: " + expected + ")");
-        }
-    }
-
-    private static void deleteAll(Path directory) throws IOException {
-        try (Stream<Path> paths = Files.walk(directory)) {
-            List<Path> deepestFirst = paths.sorted(Comparator.reverseOrder()).toList();
-            for (Path path : deepestFirst) {
-                Files.delete(path);
-            }
         }
     }
 
