@@ -84,6 +84,21 @@ final class FaultPair implements AutoCloseable {
         return all;
     }
 
+    RdmaEventLoopGroup group(Role role) {
+        return role == Role.REQUESTER ? requesters : responders;
+    }
+
+    /** Registered bytes that are lent, without a channel that could be asked. */
+    long memoryInUse(Role role) throws Exception {
+        RdmaChannel probe = new RdmaChannel();
+        group(role).register(probe).sync();
+        try {
+            return RpcPair.on(probe, probe::registeredBytesInUse);
+        } finally {
+            probe.close().sync();
+        }
+    }
+
     FaultProvider device(Role role) {
         return role == Role.REQUESTER ? requesterDevice : responderDevice;
     }
