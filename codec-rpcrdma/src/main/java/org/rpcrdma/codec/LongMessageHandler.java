@@ -15,6 +15,7 @@ import org.rpcrdma.channel.RdmaWrite;
 final class LongMessageHandler extends ChannelDuplexHandler {
 
     private final RpcRdmaConnection connection;
+    private final Piece piece = new Piece();
 
     LongMessageHandler(RpcRdmaConnection connection) {
         this.connection = connection;
@@ -254,8 +255,12 @@ final class LongMessageHandler extends ChannelDuplexHandler {
             return; // an empty segment is legal and costs nothing (3.4.3)
         }
         connection.metrics().add(RpcRdmaCounter.WRITE_BYTES, length);
-        ctx.write(new RdmaWrite(memory.slice(index, length).retain(), handle, offset))
-                .addListener(connection.replyWork(reply.xid));
+        for (int done = 0; done < length; done += piece.length()) {
+            piece.of(memory, index + done, length - done);
+            ByteBuf data = piece.memory().retainedSlice(piece.index(), piece.length());
+            ctx.write(new RdmaWrite(data, handle, offset + done))
+                    .addListener(connection.replyWork(reply.xid));
+        }
     }
 
     // ------------------------------------------------------------------ pipeline

@@ -59,7 +59,7 @@ public final class RecordMarkingAdapter extends ChannelDuplexHandler {
         if (pending == null) {
             pending = ctx.alloc().compositeBuffer(Integer.MAX_VALUE);
         }
-        pending.addComponent(true, bytes);
+        pending.addFlattenedComponents(true, bytes);
         try {
             writeRecords(ctx, promise);
         } catch (CorruptedFrameException e) {
@@ -117,19 +117,17 @@ public final class RecordMarkingAdapter extends ChannelDuplexHandler {
         return -1;
     }
 
+    /** Without the marks; the memory is that of the buffers that were written. */
     private ByteBuf takeRecord(ChannelHandlerContext ctx, int end) {
-        int first = pending.readInt() & ~LAST_FRAGMENT;
-        ByteBuf record = pending.readRetainedSlice(first);
-        if (pending.readerIndex() == end) {
-            return record;
-        }
-        CompositeByteBuf fragments =
-                ctx.alloc().compositeBuffer(Integer.MAX_VALUE).addComponent(true, record);
+        CompositeByteBuf record = ctx.alloc().compositeBuffer(Integer.MAX_VALUE);
         while (pending.readerIndex() < end) {
-            fragments.addComponent(
-                    true, pending.readRetainedSlice(pending.readInt() & ~LAST_FRAGMENT));
+            int fragment = pending.readInt() & ~LAST_FRAGMENT;
+            for (ByteBuf part : pending.decompose(pending.readerIndex(), fragment)) {
+                record.addComponent(true, part.retain());
+            }
+            pending.skipBytes(fragment);
         }
-        return fragments;
+        return record;
     }
 
     @Override

@@ -19,6 +19,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
 
     private final RpcRdmaConnection connection;
     private final ConnectionMetrics metrics;
+    private final Piece piece = new Piece();
 
     RpcRdmaHeaderCodec(RpcRdmaConnection connection) {
         this.connection = connection;
@@ -536,13 +537,16 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     /** Returns whether the memory itself is exposed, and not a copy of it. */
     private boolean exposeArgument(
             RpcRdmaExchange call, ByteBuf argument, long position, int index, int length) {
-        ByteBuf memory = argument;
-        boolean isInPlace = connection.channel().exposesInPlace(memory, index, length);
-        int start = index;
+        piece.of(argument, index, length);
+        ByteBuf memory = piece.memory();
+        int start = piece.index();
+        boolean isInPlace =
+                piece.length() == length
+                        && connection.channel().exposesInPlace(memory, start, length);
         if (!isInPlace) {
             ByteBuf copy = connection.buffer(length);
             call.addCopy(copy);
-            copy.writeBytes(memory, index, length);
+            copy.writeBytes(argument, index, length);
             metrics.add(RpcRdmaCounter.COPIED_BYTES, length);
             memory = copy;
             start = 0;
