@@ -298,11 +298,7 @@ final class IwarpStream implements Selectable, Timer {
         Terminate terminate = e.terminate();
         context.counters.terminateReceived(terminate.layer());
         context.log.warn("Connection to {} ended: {}", queuePair.remoteAddress(), e);
-        queuePair.oldestCulprit(
-                terminate.isAccessError()
-                        ? WorkStatus.REMOTE_ACCESS_ERROR
-                        : WorkStatus.REMOTE_OPERATION_ERROR,
-                terminate.opcode());
+        queuePair.oldestCulprit(terminate.status(), terminate.opcode());
         end(e);
     }
 

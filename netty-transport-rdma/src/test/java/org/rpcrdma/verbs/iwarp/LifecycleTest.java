@@ -21,6 +21,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.verbs.MemoryRegion;
@@ -409,6 +411,45 @@ class LifecycleTest {
                                     RawPeer.hex("1203c000 0012", HexFormat.of().formatHex(wrong))));
             assertThat(waiting.peer().readToEnd()).isEmpty();
             waiting.checkFlushed();
+        }
+    }
+
+    static Stream<Arguments> blame() {
+        String read = "002e 4141 00000000 00000001 00000001 00000000";
+        String write = "0016 c140 00000001 0000000000000000";
+        String send = "0012 4143 00000000 00000000 00000001 00000000";
+        WorkStatus access = WorkStatus.REMOTE_ACCESS_ERROR;
+        WorkStatus operation = WorkStatus.REMOTE_OPERATION_ERROR;
+        WorkStatus flushed = WorkStatus.FLUSHED;
+        return Stream.of(
+                Arguments.of("source of the Read", "0101c000" + read, access),
+                Arguments.of("source of the Read, by soft-iWARP", "10010300" + read, access),
+                Arguments.of("too many Reads", "0207c000" + read, operation),
+                Arguments.of("the Read's MSN", "1203c000" + read, operation),
+                Arguments.of("an opcode, not told which", "02060000", operation),
+                Arguments.of("a Write", "1100c000" + write, flushed),
+                Arguments.of("a Send", "1202c000" + send, flushed),
+                // What befell the stream is not the fault of what waits.
+                Arguments.of("the CRC", "20020000", flushed),
+                Arguments.of("the CRC, by hardware", "23020000", flushed),
+                Arguments.of("the peer itself", "00ff0000", flushed),
+                Arguments.of("unreadable", "ffffffff", flushed));
+    }
+
+    /** A Terminate is about one message; only its own work request fails because of it. */
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("blame")
+    void aTerminateFailsWhatItIsAbout(String name, String control, WorkStatus read)
+            throws IOException {
+        try (Waiting waiting = Waiting.of(SMALL_BUFFERS)) {
+            waiting.peer()
+                    .sendUlpdu(RawPeer.untagged(0x41, 7, 0, 2, 1, 0, RawPeer.hex(control)), false);
+            Endpoint endpoint = waiting.endpoint();
+            Pair.until(endpoint::isEnded, waiting.pair().responderContext);
+            assertThat(endpoint.completion(10).status()).isEqualTo(read);
+            assertThat(endpoint.completions.subList(1, 5))
+                    .allMatch(completion -> completion.status() == WorkStatus.FLUSHED);
+            assertThat(endpoint.ends.get(0)).isInstanceOf(TerminatedException.class);
         }
     }
 
