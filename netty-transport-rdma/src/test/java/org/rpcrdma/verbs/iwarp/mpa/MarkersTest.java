@@ -34,6 +34,10 @@ class MarkersTest {
         return bytes;
     }
 
+    private static MarkedFpduSender sender(boolean crc) {
+        return new MarkedFpduSender(crc(crc), ByteBuffer.allocate(2 * Markers.MAX_FPDU_BYTES));
+    }
+
     private static CRC32C crc(boolean on) {
         return on ? new CRC32C() : null;
     }
@@ -71,7 +75,7 @@ class MarkersTest {
 
     /** The stream that a sender makes, and the same FPDUs without markers. */
     private static byte[][] send(List<byte[]> ulpdus, boolean crc) throws IOException {
-        MarkedFpduSender sender = new MarkedFpduSender(crc(crc));
+        MarkedFpduSender sender = sender(crc);
         // A start-up frame goes first; markers do not count it.
         sender.raw(new byte[24]);
         ByteArrayOutputStream sent = new ByteArrayOutputStream();
@@ -166,7 +170,7 @@ class MarkersTest {
                 }
             }
             expected.writeBytes(reference.fpdu(lastUlpdu));
-            MarkedFpduSender sender = new MarkedFpduSender(crc(crc));
+            MarkedFpduSender sender = sender(crc);
             sender.raw(new byte[24]);
             sender.write(new Sink(new ByteArrayOutputStream()));
             for (byte[] ulpdu : ulpdus) {
