@@ -27,6 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.Endpoint.Completion;
 import org.rpcrdma.verbs.iwarp.rdmap.TerminatedException;
@@ -79,6 +80,43 @@ class LifecycleTest {
             assertThat(from.completions.stream().map(Completion::id))
                     .containsExactlyElementsOf(expected);
             assertThat(from.completions).allMatch(c -> c.status() == WorkStatus.SUCCESS);
+        }
+    }
+
+    /** More than the agreed depth would end the connection: the rest waits, and what is behind a Read waits with it. */
+    @ParameterizedTest(name = "read depth {0}")
+    @ValueSource(ints = {1, 2, 5})
+    void readsWaitForTheAgreedDepth(int depth) throws IOException {
+        try (Pair pair = new Pair(PLAIN, PLAIN)) {
+            pair.listen(InetAddress.getLoopbackAddress());
+            pair.connect(
+                    new QueuePairConfig(64, 64, 128, 128),
+                    new QueuePairConfig(64, 64, depth, depth),
+                    1 << 16);
+            assertThat(pair.initiator.queuePair.outboundReads()).isEqualTo(depth);
+            open(pair);
+            for (boolean back : new boolean[] {false, true}) {
+                Endpoint reader = back ? pair.responder : pair.initiator;
+                Endpoint owner = back ? pair.initiator : pair.responder;
+                owner.put(1000, new byte[] {1, 2, 3});
+                int key = owner.expose(1000, 3, QueuePair.REMOTE_READ);
+                long offset = owner.queuePair.exposedOffset(key);
+                owner.receive(50, 0, 0);
+                for (int i = 0; i < 20; i++) {
+                    reader.queuePair.read(i, QueuePair.SIGNALED, offset, key);
+                    reader.gather(2000 + 3 * i, i % 2 == 0 ? 3 : 0);
+                }
+                reader.queuePair.send(20, QueuePair.SIGNALED);
+                reader.queuePair.doorbell();
+                pair.until(() -> reader.completion(20) != null && owner.completion(50) != null);
+                assertThat(reader.completions).hasSize(21);
+                assertThat(reader.completions).allMatch(c -> c.status() == WorkStatus.SUCCESS);
+                for (int i = 0; i < 20; i += 2) {
+                    assertThat(reader.get(2000 + 3 * i, 3)).containsExactly(1, 2, 3);
+                }
+                reader.completions.clear();
+                owner.completions.clear();
+            }
         }
     }
 
