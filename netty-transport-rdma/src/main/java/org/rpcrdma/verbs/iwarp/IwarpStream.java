@@ -152,6 +152,7 @@ final class IwarpStream implements Selectable, Timer {
         long bytes = 0;
         long fpdus = fpdusIn.fpdus();
         if (stripper != null) {
+            // It keeps the budget itself: what it has read the selector would not tell of again.
             stripper.allow(RECEIVE_BUDGET);
         }
         try {
