@@ -139,13 +139,14 @@ qemu_pid() { cat "$work/$guest.pid"; }
 finish_guest() {
     wait "$guest_pid" || true
     exec 9>&-
-    report_guest
+    report "$work/$guest.log"
     grep -aq '^DONE' "$work/$guest.log" || fail "the guest runs to its end" "$(tail -3 "$work/$guest.log" | tr '\n' '|')"
 }
 
-report_guest() {
+# report LOG: the checks in the output of a guest or a program.
+report() {
     local line
-    while IFS= read -r line; do result "$line"; done < <(grep -aE '^(ok|FAIL) ' "$work/$guest.log")
+    while IFS= read -r line; do result "$line"; done < <(grep -aE '^(ok|FAIL) ' "$1")
 }
 
 have_tshark() {
@@ -155,6 +156,24 @@ have_tshark() {
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends tshark >/dev/null
     fi
     command -v tshark dumpcap >/dev/null
+}
+
+# java_program CLASS [ARGUMENT...]: one of org.rpcrdma.examples.interop, in the examples' test sources.
+java_program() {
+    local class=org.rpcrdma.examples.interop.$1
+    shift
+    exec "${JAVA_HOME:+$JAVA_HOME/bin/}java" --add-opens java.base/java.nio=ALL-UNNAMED --add-opens java.base/sun.nio.ch=ALL-UNNAMED \
+        -Dio.netty.leakDetection.level=paranoid -cp "$root/examples/target/rpcrdma.jar:$root/examples/target/test-classes" "$class" "$@"
+}
+
+# probe CLASS [ARGUMENT...]: runs a program that prints its checks, and reports them.
+probe() {
+    local log=$work/$1.log status=0
+    (java_program "$@") >"$log" 2>&1 & # not the shell itself
+    wait $! || status=$?
+    report "$log"
+    [ $status -le 1 ] || fail "$1 runs to its end" "exit $status: $(tail -3 "$log" | tr '\n' '|')"
+    at_most "leaks that $1 reports" 0 "$(grep -c 'LEAK:' "$log" || true)"
 }
 
 # start_capture PORT: of the loopback, into $work/capture.pcap. The port is kept in $work/capture.port.

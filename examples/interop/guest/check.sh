@@ -22,6 +22,11 @@ same() {
     if [ "$2" = "$3" ]; then ok "$1"; else fail "$1" "expected '$2', got '$3'"; fi
 }
 
+# at_least WHAT LIMIT ACTUAL
+at_least() {
+    if [ "${3:-0}" -ge "$2" ]; then ok "$1 ($3)"; else fail "$1" "$3, expected at least $2"; fi
+}
+
 drop_caches() {
     sync
     echo 3 >/proc/sys/vm/drop_caches

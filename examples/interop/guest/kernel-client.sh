@@ -4,16 +4,7 @@
 . /job/env
 . /job/guest/check.sh
 . /job/guest/siw.sh
-m=/mnt/nfs
-
-mount_export() {
-    mount -t nfs -o "vers=3,proto=rdma,port=$PORT,mountport=$MOUNT_PORT,mountproto=tcp,nolock" 10.0.2.2:/ $m
-}
-
-# counter N: the Nth number of the line 'xprt: rdma' of the mount's statistics (27 numbers, kernel 6.1).
-counter() {
-    awk -v n="$1" '$1 == "xprt:" && $2 == "rdma" { print $(n + 2); exit }' /proc/self/mountstats
-}
+. /job/guest/mount.sh
 
 # tree_digest DIR: of all names, kinds, modes, link targets and contents below DIR.
 tree_digest() {
@@ -104,6 +95,31 @@ git_tree() {
         drop_caches && git fsck --strict --full && [ -z "$(git status --porcelain)" ] && [ "$(git ls-files | wc -l)" -ge 300 ]
 }
 
+options_are_used() {
+    local o options
+    options=$(grep " $m nfs " /proc/mounts)
+    for o; do case "$options" in *[,\ ]"$o"[,\ ]*) ;; *) echo "$o is not in: $options" && return 1 ;; esac done
+}
+
+# A length that no size divides; written, cached pages forgotten, read.
+there_and_back() {
+    head -c 3000001 /dev/urandom >/tmp/back && cp /tmp/back $m/ops/back && drop_caches && cmp /tmp/back $m/ops/back && rm $m/ops/back
+}
+
+four_at_once() {
+    local i jobs=()
+    head -c 8000003 /dev/urandom >/tmp/four
+    for i in 1 2 3 4; do
+        (cp /tmp/four $m/ops/four$i && dd if=$m/ops/four$i bs=256K iflag=direct status=none | cmp - /tmp/four) &
+        jobs+=($!)
+    done
+    for i in "${jobs[@]}"; do wait "$i" || return; done
+    cp /proc/self/mountstats /out/mountstats.4
+    rm $m/ops/four?
+}
+
+fewest_sends() { awk '$1 == "xprt:" && $2 == "rdma" { print $8 }' /out/mountstats.4 | sort -n | head -1; }
+
 # 400 files of mixed sizes in 20 directories, with links.
 make_tree() {
     local d f
@@ -162,6 +178,17 @@ check "umount" umount $m
 check "mounts again" mount_export
 check "reads every size again with equal digests" read_sizes
 check "umounts again" umount $m
+for size in 4096 65536 1048576; do
+    check "rsize and wsize $size, sec=sys: mount" mount_export "rsize=$size,wsize=$size,sec=sys"
+    check "rsize and wsize $size: these are used" options_are_used "rsize=$size" "wsize=$size" sec=sys proto=rdma
+    check "rsize and wsize $size: a file there and back has an equal digest" there_and_back
+    check "rsize and wsize $size: umount" umount $m
+done
+check "four connections: mount" mount_export nconnect=4
+check "four connections: all carry transfers of four files at once" four_at_once
+same "four connections: there are as many" 4 "$(grep -c '^[[:space:]]*xprt:[[:space:]]*rdma' /out/mountstats.4)"
+at_least "four connections: sends of the one with the fewest" 10 "$(fewest_sends)"
+check "four connections: umount" umount $m
 dmesg >/out/dmesg
 check "the kernel log is quiet" kernel_log_is_quiet
 echo DONE

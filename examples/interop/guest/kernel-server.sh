@@ -4,7 +4,8 @@
 . /job/guest/nfsd.sh
 mkdir -m 777 /export/names /export/put
 cp -r /job/sizes /export/sizes
-(cd /export/names && for i in $(seq -w 1000); do echo "name-$i-$(printf 'x%.0s' {1..200})"; done | xargs touch)
+# ServerProbe.name
+(cd /export/names && for i in $(seq -w 3500); do echo "name-$i-$(printf 'x%.0s' {1..200})"; done | xargs touch)
 check "the kernel's server listens on RDMA" grep -q 'rdma 20049' /proc/fs/nfsd/portlist
 echo READY
 read -r -t 600 line

@@ -2,11 +2,7 @@
 . /job/env
 . /job/guest/check.sh
 . /job/guest/siw.sh
-m=/mnt/nfs
-
-mount_export() {
-    mount -t nfs -o "vers=3,proto=rdma,port=$PORT,mountport=$MOUNT_PORT,mountproto=tcp,nolock" 10.0.2.2:/ $m
-}
+. /job/guest/mount.sh
 
 read_big() { drop_caches && (cd $m && sha256sum --quiet -c /job/big.sha256); }
 

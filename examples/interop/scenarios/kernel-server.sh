@@ -1,4 +1,4 @@
-# Proves: statement 2, ping and nfs ls, get and put on the kernel's NFS server.
+# Proves: statement 2, ping, nfs ls, get and put, and each procedure, on the kernel's NFS server; its answers to bad calls.
 port=$(free_port 20049)
 mount_port=$(free_port 20048)
 make_sizes "$work/job/sizes"
@@ -28,7 +28,7 @@ list_sizes() {
 
 list_names() {
     client nfs ls --mount-port "$mount_port" "$url/names" >"$work/ls.names" || return
-    [ "$(grep -c 'name-[0-9]*-x*$' "$work/ls.names")" = 1000 ]
+    [ "$(grep -c 'name-[0-9]*-x*$' "$work/ls.names")" = 3500 ]
 }
 
 no_such_file() {
@@ -44,13 +44,16 @@ if wait_says 300 "$work/$guest.log" '^READY' "$guest_pid"; then
     check "ping answers 400 times" client ping "127.0.0.1:$port" -c 400
     cp "$work/check.log" "$work/ping.log"
     check "nfs ls shows every name and size" list_sizes
-    check "nfs ls of 1,000 long names" list_names
+    check "nfs ls of 3,500 long names" list_names
     check "nfs get of every size has equal digests" get_sizes
     check "nfs put of every size" put_sizes
     check "nfs get of a missing file says so in one line, exit 1" no_such_file
+    probe ServerProbe "$port" "$mount_port" /export
+    stop_capture # what follows is malformed on purpose
+    probe BadCalls "$port"
+    check "ping answers after the bad calls" client ping "127.0.0.1:$port" -c 10
     tell stop
 fi
 finish_guest
-stop_capture
 check "the guest sees equal digests of what was put" \
     diff <(sed -n 's/^DIGEST //p' "$work/$guest.log" | tr -d '\r') "$work/sizes.sha256"

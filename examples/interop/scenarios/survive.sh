@@ -72,7 +72,7 @@ if start_server "$export_dir"; then
         check "a client is served while a guest hangs in mid-transfer" pings
         kill -KILL "$(qemu_pid)"
         wait "$guest_pid" || true
-        report_guest
+        report "$work/$guest.log"
         check "descriptors return after a guest was lost in mid-transfer" wait_for 60 descriptors_at_most "$descriptors0"
 
         # 2. Garbage: 20 clients of each kind, all at the same time, some leave at once and some stay.
@@ -91,7 +91,7 @@ if start_server "$export_dir"; then
         # 3. Fifty mounts; the last guest powers off in mid-transfer.
         start_guest survive-mounts "PORT=$port" "MOUNT_PORT=$mount_port" -- --timeout 600
         wait "$guest_pid" || true
-        report_guest
+        report "$work/$guest.log"
         if grep -aq '^MID-TRANSFER' "$work/$guest.log"; then ok "the guest powers off in mid-transfer"
         else fail "the guest powers off in mid-transfer" "$(tail -3 "$work/$guest.log" | tr '\n' '|')"; fi
         check "descriptors return after 50 mounts and a power-off" wait_for 60 descriptors_at_most "$descriptors0"

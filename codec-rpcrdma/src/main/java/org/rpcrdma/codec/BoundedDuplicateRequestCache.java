@@ -132,4 +132,14 @@ public final class BoundedDuplicateRequestCache implements DuplicateRequestCache
         }
         next.abandoned();
     }
+
+    @Override
+    public void withdraw(Call call, Waiter waiter) {
+        synchronized (lock) {
+            ArrayDeque<Waiter> waiting = inProgress.get(call);
+            if (waiting != null) {
+                waiting.remove(waiter);
+            }
+        }
+    }
 }

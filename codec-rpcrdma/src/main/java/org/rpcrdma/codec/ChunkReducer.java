@@ -36,6 +36,15 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
         context = ctx;
     }
 
+    /** The pipeline of a closed channel is emptied, but the handlers may still be at work on calls. */
+    @Override
+    public void handlerRemoved(ChannelHandlerContext ctx) {
+        DuplicateRequests duplicates = connection.duplicates();
+        if (connection.isClosed() && duplicates != null && duplicates.isExecuting()) {
+            ctx.pipeline().addLast(new LateReplies(duplicates));
+        }
+    }
+
     @Override
     public void write(ChannelHandlerContext ctx, Object written, ChannelPromise promise) {
         RpcMessage annotated = written instanceof RpcMessage holder ? holder : null;
@@ -44,6 +53,9 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             return;
         }
         ByteBuf message = annotated == null ? (ByteBuf) written : annotated.content();
+        if (connection.isClosed() && connection.duplicates() != null) {
+            connection.duplicates().answeredLate(written);
+        }
         Exception problem = check(message);
         if (problem == null) {
             int xid = message.getInt(message.readerIndex());
@@ -597,7 +609,9 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             keep(reply, message, annotated);
         }
         reply.state = RpcRdmaExchange.State.REPLIED;
-        remember(reply);
+        if (connection.duplicates() != null) {
+            connection.duplicates().answered(xid, reply.message, reply.annotated);
+        }
         String problem = reduceResults(reply);
         if (problem != null) {
             LongMessageHandler.reject(ctx, connection, reply, problem);
@@ -606,27 +620,6 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             ctx.write(reply, promise);
         }
         return null;
-    }
-
-    /** The whole reply goes into the duplicate request cache, if there is one and it asks for it. */
-    private void remember(RpcRdmaExchange reply) {
-        DuplicateRequests duplicates = connection.duplicates();
-        if (duplicates == null || !duplicates.isExecuting(reply.xid)) {
-            return;
-        }
-        if (reply.annotated == null || reply.annotated.items() == 0) {
-            duplicates.answered(reply.xid, reply.message);
-            return;
-        }
-        ByteBuf whole = null;
-        try {
-            whole = AnnotatedMessages.merge(connection, reply.annotated);
-            duplicates.answered(reply.xid, whole);
-        } catch (IllegalStateException e) {
-            duplicates.forget(reply.xid); // no memory for a copy: it is executed again if it comes
-        } finally {
-            ReferenceCountUtil.release(whole);
-        }
     }
 
     /** Items of a reply have to be eligible; when one has no Write chunk they all go with the payload. */

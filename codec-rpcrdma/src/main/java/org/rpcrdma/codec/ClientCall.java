@@ -46,8 +46,8 @@ final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> {
     /** Connections lost or not made while it waited. */
     int losses;
 
-    /** Replies seen on the connection when it was written. */
-    long repliesBefore;
+    /** What the responder had answered on the channel when it was written. */
+    long answersBefore;
 
     /** The doublings of the room for its reply. */
     int growth;

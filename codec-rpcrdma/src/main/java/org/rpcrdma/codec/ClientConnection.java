@@ -66,6 +66,7 @@ final class ClientConnection {
     private final AtomicBoolean isDraining = new AtomicBoolean();
     private final FutureListener<Object> atTermination = future -> terminated();
     private volatile int outstanding;
+    private volatile RpcRdmaConnection current;
 
     // ---- event loop only
 
@@ -81,15 +82,15 @@ final class ClientConnection {
     private Channel connecting;
     private Throwable lastFailure;
 
+    /** Those who want to know whether there is a connection, and wait for it. */
+    private final List<Promise<Void>> connectPromises = new ArrayList<>(1);
+
     /** The next attempt to connect is not before {@code backOff} after the last one. */
     private long lastAttempt;
 
     private long backOff;
 
-    /** Replies on this channel; what answers is alive. */
-    private long replies;
-
-    /** When a fresh connection has to have answered its first call. */
+    /** When a fresh connection has to have answered its first call; without meaning once it has answered any. */
     private long firstDeadline;
 
     private boolean hasFirstDeadline;
@@ -176,6 +177,22 @@ final class ClientConnection {
         }
     }
 
+    /** What is known of the connection that there is; {@code null} while there is none. */
+    RpcRdmaConnection current() {
+        return current;
+    }
+
+    /** Connects now, whatever the back-off says, and tries once. */
+    Future<Void> connectNow() {
+        Promise<Void> promise = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
+        try {
+            loop.execute(() -> connectFor(promise));
+        } catch (RejectedExecutionException e) {
+            promise.setFailure(e);
+        }
+        return promise;
+    }
+
     Future<Void> close() {
         try {
             loop.execute(this::closeNow);
@@ -233,15 +250,29 @@ final class ClientConnection {
         if (!channel.isActive()) {
             return; // closed already: lost() is on its way, and sees a call that was not sent
         }
-        call.repliesBefore = replies;
-        if (replies == 0 && !hasFirstDeadline && call.options.isRetransmitted()) {
-            hasFirstDeadline = true;
+        call.answersBefore = answers(channel);
+        if (call.answersBefore == 0 && RpcRdmaConnection.of(channel).callsInFlight() == 0) {
+            timeFirst(call);
+        }
+        call.writeTo(channel);
+    }
+
+    /** The only credit of a fresh connection goes to this call (RFC 8166, 3.3.3): those behind it wait for its reply. */
+    private void timeFirst(ClientCall<?> call) {
+        hasFirstDeadline = call.options.isRetransmitted();
+        if (hasFirstDeadline) {
             firstDeadline =
                     System.nanoTime()
                             + (settings.firstCallNanos() << Math.min(silentStarts, MAX_DOUBLINGS));
             arm(firstDeadline);
         }
-        call.writeTo(channel);
+    }
+
+    /** What the responder has answered on a channel, calls that were given up included: what answers is alive. */
+    private static long answers(Channel channel) {
+        RpcRdmaConnection connection = RpcRdmaConnection.of(channel);
+        return connection.value(RpcRdmaCounter.REPLIES_RECEIVED)
+                + connection.value(RpcRdmaCounter.ERRORS_RECEIVED);
     }
 
     /** The write of a call has failed: either it alone is bad, or the connection ends, which {@link #lost} sees to. */
@@ -262,7 +293,6 @@ final class ClientConnection {
     }
 
     private void answered(int xid, ReferenceCounted reply) {
-        alive();
         ClientCall<?> call = pending.remove(xid);
         if (call == null) {
             reply.release(); // the caller has just given it up
@@ -272,15 +302,7 @@ final class ClientConnection {
         call.succeed(reply);
     }
 
-    private void alive() {
-        replies++;
-        hasFirstDeadline = false;
-        silentStarts = 0;
-        backOff = settings.minBackOffNanos();
-    }
-
     private void refused(RpcRdmaFailure failure) {
-        alive();
         ClientCall<?> call = pending.remove(failure.xid());
         if (call == null) {
             return;
@@ -374,6 +396,30 @@ final class ClientConnection {
         }
     }
 
+    private void connectFor(Promise<Void> promise) {
+        if (state == State.ACTIVE) {
+            promise.setSuccess(null);
+        } else if (state == State.CLOSED) {
+            promise.setFailure(new ClosedChannelException());
+        } else {
+            connectPromises.add(promise);
+            if (state == State.IDLE) {
+                connect();
+            }
+        }
+    }
+
+    private void endConnectPromises(Throwable cause) {
+        for (Promise<Void> promise : connectPromises) {
+            if (cause == null) {
+                promise.setSuccess(null);
+            } else {
+                promise.setFailure(cause);
+            }
+        }
+        connectPromises.clear();
+    }
+
     private void connect() {
         state = State.CONNECTING;
         lastAttempt = System.nanoTime();
@@ -398,6 +444,7 @@ final class ClientConnection {
         }
         connecting = null;
         lastFailure = cause;
+        endConnectPromises(cause);
         if (state == State.CLOSED) {
             finishClose();
             return;
@@ -419,7 +466,8 @@ final class ClientConnection {
         state = State.ACTIVE;
         connecting = null;
         channel = made;
-        replies = 0;
+        current = RpcRdmaConnection.of(made);
+        endConnectPromises(null);
         for (ClientCall<?> call : inOrder()) {
             if (call.wasSent) {
                 RpcRdmaConnection.of(channel)
@@ -437,12 +485,17 @@ final class ClientConnection {
             return;
         }
         channel = null;
+        current = null;
         hasFirstDeadline = false;
         if (state == State.CLOSED) {
             finishClose();
             return;
         }
         state = State.IDLE;
+        if (answers(gone) > 0) {
+            silentStarts = 0;
+            backOff = settings.minBackOffNanos();
+        }
         for (ClientCall<?> call : inOrder()) {
             boolean wasInDoubt = call.isInDoubt;
             call.channel = null;
@@ -509,9 +562,11 @@ final class ClientConnection {
         long now = System.nanoTime();
         if (hasFirstDeadline && firstDeadline - now <= 0) {
             hasFirstDeadline = false;
-            silentStarts++;
-            lastAttempt = now - backOff;
-            channel.close();
+            if (answers(channel) == 0) {
+                silentStarts++;
+                lastAttempt = now - backOff;
+                channel.close();
+            }
         }
         expire(now);
         if (state == State.IDLE && !pending.isEmpty()) {
@@ -542,7 +597,7 @@ final class ClientConnection {
             isSilent |=
                     call.channel != null
                             && call.channel == channel
-                            && call.repliesBefore == replies;
+                            && call.answersBefore == answers(channel);
             cancelInChannel(call);
             fail(call, timeoutException(call));
         }
@@ -598,6 +653,7 @@ final class ClientConnection {
 
     private void finishClose() {
         drain();
+        endConnectPromises(new ClosedChannelException());
         failAll(this::closedException);
         removeTerminationListener();
         closed.trySuccess(null);
@@ -620,6 +676,7 @@ final class ClientConnection {
     private synchronized void terminated() {
         state = State.CLOSED;
         drain();
+        endConnectPromises(new ClosedChannelException());
         failAll(call -> lostException(call, "the event loop is shut down", null));
         closed.trySuccess(null);
     }

@@ -77,8 +77,11 @@ public interface DuplicateRequestCache {
     void done(Call call, ByteBuf reply);
 
     /**
-     * The connection was lost before a handler has answered; what the handler does may have happened. The one who has waited
-     * longest takes the call over; with nobody waiting it is forgotten.
+     * The connection was lost, and no handler has answered in the time that was left to it; what the handler does may have
+     * happened. The one who has waited longest takes the call over; with nobody waiting it is forgotten.
      */
     void abandon(Call call);
+
+    /** The connection of a waiter is lost: it is not told of the end any more, unless it is being told already. */
+    void withdraw(Call call, Waiter waiter);
 }

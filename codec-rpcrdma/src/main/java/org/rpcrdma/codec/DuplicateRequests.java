@@ -3,11 +3,16 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.util.collection.IntObjectHashMap;
+import io.netty.util.concurrent.ScheduledFuture;
 import java.net.InetAddress;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 
-/** One connection's side of a {@link DuplicateRequestCache}: which of its calls the handlers are executing. */
+/**
+ * One connection's side of a {@link DuplicateRequestCache}: which of its calls the handlers are executing, and which wait for
+ * an earlier connection. Outlives its connection until the handlers have answered.
+ */
 final class DuplicateRequests {
 
     /** So much of a call goes into its checksum: the header and the first arguments. */
@@ -28,6 +33,12 @@ final class DuplicateRequests {
 
     /** Calls that a handler has to answer, by XID. */
     private final IntObjectHashMap<DuplicateRequestCache.Call> executing = new IntObjectHashMap<>();
+
+    /** Calls that wait for the answer to an earlier one, by XID. */
+    private final IntObjectHashMap<Waiting> waiting = new IntObjectHashMap<>();
+
+    /** Ends the time for late answers; {@code null} while the connection lives. */
+    private ScheduledFuture<?> lastCall;
 
     DuplicateRequests(RpcRdmaConnection connection, DuplicateRequestCache cache, Target target) {
         this.connection = connection;
@@ -53,12 +64,14 @@ final class DuplicateRequests {
                         rpc.procedure(),
                         message.readableBytes(),
                         checksum(message));
-        DuplicateRequestCache.Lookup found = cache.begin(call, new Waiting(exchange, call));
+        Waiting waiter = new Waiting(exchange, call);
+        DuplicateRequestCache.Lookup found = cache.begin(call, waiter);
         switch (found.progress()) {
             case NEW -> executing.put(exchange.xid, call);
             case IN_PROGRESS -> {
                 exchange.message = message;
                 exchange.state = RpcRdmaExchange.State.WAITING;
+                waiting.put(exchange.xid, waiter);
                 connection.metrics().increment(RpcRdmaCounter.DUPLICATES_WAITING);
             }
             case DONE -> {
@@ -88,28 +101,86 @@ final class DuplicateRequests {
         target.replay(exchange, reply);
     }
 
-    boolean isExecuting(int xid) {
-        return executing.containsKey(xid);
-    }
-
-    /** The answer of a handler cannot be kept. */
-    void forget(int xid) {
+    /**
+     * A handler has answered; the message stays with the caller.
+     *
+     * @param annotated what the payload belongs to, or {@code null}: items that are apart from it are put back
+     */
+    void answered(int xid, ByteBuf payload, RpcMessage annotated) {
         DuplicateRequestCache.Call call = executing.remove(xid);
-        if (call != null) {
-            cache.abandon(call);
+        if (call == null) {
+            return;
+        }
+        if (annotated == null || annotated.items() == 0) {
+            cache.done(call, payload);
+        } else {
+            answeredInParts(call, annotated);
+        }
+        if (lastCall != null && executing.isEmpty()) {
+            lastCall.cancel(false);
         }
     }
 
-    /** A handler has answered; the message stays with the caller. */
-    void answered(int xid, ByteBuf reply) {
-        DuplicateRequestCache.Call call = executing.remove(xid);
-        if (call != null) {
-            cache.done(call, reply);
+    private void answeredInParts(DuplicateRequestCache.Call call, RpcMessage annotated) {
+        ByteBuf whole;
+        try {
+            whole = AnnotatedMessages.merge(connection, annotated);
+        } catch (IllegalStateException | ArithmeticException | IllegalArgumentException e) {
+            cache.abandon(call); // no memory for a copy: it is executed again if it comes
+            return;
+        }
+        try {
+            cache.done(call, whole);
+        } finally {
+            whole.release();
         }
     }
 
-    /** The connection is lost: nobody sees the answers of the handlers any more. */
+    /** Something was written after the connection was lost; it stays with the caller. */
+    void answeredLate(Object written) {
+        RpcMessage annotated = written instanceof RpcMessage holder ? holder : null;
+        ByteBuf payload =
+                annotated != null
+                        ? annotated.content()
+                        : written instanceof ByteBuf buffer ? buffer : null;
+        if (payload == null || payload.readableBytes() < RpcCallHeader.DIRECTION_BYTES) {
+            return;
+        }
+        int start = payload.readerIndex();
+        boolean isSound = annotated == null || annotated.problem() == null;
+        if (isSound && payload.getInt(start + 4) == RpcCallHeader.REPLY) {
+            answered(payload.getInt(start), payload, annotated);
+        }
+    }
+
+    boolean isExecuting() {
+        return !executing.isEmpty();
+    }
+
+    /** The connection is lost. The handlers are still at work, and what they do shall not be done twice. */
     void close() {
+        waiting.values().forEach(waiter -> cache.withdraw(waiter.call, waiter));
+        waiting.clear();
+        if (executing.isEmpty()) {
+            return;
+        }
+        try {
+            lastCall =
+                    connection
+                            .channel()
+                            .eventLoop()
+                            .schedule(
+                                    () -> {},
+                                    connection.config().lateReplyMillis(),
+                                    TimeUnit.MILLISECONDS);
+            // An event loop that ends cancels what it was to do later.
+            lastCall.addListener(over -> abandonAll());
+        } catch (RejectedExecutionException e) {
+            abandonAll();
+        }
+    }
+
+    private void abandonAll() {
         DuplicateRequestCache.Call[] calls =
                 executing.values().toArray(new DuplicateRequestCache.Call[0]);
         executing.clear();
@@ -128,11 +199,9 @@ final class DuplicateRequests {
             this.call = call;
         }
 
-        /** The exchange may have ended meanwhile, and serve another call. */
-        private boolean isCurrent() {
-            return connection.isStarted()
-                    && connection.served(call.xid()) == exchange
-                    && exchange.state == RpcRdmaExchange.State.WAITING;
+        /** Whether the connection still lives: it withdraws those who wait when it is lost. */
+        private boolean isTakenOut() {
+            return waiting.remove(call.xid(), this);
         }
 
         @Override
@@ -140,7 +209,7 @@ final class DuplicateRequests {
             boolean isTaken =
                     onEventLoop(
                             () -> {
-                                if (isCurrent()) {
+                                if (isTakenOut()) {
                                     exchange.releaseMessage();
                                     replay(exchange, reply);
                                 } else {
@@ -157,7 +226,7 @@ final class DuplicateRequests {
             boolean isTaken =
                     onEventLoop(
                             () -> {
-                                if (isCurrent()) {
+                                if (isTakenOut()) {
                                     executing.put(call.xid(), call);
                                     target.execute(exchange);
                                 } else {

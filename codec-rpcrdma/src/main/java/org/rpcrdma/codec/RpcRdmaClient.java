@@ -10,6 +10,8 @@ import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import io.netty.util.concurrent.Promise;
 import java.net.SocketAddress;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
@@ -143,6 +145,43 @@ public final class RpcRdmaClient {
             }
         }
         return best;
+    }
+
+    /**
+     * Makes the connections now, each with one attempt. Calls do not need it: it is for those who want to know whether there
+     * is anybody before they begin.
+     *
+     * @return completes when all are there; fails with the cause of the first failure, such as {@link
+     *     java.net.ConnectException}
+     */
+    public Future<Void> connect() {
+        Promise<Void> all = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
+        AtomicInteger left = new AtomicInteger(connections.length);
+        for (ClientConnection connection : connections) {
+            connection
+                    .connectNow()
+                    .addListener(
+                            made -> {
+                                if (!made.isSuccess()) {
+                                    all.tryFailure(made.cause());
+                                } else if (left.decrementAndGet() == 0) {
+                                    all.trySuccess(null);
+                                }
+                            });
+        }
+        return all;
+    }
+
+    /** The connections that there are at this time: their thresholds, credits and counters. */
+    public List<RpcRdmaConnection> openConnections() {
+        List<RpcRdmaConnection> open = new ArrayList<>(connections.length);
+        for (ClientConnection connection : connections) {
+            RpcRdmaConnection current = connection.current();
+            if (current != null) {
+                open.add(current);
+            }
+        }
+        return open;
     }
 
     /** The calls that have neither a reply nor an error yet. */

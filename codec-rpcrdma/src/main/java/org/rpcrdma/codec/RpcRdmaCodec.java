@@ -15,6 +15,22 @@ import org.rpcrdma.channel.RdmaChannel;
  * RpcRdmaFailure}; all calls that are out when {@code channelInactive} is seen are lost. {@link RpcRdmaCancel} gives up a
  * call.
  *
+ * <p><b>Replies that come after the connection is lost</b> go to the {@link DuplicateRequestCache}, when there is one that
+ * covers the call, so that the call is not executed a second time. Netty has emptied the pipeline by then, and what is
+ * written to the context of a handler that was removed goes past everything: a handler that answers from another thread, or
+ * later than it was called, writes to the channel, on the channel's event loop:
+ *
+ * <pre>{@code
+ * Channel channel = ctx.channel();
+ * channel.eventLoop().execute(() -> channel.writeAndFlush(reply));
+ * }</pre>
+ *
+ * <p>Such a write still fails, with {@link java.nio.channels.ClosedChannelException}. Covered are whole replies as {@code
+ * ByteBuf} or {@link RpcMessage}, for {@link RpcRdmaConfig.Builder#lateReplyMillis} after the loss, while the event loop runs.
+ * Not covered: {@code ctx.writeAndFlush} after {@code channelInactive}; a write that is begun on another thread at the moment
+ * of the loss; replies that an encoder of the pipeline was to make, because it is gone too. Such calls are executed again
+ * when the client sends them again, once the time is over.
+ *
  * <pre>{@code
  * config.applyTo(bootstrap).handler(new ChannelInitializer<RdmaChannel>() {
  *     protected void initChannel(RdmaChannel channel) {

@@ -31,11 +31,14 @@ public final class RpcRdmaConfig {
     private final long maxConnectionBytes;
     private final int defaultMaximumReply;
     private final int maxQueuedCalls;
+    private final int maxChunkErrors;
     private final boolean bidirectional;
     private final boolean annotatedCalls;
     private final RpcRdmaMetrics metrics;
     private final DuplicateRequestCache duplicateRequestCache;
+    private final int lateReplyMillis;
     private final FatalXids fatalXids = new FatalXids(System::nanoTime);
+    private final LogLimit closeLog = new LogLimit(System::nanoTime);
 
     private RpcRdmaConfig(Builder builder) {
         requestedCredits = builder.requestedCredits;
@@ -52,8 +55,10 @@ public final class RpcRdmaConfig {
         maxConnectionBytes = builder.maxConnectionBytes;
         defaultMaximumReply = builder.defaultMaximumReply;
         maxQueuedCalls = builder.maxQueuedCalls;
+        maxChunkErrors = builder.maxChunkErrors;
         bidirectional = builder.bidirectional;
         duplicateRequestCache = builder.duplicateRequestCache;
+        lateReplyMillis = builder.lateReplyMillis;
         annotatedCalls = builder.annotatedCalls;
         metrics = builder.metrics == null ? new RpcRdmaMetrics() : builder.metrics;
     }
@@ -151,6 +156,10 @@ public final class RpcRdmaConfig {
         return maxQueuedCalls;
     }
 
+    public int maxChunkErrors() {
+        return maxChunkErrors;
+    }
+
     public boolean isBidirectional() {
         return bidirectional;
     }
@@ -160,9 +169,19 @@ public final class RpcRdmaConfig {
         return duplicateRequestCache;
     }
 
+    /** How long a handler's answer is waited for after its connection is lost. */
+    public int lateReplyMillis() {
+        return lateReplyMillis;
+    }
+
     /** Shared by all connections of this configuration. */
     FatalXids fatalXids() {
         return fatalXids;
+    }
+
+    /** Shared by all connections of this configuration. */
+    LogLimit closeLog() {
+        return closeLog;
     }
 
     /** Whether calls are read as {@link RpcMessage}. */
@@ -195,10 +214,12 @@ public final class RpcRdmaConfig {
         private long maxConnectionBytes = 128L << 20;
         private int defaultMaximumReply = 64 << 10;
         private int maxQueuedCalls = 16384;
+        private int maxChunkErrors = 1024;
         private boolean bidirectional;
         private boolean annotatedCalls;
         private RpcRdmaMetrics metrics;
         private DuplicateRequestCache duplicateRequestCache;
+        private int lateReplyMillis = 30_000;
 
         private Builder() {}
 
@@ -313,6 +334,16 @@ public final class RpcRdmaConfig {
         }
 
         /**
+         * A connection ends when so many calls in a row were answered with ERR_CHUNK, and none with a reply between them (RFC
+         * 8166, 8.1.4); the last one is answered too. 0 for never; default 1024: a requester that offers more room for each
+         * of its calls, several times, stays below.
+         */
+        public Builder maxChunkErrors(int calls) {
+            maxChunkErrors = check("maxChunkErrors", calls, 0, Integer.MAX_VALUE);
+            return this;
+        }
+
+        /**
          * Whether the accepting side may call too, and the connecting side answers (RFC 8167); default {@code false}. Both
          * sides have to agree. Reverse calls and their replies are always short.
          */
@@ -327,6 +358,16 @@ public final class RpcRdmaConfig {
          */
         public Builder duplicateRequestCache(DuplicateRequestCache cache) {
             duplicateRequestCache = Objects.requireNonNull(cache, "cache");
+            return this;
+        }
+
+        /**
+         * How long a handler may take to answer a call of the duplicate request cache after the connection of the call is
+         * lost, in milliseconds; default 30 seconds. Until then a duplicate waits for that answer; after that it is executed.
+         * Such an answer has to be written to the channel, not to a handler's context: see {@link RpcRdmaCodec}.
+         */
+        public Builder lateReplyMillis(int millis) {
+            lateReplyMillis = check("lateReplyMillis", millis, 0, Integer.MAX_VALUE);
             return this;
         }
 

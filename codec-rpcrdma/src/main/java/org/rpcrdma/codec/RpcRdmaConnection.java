@@ -3,6 +3,7 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.util.AttributeKey;
 import io.netty.util.collection.IntObjectHashMap;
@@ -63,7 +64,7 @@ public final class RpcRdmaConnection {
     private RequesterCredits requesterCredits;
     private ResponderCredits responderCredits;
     private GrantControl grants;
-    private PrivateData peer = PrivateData.DEFAULT;
+    private volatile PrivateData peer = PrivateData.DEFAULT;
     private volatile int sendThreshold;
     private volatile int receiveThreshold;
 
@@ -78,6 +79,7 @@ public final class RpcRdmaConnection {
     private boolean isClosing;
     private boolean isFlushPending;
     private long pulledBytes;
+    private long chunkErrorsInRow;
 
     /** {@code null} without a cache. */
     private DuplicateRequests duplicates;
@@ -118,6 +120,11 @@ public final class RpcRdmaConnection {
     /** The longest Send from the peer in bytes. 0 before active. */
     public int receiveThreshold() {
         return receiveThreshold;
+    }
+
+    /** What the peer has announced; the defaults of version 1 before active, and when it has announced nothing. */
+    public PrivateData peer() {
+        return peer;
     }
 
     /** The credits granted by the peer as responder; 1 until its first reply. */
@@ -216,7 +223,6 @@ public final class RpcRdmaConnection {
         }
     }
 
-    /** Closes the channel; the first cause is the one that is told. */
     /** Remembers a call whose RDMA operation has failed, and not been flushed with others (RFC 8166, 4.5.3). */
     void blame(int xid, Throwable cause) {
         if (cause instanceof RdmaException && isResponder()) {
@@ -252,12 +258,40 @@ public final class RpcRdmaConnection {
         }
     }
 
+    /** An ERR_CHUNK is written; gives back what follows it. */
+    ChannelFutureListener chunkErrorSent() {
+        metrics.increment(RpcRdmaCounter.CHUNK_ERRORS_SENT);
+        if (++chunkErrorsInRow != config.maxChunkErrors()) {
+            return ChannelFutureListener.CLOSE_ON_FAILURE;
+        }
+        metrics.increment(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS);
+        return sent ->
+                closeNow(
+                        "the last "
+                                + config.maxChunkErrors()
+                                + " calls of the peer were answered with ERR_CHUNK",
+                        null);
+    }
+
+    void replySent() {
+        chunkErrorsInRow = 0;
+    }
+
+    /**
+     * Closes the channel; the first cause is the one that is told. A peer that comes back at once may do so again and again,
+     * so it is not told of every connection.
+     */
     void closeNow(String why, Throwable cause) {
         if (isClosing) {
             return;
         }
         isClosing = true;
-        LOGGER.warn("{} closed: {}", channel, why, cause);
+        long suppressed = config.closeLog().take();
+        if (suppressed >= 0) {
+            LOGGER.warn("{} closed: {} ({} more not shown)", channel, why, suppressed, cause);
+        } else {
+            LOGGER.debug("{} closed: {}", channel, why, cause);
+        }
         channel.close();
     }
 

@@ -89,5 +89,7 @@ public enum RpcRdmaCounter {
     DROPPED_UNEXPECTED_CALL,
 
     /** Connections closed because the peer sent more calls than it had credits. */
-    CREDIT_OVERRUNS
+    CREDIT_OVERRUNS,
+    /** Connections closed because too many calls in a row were answered with ERR_CHUNK. */
+    CHUNK_ERROR_DISCONNECTS
 }

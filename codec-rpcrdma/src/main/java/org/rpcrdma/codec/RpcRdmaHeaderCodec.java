@@ -177,7 +177,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         connection.responderCredits().refused();
         ByteBuf out = connection.buffer(TransportHeader.ERR_VERS_BYTES);
         TransportHeader.encodeErrVers(out, header.xid(), header.version(), grant());
-        sendError(ctx, out);
+        sendError(ctx, out, ChannelFutureListener.CLOSE_ON_FAILURE);
     }
 
     /** A header error: of a call as far as the accepting side can know, of a reply at the connecting side. */
@@ -196,15 +196,14 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     /** ERR_CHUNK for a call that no exchange was made for (RFC 8166, 4.5.2). */
     private void refuse(ChannelHandlerContext ctx, TransportHeader header, String what) {
         connection.problem(header.xid(), what, "answered with ERR_CHUNK");
-        metrics.increment(RpcRdmaCounter.CHUNK_ERRORS_SENT);
         connection.responderCredits().refused();
         ByteBuf out = connection.buffer(TransportHeader.ERR_CHUNK_BYTES);
         TransportHeader.encodeErrChunk(out, header.xid(), header.version(), grant());
-        sendError(ctx, out);
+        sendError(ctx, out, connection.chunkErrorSent());
     }
 
-    private void sendError(ChannelHandlerContext ctx, ByteBuf out) {
-        ctx.write(out).addListener(ChannelFutureListener.CLOSE_ON_FAILURE);
+    private void sendError(ChannelHandlerContext ctx, ByteBuf out, ChannelFutureListener then) {
+        ctx.write(out).addListener(then);
         connection.flushLater();
     }
 
@@ -615,6 +614,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             return;
         }
         metrics.increment(RpcRdmaCounter.REPLIES_SENT);
+        connection.replySent();
         if (reply.isLong) {
             metrics.increment(RpcRdmaCounter.LONG_REPLIES);
         } else if (header.writes().chunks() == 0 && !header.reply().isPresent()) {
@@ -628,12 +628,11 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
 
     private void writeErrChunk(
             ChannelHandlerContext ctx, RpcRdmaExchange call, ChannelPromise promise) {
-        metrics.increment(RpcRdmaCounter.CHUNK_ERRORS_SENT);
         ByteBuf out = connection.buffer(TransportHeader.ERR_CHUNK_BYTES);
         TransportHeader.encodeErrChunk(
                 out, call.xid, TransportHeader.VERSION, connection.grants().next());
         connection.finish(call);
-        ctx.write(out, promise.unvoid().addListener(ChannelFutureListener.CLOSE_ON_FAILURE));
+        ctx.write(out, promise.unvoid().addListener(connection.chunkErrorSent()));
     }
 
     /** One registered buffer with the header, and room for the payload. */

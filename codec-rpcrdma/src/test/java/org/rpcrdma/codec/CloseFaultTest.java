@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -20,6 +21,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.Proves;
+import org.rpcrdma.channel.RegistrationPolicy;
 import org.rpcrdma.codec.FaultPair.Role;
 import org.rpcrdma.codec.fault.FaultContext.Delivery;
 
@@ -52,6 +54,30 @@ class CloseFaultTest {
         assertThat(Enumeration.run(pair, form, role, fault, Delivery.BATCHED)).isNotEmpty();
     }
 
+    static List<Arguments> registrations() {
+        List<Arguments> all = new ArrayList<>();
+        for (RegistrationPolicy policy : RegistrationPolicy.values()) {
+            for (Form form : List.of(Form.READ_CHUNK, Form.ALL_CHUNKS, Form.APART_ALL)) {
+                for (Fault fault : Fault.values()) {
+                    all.add(Arguments.of(policy, form, fault));
+                }
+            }
+        }
+        return all;
+    }
+
+    /** Where no part of a registration can be exposed: every chunk is registered, or its pool is. */
+    @ParameterizedTest
+    @MethodSource("registrations")
+    @Proves({"V1-MR-10", "SEC-06"})
+    void nothingIsLeftOnADeviceWithoutParts(RegistrationPolicy policy, Form form, Fault fault)
+            throws Exception {
+        pair.registration(policy);
+        pair.requesterDevice.withoutExactExposure();
+        assertThat(Enumeration.run(pair, form, Role.REQUESTER, fault, Delivery.AT_ONCE))
+                .isNotEmpty();
+    }
+
     @ParameterizedTest
     @EnumSource(Form.class)
     @Proves("V1-ERR-22")
@@ -60,13 +86,13 @@ class CloseFaultTest {
             try (FaultPair.Connection connection =
                     pair.connect(
                             Enumeration.requester(),
-                            Enumeration.responder(),
-                            call -> form.reply(Rpc.xid(call)))) {
+                            Enumeration.responder(form),
+                            call -> form.answer(Rpc.xid(call)))) {
                 connection.delivery(Role.REQUESTER, delivery);
                 connection.delivery(Role.RESPONDER, delivery);
                 connection.expectCalls(20);
                 for (int i = 0; i < 20; i++) {
-                    connection.call(form.call(form.xids() | i));
+                    connection.call(form.written(form.xids() | i));
                 }
                 assertThat(connection.outcomes().values())
                         .as("%s, %s", form, delivery)
@@ -97,10 +123,10 @@ class CloseFaultTest {
         try (FaultPair.Connection connection =
                 pair.connect(
                         Enumeration.requester(),
-                        Enumeration.responder(),
-                        call -> form.reply(Rpc.xid(call)))) {
+                        Enumeration.responder(form),
+                        call -> form.answer(Rpc.xid(call)))) {
             connection.expectCalls(1);
-            connection.call(form.call(form.xids()));
+            connection.call(form.written(form.xids()));
             assertThat(connection.outcomes()).isEqualTo(Map.of(form.xids(), "replied"));
         }
     }

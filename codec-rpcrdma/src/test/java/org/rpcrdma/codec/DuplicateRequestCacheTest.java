@@ -6,9 +6,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import java.net.InetAddress;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -27,11 +32,34 @@ class DuplicateRequestCacheTest {
     }
 
     private static RpcRdmaConfig caching() {
+        return caching(1_000_000);
+    }
+
+    private static RpcRdmaConfig caching(int lateReplyMillis) {
         return RpcRdmaConfig.builder()
                 .duplicateRequestCache(
                         new BoundedDuplicateRequestCache(
                                 100, 1 << 20, 10 << 20, (program, version, procedure) -> true))
+                .lateReplyMillis(lateReplyMillis)
                 .build();
+    }
+
+    /** Loses the connection on which a handler is at work on a call; nothing is in the server's pipeline afterwards. */
+    private static void lose(RpcPair pair) throws Exception {
+        pair.clientChannel.close().sync();
+        assertThat(pair.server.awaitInactive()).isTrue();
+        RpcPair.settle(pair.serverChannel);
+    }
+
+    private static ChannelFuture answerLate(RpcPair pair, Object reply) throws Exception {
+        ChannelFuture late =
+                RpcPair.on(pair.serverChannel, () -> pair.serverChannel.writeAndFlush(reply));
+        assertThat(late.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        return late;
+    }
+
+    private static byte[] bytes(ByteBuf message) {
+        return Rpc.bytes(message);
     }
 
     /** Notes what it is told. */
@@ -209,7 +237,7 @@ class DuplicateRequestCacheTest {
 
     @Test
     @Proves("V1-ERR-22")
-    void duplicateIsExecutedWhenTheFirstConnectionIsLost() throws Exception {
+    void duplicateIsExecutedWhenTheFirstEventLoopEnds() throws Exception {
         RpcRdmaConfig server = caching();
         try (RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
             try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
@@ -228,6 +256,127 @@ class DuplicateRequestCacheTest {
                 third.call(Form.READ_CHUNK.call(7));
                 assertThat(third.client.takeBytes()).hasSize(24);
             }
+        }
+    }
+
+    @Test
+    void waitersWithdraw() {
+        begin(1);
+        begin(1);
+        Waiter other = new Waiter();
+        cache.begin(call(1), other);
+        cache.withdraw(call(1), waiter);
+        cache.withdraw(call(2), waiter);
+        done(1, 1);
+        cache.withdraw(call(1), other);
+        assertThat(waiter.told).isEmpty();
+        assertThat(other.told).containsExactly("00");
+    }
+
+    @ParameterizedTest
+    @EnumSource(Form.class)
+    @Proves("V1-ERR-22")
+    void replyAfterTheConnectionIsLostIsRemembered(Form form) throws Exception {
+        RpcRdmaConfig server = caching();
+        int xid = form.xids() | 9;
+        try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server);
+                RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+            first.call(form.call(xid));
+            assertThat(first.server.takeXid()).isEqualTo(xid);
+            lose(first);
+            ByteBuf reply = form.reply(xid);
+            assertThat(answerLate(first, reply).cause()).isInstanceOf(ClosedChannelException.class);
+            assertThat(reply.refCnt()).isZero();
+            second.call(form.call(xid));
+            assertThat(second.client.takeBytes()).isEqualTo(bytes(form.reply(xid)));
+            assertThat(second.server.messages).isEmpty();
+        }
+    }
+
+    @Test
+    void annotatedReplyAfterTheConnectionIsLostIsRememberedWhole() throws Exception {
+        RpcRdmaConfig server = caching();
+        try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server);
+                RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+            first.call(Form.WRITE_CHUNK.call(7));
+            assertThat(first.server.takeXid()).isEqualTo(7);
+            lose(first);
+            byte[] whole = bytes(Form.WRITE_CHUNK.reply(7));
+            int position = 24 + 4 + 4 + 84 + 4 + 4 + 4; // of the data in READ3resok
+            int length = Unpooled.wrappedBuffer(whole).getInt(position - 4);
+            ByteBuf data = Unpooled.directBuffer().writeBytes(whole, position, length);
+            ByteBuf payload = Unpooled.buffer().writeBytes(whole, 0, position);
+            answerLate(first, new RpcMessage(payload).addItem(position, data));
+            second.call(Form.WRITE_CHUNK.call(7));
+            assertThat(second.client.takeBytes()).isEqualTo(whole);
+            assertThat(second.server.messages).isEmpty();
+            assertThat(data.refCnt() + payload.refCnt()).isZero();
+        }
+    }
+
+    @Test
+    @Proves("V1-ERR-22")
+    void duplicateGetsTheReplyThatComesAfterTheFirstConnectionIsLost() throws Exception {
+        RpcRdmaConfig server = caching();
+        try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server);
+                RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+            first.call(Form.READ_CHUNK.call(7));
+            assertThat(first.server.takeXid()).isEqualTo(7);
+            lose(first);
+            second.call(Form.READ_CHUNK.call(7));
+            second.awaitValue(RpcRdmaCounter.DUPLICATES_WAITING, 1);
+            // Neither a reply of another call nor garbage is taken for the one that is waited for.
+            answerLate(first, Rpc.reply(8));
+            answerLate(first, Unpooled.buffer().writeInt(7));
+            answerLate(first, Rpc.echo(7, 8));
+            answerLate(first, "a string");
+            answerLate(first, Form.READ_CHUNK.reply(7));
+            assertThat(second.client.takeBytes()).isEqualTo(bytes(Form.READ_CHUNK.reply(7)));
+            assertThat(second.server.messages).isEmpty();
+        }
+    }
+
+    @Test
+    void replyThatIsWrittenInChannelInactiveIsRemembered() throws Exception {
+        RpcRdmaConfig server = caching();
+        try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server);
+                RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+            first.serverChannel
+                    .pipeline()
+                    .addBefore(
+                            first.serverChannel.pipeline().context(first.server).name(),
+                            null,
+                            new ChannelInboundHandlerAdapter() {
+                                @Override
+                                public void channelInactive(ChannelHandlerContext ctx) {
+                                    ctx.writeAndFlush(Rpc.reply(7));
+                                    ctx.fireChannelInactive();
+                                }
+                            });
+            first.call(Form.SHORT.call(7));
+            assertThat(first.server.takeXid()).isEqualTo(7);
+            lose(first);
+            second.call(Form.SHORT.call(7));
+            assertThat(second.client.takeBytes()).isEqualTo(bytes(Rpc.reply(7)));
+            assertThat(second.server.messages).isEmpty();
+        }
+    }
+
+    @Test
+    @Proves("V1-ERR-22")
+    void duplicateIsExecutedWhenNoLateReplyComes() throws Exception {
+        RpcRdmaConfig server = caching(1);
+        try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server);
+                RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+            first.call(Form.READ_CHUNK.call(7));
+            assertThat(first.server.takeXid()).isEqualTo(7);
+            lose(first);
+            second.call(Form.READ_CHUNK.call(7));
+            assertThat(second.server.takeBytes()).isEqualTo(bytes(Form.READ_CHUNK.call(7)));
+            // Too late: it is the other execution's answer that counts.
+            answerLate(first, Rpc.reply(7));
+            second.reply(Form.READ_CHUNK.reply(7));
+            assertThat(second.client.takeBytes()).isEqualTo(bytes(Form.READ_CHUNK.reply(7)));
         }
     }
 

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.params.provider.Arguments;
 import org.rpcrdma.codec.FaultPair.Role;
+import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.fault.FaultContext.Delivery;
 import org.rpcrdma.codec.fault.Step;
 
@@ -21,11 +22,21 @@ final class Enumeration {
 
     /** Configurations are new for each run: they remember calls that have killed a connection. */
     static RpcRdmaConfig requester() {
-        return RpcRdmaConfig.builder().requestedCredits(4).build();
+        return builder().requestedCredits(4).build();
     }
 
     static RpcRdmaConfig responder() {
-        return RpcRdmaConfig.builder().grantedCredits(4).build();
+        return builder().grantedCredits(4).build();
+    }
+
+    /** A responder whose handlers get what came in chunks apart, where the requester's do. */
+    static RpcRdmaConfig responder(Form form) {
+        return builder().grantedCredits(4).annotatedCalls(form.isApart()).build();
+    }
+
+    static RpcRdmaConfig.Builder builder() {
+        return RpcRdmaConfig.builder()
+                .bindings(BindingRegistry.standard().with(new ItemsBinding()));
     }
 
     /** Every form with every fault in the device of either role. */
@@ -49,13 +60,14 @@ final class Enumeration {
         while (true) {
             String at = form + ", " + role + ", " + fault + " at step " + hit.size();
             try (FaultPair.Connection connection =
-                    pair.connect(requester(), responder(), call -> form.reply(Rpc.xid(call)))) {
+                    pair.connect(
+                            requester(), responder(form), call -> form.answer(Rpc.xid(call)))) {
                 Fault.Plan plan = fault.at(hit.size(), connection, role);
                 connection.delivery(Role.REQUESTER, delivery);
                 connection.delivery(Role.RESPONDER, delivery);
                 connection.expectCalls(2);
                 connection.plan(role, plan);
-                connection.call(form.call(first), form.call(first + 1));
+                connection.call(form.written(first), form.written(first + 1));
                 Map<Integer, String> outcomes = connection.outcomes();
                 assertThat(outcomes).as(at).doesNotContainValue("wrong reply");
                 if (plan.reached() == null) {

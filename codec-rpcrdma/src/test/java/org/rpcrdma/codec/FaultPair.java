@@ -12,6 +12,8 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
+import io.netty.util.ReferenceCountUtil;
+import io.netty.util.ReferenceCounted;
 import io.netty.util.collection.IntObjectHashMap;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import java.net.InetAddress;
@@ -34,6 +36,7 @@ import org.rpcrdma.codec.fault.FaultContext;
 import org.rpcrdma.codec.fault.FaultPlan;
 import org.rpcrdma.codec.fault.FaultProvider;
 import org.rpcrdma.codec.fault.FaultQueuePair;
+import org.rpcrdma.codec.fault.UserMemory;
 
 /** A requester and a responder on one event loop each, over devices that fail on demand. */
 final class FaultPair implements AutoCloseable {
@@ -67,13 +70,44 @@ final class FaultPair implements AutoCloseable {
         receiveDepth = receives;
     }
 
+    /** The memory of the user in a message. */
+    static List<UserMemory> memory(ReferenceCounted message) {
+        List<UserMemory> all = new ArrayList<>();
+        if (message instanceof RpcMessage apart) {
+            for (int i = 0; i < apart.items(); i++) {
+                all.add((UserMemory) apart.item(i));
+            }
+            for (int i = 0; i < apart.sinks(); i++) {
+                all.add((UserMemory) apart.sink(i));
+            }
+        }
+        return all;
+    }
+
+    RdmaEventLoopGroup group(Role role) {
+        return role == Role.REQUESTER ? requesters : responders;
+    }
+
+    /** Registered bytes that are lent, without a channel that could be asked. */
+    long memoryInUse(Role role) throws Exception {
+        RdmaChannel probe = new RdmaChannel();
+        group(role).register(probe).sync();
+        try {
+            return RpcPair.on(probe, probe::registeredBytesInUse);
+        } finally {
+            probe.close().sync();
+        }
+    }
+
     FaultProvider device(Role role) {
         return role == Role.REQUESTER ? requesterDevice : responderDevice;
     }
 
     /** A connection with the responder that answers each call by {@code service}. */
     Connection connect(
-            RpcRdmaConfig requester, RpcRdmaConfig responder, Function<ByteBuf, ByteBuf> service)
+            RpcRdmaConfig requester,
+            RpcRdmaConfig responder,
+            Function<ReferenceCounted, ReferenceCounted> service)
             throws Exception {
         return new Connection(requester, responder, service);
     }
@@ -91,8 +125,9 @@ final class FaultPair implements AutoCloseable {
         final RdmaChannel responder;
         private final Channel listener;
         private final Caller caller = new Caller();
-        private final List<ByteBuf> calls = new ArrayList<>();
-        private final List<ByteBuf> replies = new ArrayList<>();
+        private final List<ReferenceCounted> calls = new ArrayList<>();
+        private final List<ReferenceCounted> replies = new ArrayList<>();
+        private final List<UserMemory> lent = new ArrayList<>();
         private final BlockingQueue<RdmaChannel> accepted = new LinkedBlockingQueue<>();
         private final CountDownLatch responderInactive = new CountDownLatch(1);
         private final List<String> grantProblems = new ArrayList<>();
@@ -100,7 +135,7 @@ final class FaultPair implements AutoCloseable {
         Connection(
                 RpcRdmaConfig requesterConfig,
                 RpcRdmaConfig responderConfig,
-                Function<ByteBuf, ByteBuf> service)
+                Function<ReferenceCounted, ReferenceCounted> service)
                 throws Exception {
             ServerBootstrap server =
                     new ServerBootstrap()
@@ -208,17 +243,27 @@ final class FaultPair implements AutoCloseable {
         }
 
         /** Writes these calls in one go. */
-        void call(ByteBuf... messages) throws Exception {
+        void call(ReferenceCounted... messages) throws Exception {
             RpcPair.on(
                     requester,
                     () -> {
-                        for (ByteBuf message : messages) {
+                        for (ReferenceCounted message : messages) {
                             calls.add(message);
+                            lend(Role.REQUESTER, message);
                             caller.sent(requester, message);
                         }
                         requester.flush();
                         return null;
                     });
+        }
+
+        private void lend(Role role, ReferenceCounted message) {
+            for (UserMemory memory : memory(message)) {
+                memory.lentTo(context(role));
+                synchronized (lent) {
+                    lent.add(memory);
+                }
+            }
         }
 
         /** Waits until every call has ended, one way or the other; returns how, by XID. */
@@ -268,10 +313,17 @@ final class FaultPair implements AutoCloseable {
             for (Role role : Role.values()) {
                 RpcPair.on(channel(role), () -> nothingLeft(role));
             }
-            for (ByteBuf message : calls) {
+            for (Role role : Role.values()) {
+                assertThat(RpcPair.on(channel(role), () -> context(role).problems())).isEmpty();
+            }
+            for (UserMemory memory : lent) {
+                assertThat(memory.refCnt()).as("references to memory of the user").isZero();
+                assertThat(memory.problems()).isEmpty();
+            }
+            for (ReferenceCounted message : calls) {
                 assertThat(message.refCnt()).as("references to a call").isZero();
             }
-            for (ByteBuf message : replies) {
+            for (ReferenceCounted message : replies) {
                 assertThat(message.refCnt()).as("references to a reply").isZero();
             }
         }
@@ -288,9 +340,9 @@ final class FaultPair implements AutoCloseable {
         }
 
         private final class Responder extends ChannelInboundHandlerAdapter {
-            private final Function<ByteBuf, ByteBuf> service;
+            private final Function<ReferenceCounted, ReferenceCounted> service;
 
-            Responder(Function<ByteBuf, ByteBuf> service) {
+            Responder(Function<ReferenceCounted, ReferenceCounted> service) {
                 this.service = service;
             }
 
@@ -306,10 +358,11 @@ final class FaultPair implements AutoCloseable {
 
             @Override
             public void channelRead(ChannelHandlerContext ctx, Object message) {
-                ByteBuf reply = service.apply((ByteBuf) message);
-                ((ByteBuf) message).release();
+                ReferenceCounted reply = service.apply((ReferenceCounted) message);
+                ReferenceCountUtil.release(message);
                 if (reply != null) {
                     replies.add(reply);
+                    lend(Role.RESPONDER, reply);
                     ctx.writeAndFlush(reply);
                 }
             }
@@ -325,16 +378,16 @@ final class FaultPair implements AutoCloseable {
             final Map<Integer, String> outcomes = new TreeMap<>();
             final List<String> problems = new ArrayList<>();
             final CountDownLatch inactive = new CountDownLatch(1);
-            final IntObjectHashMap<byte[]> expected = new IntObjectHashMap<>();
+            final IntObjectHashMap<List<UserMemory>> expected = new IntObjectHashMap<>();
             volatile CountDownLatch ended = new CountDownLatch(0);
             private boolean isInactive;
             volatile boolean takesAnyReply;
             int exposuresAtLastEnd;
             boolean wasClosedAtLastEnd;
 
-            void sent(Channel channel, ByteBuf message) {
+            void sent(Channel channel, ReferenceCounted message) {
                 int xid = Rpc.xid(message);
-                expected.put(xid, new byte[0]);
+                expected.put(xid, memory(message));
                 ChannelFuture written = channel.write(message);
                 written.addListener(
                         future -> {
@@ -356,12 +409,24 @@ final class FaultPair implements AutoCloseable {
                 ended.countDown();
             }
 
-            private boolean isRight(ByteBuf reply, int xid) {
+            private boolean isRight(ReferenceCounted reply, int xid) {
                 ByteBuf right = Form.of(xid).reply(xid);
+                ByteBuf whole = ItemsBinding.whole(reply);
                 try {
-                    return ByteBufUtil.equals(reply, right);
+                    return ByteBufUtil.equals(whole, right);
                 } finally {
                     right.release();
+                    whole.release();
+                }
+            }
+
+            /** The user may do what it likes with its memory from here on. */
+            private void givenBack(int xid) {
+                for (UserMemory memory : expected.get(xid)) {
+                    String problem = memory.problem();
+                    if (problem != null) {
+                        problems.add(problem);
+                    }
                 }
             }
 
@@ -371,11 +436,13 @@ final class FaultPair implements AutoCloseable {
                     problems.add("message after channelInactive: " + message);
                 }
                 if (message instanceof RpcRdmaFailure failure) {
+                    givenBack(failure.xid());
                     end(failure.xid(), "refused: " + failure.cause());
                     return;
                 }
-                ByteBuf reply = (ByteBuf) message;
+                ReferenceCounted reply = (ReferenceCounted) message;
                 int xid = Rpc.xid(reply);
+                givenBack(xid);
                 boolean isRight = takesAnyReply || isRight(reply, xid);
                 reply.release();
                 end(xid, isRight ? "replied" : "wrong reply");

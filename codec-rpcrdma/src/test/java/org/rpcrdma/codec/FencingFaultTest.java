@@ -4,6 +4,7 @@ package org.rpcrdma.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.util.ReferenceCounted;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -26,7 +27,7 @@ class FencingFaultTest {
 
     /** Nobody invalidates for the requester. */
     private static final RpcRdmaConfig PLAIN =
-            RpcRdmaConfig.builder().remoteInvalidation(false).requestedCredits(4).build();
+            Enumeration.builder().remoteInvalidation(false).requestedCredits(4).build();
 
     private FaultPair pair;
 
@@ -56,11 +57,12 @@ class FencingFaultTest {
     @Proves({"V1-MR-01", "V1-MR-10", "SEC-05", "V1-MR-05"})
     void reply(Form form) throws Exception {
         try (FaultPair.Connection connection =
-                pair.connect(PLAIN, Enumeration.responder(), call -> form.reply(Rpc.xid(call)))) {
+                pair.connect(
+                        PLAIN, Enumeration.responder(form), call -> form.answer(Rpc.xid(call)))) {
             Journal journal = new Journal();
             connection.plan(Role.REQUESTER, journal);
             connection.expectCalls(1);
-            connection.call(form.call(xid(form)));
+            connection.call(form.written(xid(form)));
             Map<Integer, String> ends = connection.outcomes();
             assertThat(ends).containsValue("replied");
             assertThat(exposuresAtEnd(connection, ends)).isZero();
@@ -93,9 +95,9 @@ class FencingFaultTest {
     @Proves({"V1-MR-02", "V1-MR-03", "SEC-06", "SEC-13"})
     void cancelAndTimeOut(Form form) throws Exception {
         try (FaultPair.Connection connection =
-                pair.connect(PLAIN, Enumeration.responder(), call -> null)) {
+                pair.connect(PLAIN, Enumeration.responder(form), call -> null)) {
             connection.expectCalls(1);
-            ByteBuf call = form.call(xid(form));
+            ReferenceCounted call = form.written(xid(form));
             connection.call(call);
             RpcPair.on(
                     connection.requester,
@@ -118,11 +120,13 @@ class FencingFaultTest {
         for (int at = 0; ; at++) {
             try (FaultPair.Connection connection =
                     pair.connect(
-                            PLAIN, Enumeration.responder(), call -> form.reply(Rpc.xid(call)))) {
+                            PLAIN,
+                            Enumeration.responder(form),
+                            call -> form.answer(Rpc.xid(call)))) {
                 RefuseInvalidate refuse = new RefuseInvalidate(at);
                 connection.plan(Role.REQUESTER, refuse);
                 connection.expectCalls(1);
-                connection.call(form.call(xid(form)));
+                connection.call(form.written(xid(form)));
                 Map<Integer, String> ends = connection.outcomes();
                 if (!refuse.hasRefused) {
                     assertThat(at).isPositive();
@@ -147,9 +151,9 @@ class FencingFaultTest {
     @Proves({"V1-MR-04", "V1-MR-03"})
     void cancelThatCannotFenceCostsTheConnection(Form form) throws Exception {
         try (FaultPair.Connection connection =
-                pair.connect(PLAIN, Enumeration.responder(), call -> null)) {
+                pair.connect(PLAIN, Enumeration.responder(form), call -> null)) {
             connection.expectCalls(1);
-            connection.call(form.call(xid(form)));
+            connection.call(form.written(xid(form)));
             connection.plan(Role.REQUESTER, new RefuseInvalidate(0));
             RpcPair.on(
                     connection.requester,

@@ -33,6 +33,8 @@ import org.rpcrdma.channel.RemoteAccess;
 class HostilePeersTest {
 
     private static final int GRANT = 8;
+    private static final int CHUNK_ERRORS = 208;
+    private static final int LONG_REPLY = 3;
 
     private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
     private final RpcRdmaConfig config =
@@ -41,6 +43,7 @@ class HostilePeersTest {
                     .maxChunkBytes(1 << 20)
                     .maxMessageBytes(1 << 20)
                     .maxConnectionBytes(100_000)
+                    .maxChunkErrors(CHUNK_ERRORS)
                     .build();
     private final Echo echo = new Echo();
     private Channel listener;
@@ -60,6 +63,8 @@ class HostilePeersTest {
             int procedure = call.getInt(call.readerIndex() + 20);
             if (procedure == 2) {
                 held.add(Rpc.xid(call));
+            } else if (procedure == LONG_REPLY) {
+                ctx.writeAndFlush(Rpc.reply(Rpc.xid(call)).writeZero(5000));
             } else {
                 ctx.writeAndFlush(Rpc.reply(Rpc.xid(call)));
             }
@@ -128,21 +133,45 @@ class HostilePeersTest {
     @Test
     @Proves({"SEC-15", "SEC-25", "V1-HDR-09", "V1-ERR-03", "V1-ERR-07", "V1-CRED-03"})
     void eachBadCallGetsOneShortErrorAndHarmsNobodyElse() throws Exception {
-        for (int xid = 1; xid <= 200; xid++) {
-            bad.send(refused(xid));
-            if (xid % GRANT == 0) {
-                for (int answered = xid - GRANT + 1; answered <= xid; answered++) {
-                    assertThat(ByteBufUtil.hexDump(bad.inbox.takeBytes()))
-                            .isEqualTo(
-                                    String.format(
-                                            "%08x00000001%08x0000000400000002", answered, GRANT));
-                }
-                assertWorks(good, 1000 + xid);
-            }
+        for (int xid = 1; xid <= 200; xid += GRANT) {
+            assertRefused(xid, xid + GRANT);
+            assertWorks(good, 1000 + xid);
         }
         assertWorks(bad, 201);
         assertThat(bad.inbox.messages).isEmpty();
         assertThat(config.metrics().value(RpcRdmaCounter.CHUNK_ERRORS_SENT)).isEqualTo(200);
+    }
+
+    private void assertRefused(int from, int end) throws Exception {
+        for (int xid = from; xid < end; xid++) {
+            bad.send(refused(xid));
+        }
+        for (int xid = from; xid < end; xid++) {
+            assertThat(ByteBufUtil.hexDump(bad.inbox.takeBytes()))
+                    .isEqualTo(String.format("%08x00000001%08x0000000400000002", xid, GRANT));
+        }
+    }
+
+    /** Two ways to ERR_CHUNK: a header that makes no sense, and a reply without a place. */
+    @Test
+    @Proves("SEC-15")
+    void tooManyBadCallsInARowCostTheConnection() throws Exception {
+        for (int xid = 1; xid < CHUNK_ERRORS - GRANT; xid += GRANT) {
+            assertRefused(xid, xid + GRANT);
+        }
+        assertRefused(CHUNK_ERRORS - GRANT + 1, CHUNK_ERRORS);
+        assertWorks(bad, 1000); // one less than too many, and the count begins anew
+        for (int xid = 1; xid < CHUNK_ERRORS - GRANT; xid += GRANT) {
+            assertRefused(xid, xid + GRANT);
+        }
+        assertRefused(CHUNK_ERRORS - GRANT + 1, CHUNK_ERRORS);
+        assertThat(config.metrics().value(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS)).isZero();
+        bad.send(RawPeer.header(1000, 0), Rpc.call(1000, Rpc.UNKNOWN, 1, LONG_REPLY));
+        assertThat(bad.take()).isEqualTo(TransportHeader.ERR_CHUNK_BYTES);
+        assertThat(bad.inbox.awaitInactive()).isTrue();
+        assertWorks(good, 1);
+        assertThat(config.metrics().value(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS)).isEqualTo(1);
+        assertWorks(connectRaw(), 2);
     }
 
     @Test

@@ -41,14 +41,16 @@ class RegistrationPolicyTest {
     private FaultPair.Connection connect(Form form) throws Exception {
         return pair.connect(
                 Enumeration.requester(),
-                Enumeration.responder(),
-                call -> form.reply(Rpc.xid(call)));
+                Enumeration.responder(form),
+                call -> form.answer(Rpc.xid(call)));
     }
 
     private static void run(FaultPair.Connection connection, Form form) throws Exception {
         connection.expectCalls(3);
         connection.call(
-                form.call(form.xids()), form.call(form.xids() + 1), form.call(form.xids() + 2));
+                form.written(form.xids()),
+                form.written(form.xids() + 1),
+                form.written(form.xids() + 2));
         assertThat(connection.outcomes().values()).hasSize(3).containsOnly("replied");
     }
 
@@ -76,26 +78,28 @@ class RegistrationPolicyTest {
     @MethodSource("chunked")
     @Proves({"SEC-02", "SEC-04", "V1-MR-05"})
     void everyCallHasHandlesOfItsOwn(Form form) throws Exception {
-        boolean hasBothRights = form == Form.LONG_CALL || form == Form.LONG_BOTH;
         try (FaultPair.Connection connection = connect(form)) {
             FaultQueuePair queuePair =
                     RpcPair.on(connection.requester, () -> connection.queuePair(Role.REQUESTER));
             run(connection, form);
             assertThat((int) RpcPair.on(connection.requester, queuePair::keysEver))
-                    .isEqualTo(hasBothRights ? 6 : 3);
+                    .isEqualTo(3 * form.handles());
         }
     }
 
-    /** Nothing is registered for a call: its arguments are copied into the pool. */
+    /** Nothing is registered for a call: its arguments are copied into the pool. Sinks of the user are where they are. */
     @ParameterizedTest
-    @EnumSource(value = Form.class, names = "SHORT", mode = EnumSource.Mode.EXCLUDE)
+    @EnumSource(
+            value = Form.class,
+            names = {"SHORT", "APART_RESULT", "APART_ALL"},
+            mode = EnumSource.Mode.EXCLUDE)
     @Proves("V1-MR-08")
     void pooledRegistersNothingForACall(Form form) throws Exception {
         pair.registration(RegistrationPolicy.POOLED);
         pair.requesterDevice.withoutExactExposure();
         try (FaultPair.Connection connection = connect(form)) {
             connection.expectCalls(1);
-            connection.call(form.call(form.xids()));
+            connection.call(form.written(form.xids()));
             connection.outcomes();
             long before =
                     RpcPair.on(
@@ -116,7 +120,7 @@ class RegistrationPolicyTest {
 
     private static void runOneMore(FaultPair.Connection connection, Form form) throws Exception {
         connection.expectCalls(1);
-        connection.call(form.call(form.xids() + 1));
+        connection.call(form.written(form.xids() + 1));
         assertThat(connection.outcomes().values()).hasSize(2).containsOnly("replied");
     }
 }

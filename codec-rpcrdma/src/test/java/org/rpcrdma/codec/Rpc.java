@@ -4,6 +4,7 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.util.ReferenceCounted;
 import java.util.Random;
 
 /** Builds RPC messages (RFC 5531, 9; RFC 1813) for tests. */
@@ -83,6 +84,11 @@ final class Rpc {
 
     static int xid(ByteBuf message) {
         return message.getInt(message.readerIndex());
+    }
+
+    static int xid(ReferenceCounted message) {
+        return xid(
+                message instanceof RpcMessage annotated ? annotated.content() : (ByteBuf) message);
     }
 
     static byte[] bytes(ByteBuf message) {

@@ -9,7 +9,9 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Future;
+import java.net.ConnectException;
 import java.net.InetSocketAddress;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -96,6 +98,47 @@ class RpcRdmaClientTest {
         assertThat(Rpc.xid(reply)).isEqualTo(received.xid());
         reply.release();
         assertThat(responder.accepted).hasSize(1);
+    }
+
+    @Test
+    @Proves("API-16")
+    void connectMakesAllConnectionsAndShowsWhatWasNegotiated() throws Exception {
+        RpcRdmaConfig small =
+                RpcRdmaConfig.builder().receiveSize(2048).remoteInvalidation(false).build();
+        responder = ScriptedResponder.manual(small);
+        client = builder(responder.address()).connections(3).build();
+        assertThat(client.openConnections()).isEmpty();
+        get(client.connect());
+        get(client.connect());
+        assertThat(responder.accepted).hasSize(3);
+        List<RpcRdmaConnection> open = client.openConnections();
+        assertThat(open).hasSize(3);
+        assertThat(open).extracting(RpcRdmaConnection::sendThreshold).containsOnly(2048);
+        assertThat(open).extracting(RpcRdmaConnection::peer).containsOnly(small.privateData());
+        Future<ByteBuf> call = client.call(Rpc.echo(0, 8));
+        responder.take().reply(Rpc.reply(0));
+        done(call);
+        assertThat(responder.accepted).hasSize(3);
+        client.close().syncUninterruptibly();
+        assertThat(client.openConnections()).isEmpty();
+        failure(client.connect(), ClosedChannelException.class);
+    }
+
+    @Test
+    void connectFailsAtOnceWhenNobodyListens() throws Exception {
+        manual();
+        responder.stopListening();
+        client =
+                builder(responder.address())
+                        .connections(2)
+                        .backOffMillis(1_000_000, 1_000_000)
+                        .build();
+        failure(client.connect(), ConnectException.class);
+        failure(client.connect(), ConnectException.class);
+        Future<Void> last = client.connect();
+        client.close().syncUninterruptibly();
+        assertThat(last.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        assertThat(last.isSuccess()).isFalse();
     }
 
     @Test
@@ -241,7 +284,7 @@ class RpcRdmaClientTest {
         ConnectionLostException lost = failure(client.call(call), ConnectionLostException.class);
         assertThat(lost.isSent()).isFalse();
         assertThat(lost.isRetryable()).isTrue();
-        assertThat(lost).hasCauseInstanceOf(java.net.ConnectException.class);
+        assertThat(lost).hasCauseInstanceOf(ConnectException.class);
         assertThat(call.refCnt()).isZero();
         // A time-out while it waits for the next attempt says why nothing was sent.
         RpcRdmaClient patient =
@@ -325,6 +368,42 @@ class RpcRdmaClientTest {
         Set<Integer> xids = new HashSet<>();
         responder.calls.forEach(received -> xids.add(received.xid()));
         assertThat(xids).hasSize(1);
+    }
+
+    @Test
+    void lateReplyToACancelledFirstCallIsLife() throws Exception {
+        responder = ScriptedResponder.manual(config);
+        int firstCallMillis = 2000;
+        client = builder(responder.address()).firstCallTimeoutMillis(firstCallMillis).build();
+        Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
+        ScriptedResponder.Call received = responder.take();
+        first.cancel(false);
+        Future<ByteBuf> second = client.call(Rpc.echo(0, 8), ONCE);
+        received.reply(Rpc.reply(0));
+        // The late reply has given back the only credit.
+        ScriptedResponder.Call next = responder.take();
+        // The time of this one is over later than that of the first call.
+        Future<ByteBuf> clock =
+                client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(firstCallMillis));
+        failure(clock, CallTimeoutException.class);
+        next.reply(Rpc.reply(0));
+        done(second);
+        assertThat(responder.accepted).hasSize(1);
+    }
+
+    @Test
+    void callThatMayNotBeRetransmittedIsNotTimedByThoseBehindIt() throws Exception {
+        responder = ScriptedResponder.manual(config);
+        client = builder(responder.address()).firstCallTimeoutMillis(1).build();
+        Future<ByteBuf> slow =
+                client.call(BlobBinding.call(BlobBinding.APPEND, 0, 4, new byte[8]), ONCE);
+        Future<ByteBuf> behind =
+                client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(100));
+        ScriptedResponder.Call received = responder.take();
+        failure(behind, CallTimeoutException.class);
+        received.reply(answer());
+        done(slow);
+        assertThat(responder.accepted).hasSize(1);
     }
 
     @Test

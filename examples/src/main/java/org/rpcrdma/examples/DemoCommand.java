@@ -19,7 +19,6 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Comparator;
 import java.util.HexFormat;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
@@ -29,7 +28,6 @@ import org.rpcrdma.examples.client.FileTransfer;
 import org.rpcrdma.examples.client.Nfs3Client;
 import org.rpcrdma.examples.client.NfsSession;
 import org.rpcrdma.examples.export.Export;
-import org.rpcrdma.examples.rpc.RpcConnector;
 import org.rpcrdma.examples.server.NfsServer;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -90,11 +88,8 @@ final class DemoCommand implements Callable<Integer> {
             }
             length = size;
         }
-        Path directory = Files.createTempDirectory("rpcrdma-demo");
-        try {
-            run(source, length, directory);
-        } finally {
-            deleteAll(directory);
+        try (TemporaryDirectory directory = new TemporaryDirectory("rpcrdma-demo")) {
+            run(source, length, directory.path());
         }
         return 0;
     }
@@ -111,14 +106,12 @@ final class DemoCommand implements Callable<Integer> {
         InetSocketAddress local = new InetSocketAddress(InetAddress.getLoopbackAddress(), ANY_PORT);
         SimpleMeterRegistry meters = registry();
         try (Export export = new Export(exported, false, directory.resolve("handle.key"));
-                NfsServer server = new NfsServer(export);
-                RpcConnector rdma = RpcConnector.rdma(config);
-                RpcConnector tcp = RpcConnector.tcp()) {
+                NfsServer server = new NfsServer(export)) {
             new RpcRdmaMeterBinder(config.metrics()).bindTo(meters);
-            InetSocketAddress nfsAddress = server.serveNfsOverRdma(local, RpcRdmaConfig.defaults());
+            InetSocketAddress nfsAddress = server.serveNfsOverRdma(local, NfsServer.rdmaConfig());
             InetSocketAddress mountAddress = server.serveMountOverTcp(local);
             try (NfsSession session =
-                    NfsSession.open(rdma, nfsAddress, tcp, mountAddress, LocalUser.credential())) {
+                    NfsSession.open(nfsAddress, config, mountAddress, LocalUser.credential())) {
                 long start = System.nanoTime();
                 Nfs3Client.Found root = session.find("/");
                 Nfs3Client.Limits limits = session.nfs().limits(root.handle());
@@ -240,15 +233,6 @@ final class DemoCommand implements Callable<Integer> {
         if (!actual.equals(expected)) {
             throw new IOException(
                     what + " is not the same: SHA-256 " + actual + " (expected: " + expected + ")");
-        }
-    }
-
-    private static void deleteAll(Path directory) throws IOException {
-        try (Stream<Path> paths = Files.walk(directory)) {
-            List<Path> deepestFirst = paths.sorted(Comparator.reverseOrder()).toList();
-            for (Path path : deepestFirst) {
-                Files.delete(path);
-            }
         }
     }
 

@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.examples.client.NfsSession;
-import org.rpcrdma.examples.rpc.RpcConnector;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -36,10 +35,9 @@ final class NfsConnection {
     void run(NfsUrl url, Work work) throws IOException {
         Check.port(spec, "--mount-port", mountPort);
         InetSocketAddress mount = new InetSocketAddress(url.server().getHostString(), mountPort);
-        try (RpcConnector rdma = RpcConnector.rdma(RpcRdmaConfig.defaults());
-                RpcConnector tcp = RpcConnector.tcp();
-                NfsSession session =
-                        NfsSession.open(rdma, url.server(), tcp, mount, LocalUser.credential())) {
+        try (NfsSession session =
+                NfsSession.open(
+                        url.server(), RpcRdmaConfig.defaults(), mount, LocalUser.credential())) {
             work.run(session);
         }
     }

@@ -8,14 +8,11 @@ import java.net.InetSocketAddress;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import org.HdrHistogram.Histogram;
-import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.codec.PrivateData;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
-import org.rpcrdma.examples.client.NfsSession;
 import org.rpcrdma.examples.rpc.Calls;
+import org.rpcrdma.examples.rpc.RdmaRpcClient;
 import org.rpcrdma.examples.rpc.RpcClient;
-import org.rpcrdma.examples.rpc.RpcConnector;
 import org.rpcrdma.examples.rpc.RpcCredential;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -35,6 +32,10 @@ final class PingCommand implements Callable<Integer> {
 
     private static final int NULL = 0;
     private static final long TIMEOUT_MILLIS = 2000;
+
+    /** A first call that gets no answer is sent again on other connections; this is for all of them. */
+    private static final long FIRST_TIMEOUT_MILLIS = 15_000;
+
     private static final long HIGHEST_NANOS = 60_000_000_000L;
 
     @Mixin
@@ -74,20 +75,20 @@ final class PingCommand implements Callable<Integer> {
     public Integer call() throws IOException {
         Check.atLeastOne(spec, "--count", count);
         RpcRdmaConfig config = RpcRdmaConfig.defaults();
-        try (RpcConnector connector = RpcConnector.rdma(config);
-                RpcClient client = NfsSession.connect(connector, server, this::callNull)) {
+        try (RdmaRpcClient client = RdmaRpcClient.connect(server, config)) {
+            callNull(client, FIRST_TIMEOUT_MILLIS);
             Histogram latency = new Histogram(HIGHEST_NANOS, 3);
             for (int i = 0; i < count; i++) {
                 long start = System.nanoTime();
-                callNull(client);
+                callNull(client, TIMEOUT_MILLIS);
                 latency.recordValue(Math.min(System.nanoTime() - start, HIGHEST_NANOS));
             }
-            print(spec.commandLine().getOut(), (RdmaChannel) client.channel(), config, latency);
+            print(spec.commandLine().getOut(), client.connection(), config, latency);
         }
         return 0;
     }
 
-    private void callNull(RpcClient client) throws IOException {
+    private void callNull(RpcClient client, long timeoutMillis) throws IOException {
         Calls.await(
                 client.call(
                         program,
@@ -95,15 +96,15 @@ final class PingCommand implements Callable<Integer> {
                         NULL,
                         RpcCredential.NONE,
                         Unpooled.EMPTY_BUFFER,
-                        TIMEOUT_MILLIS),
+                        timeoutMillis),
                 results -> null);
     }
 
     private void print(
-            PrintWriter out, RdmaChannel channel, RpcRdmaConfig config, Histogram latency) {
-        RpcRdmaConnection connection = RpcRdmaConnection.of(channel);
-        byte[] announced = channel.peerPrivateData();
-        PrivateData peer = announced == null ? PrivateData.DEFAULT : PrivateData.find(announced);
+            PrintWriter out,
+            RpcRdmaConnection connection,
+            RpcRdmaConfig config,
+            Histogram latency) {
         out.println("server              " + server.getHostString() + ":" + server.getPort());
         out.println("program             " + program + " version " + version);
         out.println("inline to server    " + connection.sendThreshold() + " bytes");
@@ -118,7 +119,7 @@ final class PingCommand implements Callable<Integer> {
                 "remote invalidation "
                         + (config.privateData().remoteInvalidation() ? "offered" : "not offered")
                         + " here, "
-                        + (peer.remoteInvalidation() ? "offered" : "not offered")
+                        + (connection.peer().remoteInvalidation() ? "offered" : "not offered")
                         + " by the server");
         out.printf(
                 Locale.ROOT,

@@ -12,7 +12,6 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
-import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.server.NfsServer;
 import picocli.CommandLine.Command;
@@ -111,7 +110,7 @@ final class ServeNfsCommand implements Callable<Integer> {
             InetSocketAddress tcp = server.serveNfsOverTcp(new InetSocketAddress(address, tcpPort));
             InetSocketAddress rdma =
                     server.serveNfsOverRdma(
-                            new InetSocketAddress(address, port), RpcRdmaConfig.defaults());
+                            new InetSocketAddress(address, port), NfsServer.rdmaConfig());
             print("listening on " + text(rdma) + " for NFS over RDMA");
             print("listening on " + text(mount) + " for MOUNT over TCP");
             print("listening on " + text(tcp) + " for NFS over TCP");

@@ -11,8 +11,9 @@ import org.rpcrdma.examples.client.Nfs3Client;
 import org.rpcrdma.examples.client.NfsHandle;
 import org.rpcrdma.examples.client.NfsSession;
 import org.rpcrdma.examples.export.Export;
-import org.rpcrdma.examples.rpc.RpcConnector;
+import org.rpcrdma.examples.rpc.RdmaRpcClient;
 import org.rpcrdma.examples.rpc.RpcCredential;
+import org.rpcrdma.examples.rpc.TcpRpcClient;
 import org.rpcrdma.examples.server.NfsServer;
 
 /** A server and a client of it, on loopback. */
@@ -28,8 +29,6 @@ public final class NfsFixture implements AutoCloseable {
 
     private final Export export;
     private final NfsServer server;
-    private final RpcConnector nfsConnector;
-    private final RpcConnector mountConnector = RpcConnector.tcp();
     private final NfsSession session;
     private final InetSocketAddress nfsAddress;
     private final InetSocketAddress mountAddress;
@@ -42,11 +41,16 @@ public final class NfsFixture implements AutoCloseable {
         boolean isRdma = transport == Transport.RDMA;
         nfsAddress =
                 isRdma
-                        ? server.serveNfsOverRdma(local, RpcRdmaConfig.defaults())
+                        ? server.serveNfsOverRdma(local, NfsServer.rdmaConfig())
                         : server.serveNfsOverTcp(local);
         mountAddress = server.serveMountOverTcp(local);
-        nfsConnector = isRdma ? RpcConnector.rdma(RpcRdmaConfig.defaults()) : RpcConnector.tcp();
-        session = NfsSession.open(nfsConnector, nfsAddress, mountConnector, mountAddress, ROOT);
+        session =
+                NfsSession.open(
+                        isRdma
+                                ? RdmaRpcClient.connect(nfsAddress, RpcRdmaConfig.defaults())
+                                : TcpRpcClient.connect(nfsAddress),
+                        TcpRpcClient.connect(mountAddress),
+                        ROOT);
     }
 
     public NfsSession session() {
@@ -69,15 +73,9 @@ public final class NfsFixture implements AutoCloseable {
         return mountAddress;
     }
 
-    public RpcConnector mountConnector() {
-        return mountConnector;
-    }
-
     @Override
     public void close() {
         session.close();
-        nfsConnector.close();
-        mountConnector.close();
         server.close();
         export.close();
     }

@@ -6,9 +6,11 @@ import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.Listener;
@@ -38,11 +40,17 @@ public final class FaultContext implements VerbsContext {
     /** The slabs of the pool are larger, what a call registers is smaller. */
     private static final int SLAB = 512 << 10;
 
+    /** What a peer may name: a key with the offset of its first byte. */
+    private record Exposed(int key, long offset) {}
+
     private final FaultProvider provider;
     private final VerbsContext device;
     private final ArrayDeque<Runnable> held = new ArrayDeque<>();
+    private final List<String> problems = new ArrayList<>();
+    private final Set<Exposed> ever = new HashSet<>();
     private int idlePolls;
     private long registrations;
+    private Consumer<FaultQueuePair> atCreation = queuePair -> {};
 
     final Set<FaultRegion> regions = new LinkedHashSet<>();
     final List<FaultQueuePair> queuePairs = new ArrayList<>();
@@ -60,6 +68,46 @@ public final class FaultContext implements VerbsContext {
 
     public void delivery(Delivery newDelivery) {
         delivery = newDelivery;
+    }
+
+    /** Is told of every queue pair that is made from now on. */
+    public void atCreation(Consumer<FaultQueuePair> action) {
+        atCreation = action;
+    }
+
+    /** Rules of the SPI that were broken. */
+    public List<String> problems() {
+        return List.copyOf(problems);
+    }
+
+    void problem(String problem) {
+        problems.add(problem);
+    }
+
+    /** Whether a peer can reach some of these bytes now. */
+    public boolean isExposed(long address, long length) {
+        return queuePairs.stream().anyMatch(queuePair -> queuePair.exposes(address, length));
+    }
+
+    /** Whether the device may still use some of these bytes for work that was posted. */
+    public boolean isPosted(long address, long length) {
+        return queuePairs.stream().anyMatch(queuePair -> queuePair.uses(address, length));
+    }
+
+    void created(FaultQueuePair queuePair) {
+        queuePairs.add(queuePair);
+        atCreation.accept(queuePair);
+    }
+
+    void exposed(FaultQueuePair by, int key, long offset) {
+        if (!ever.add(new Exposed(key, offset))) {
+            problem("a handle is used again");
+        }
+        for (FaultQueuePair other : queuePairs) {
+            if (other != by && other.hasEnded() && other.exposures() > 0) {
+                problem("memory is exposed anew while a lost connection still reaches some");
+            }
+        }
     }
 
     /** The queue pairs that are not closed, in the order in which they were made. */
@@ -150,6 +198,7 @@ public final class FaultContext implements VerbsContext {
     @Override
     public QueuePair createQueuePair(QueuePairConfig config, QueuePairHandler handler)
             throws IOException {
+        plan.before(Step.CREATE);
         FaultQueuePair queuePair = new FaultQueuePair(this, handler);
         return queuePair.on(device.createQueuePair(config, queuePair));
     }
@@ -158,6 +207,12 @@ public final class FaultContext implements VerbsContext {
     public QueuePair createQueuePair(
             ConnectionRequest request, QueuePairConfig config, QueuePairHandler handler)
             throws IOException {
+        try {
+            plan.before(Step.CREATE);
+        } catch (RuntimeException e) {
+            request.reject(new byte[0]); // it is used up all the same
+            throw e;
+        }
         FaultQueuePair queuePair = new FaultQueuePair(this, handler);
         return queuePair.on(device.createQueuePair(request, config, queuePair));
     }
@@ -165,7 +220,21 @@ public final class FaultContext implements VerbsContext {
     @Override
     public Listener listen(InetSocketAddress local, int backlog, ListenerHandler handler)
             throws IOException {
-        return device.listen(local, backlog, handler);
+        return device.listen(
+                local,
+                backlog,
+                new ListenerHandler() {
+                    @Override
+                    public void connectionRequested(ConnectionRequest request) {
+                        handler.connectionRequested(request);
+                        plan.after(Step.REQUESTED);
+                    }
+
+                    @Override
+                    public void acceptFailed(Throwable cause) {
+                        handler.acceptFailed(cause);
+                    }
+                });
     }
 
     @Override

@@ -2,7 +2,10 @@
 package org.rpcrdma.codec.fault;
 
 import java.net.InetSocketAddress;
+import java.util.ArrayDeque;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
+import java.util.Map;
 import java.util.Set;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
@@ -24,15 +27,25 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
 
     private static final long SEND_QUEUE = 1L << 62;
 
+    /** Bytes of memory, and the work request that names them. */
+    private record Range(long id, long address, long length) {
+        boolean meets(long start, long bytes) {
+            return address < start + bytes && start < address + length;
+        }
+    }
+
     private final FaultContext context;
     private final QueuePairHandler handler;
-    private final Set<Integer> exposed = new LinkedHashSet<>();
+    private final Map<Integer, Range> exposed = new LinkedHashMap<>();
+    private final ArrayDeque<Range> posted = new ArrayDeque<>();
     private final Set<Integer> keysEver = new LinkedHashSet<>();
     private boolean exposedWhole = true;
     private QueuePair device;
     private boolean isClosed;
     private boolean isBroken;
     private boolean isSend;
+    private boolean hasEnded;
+    private long opened;
     private boolean hasFailed;
     private int postedReceives;
     private int received;
@@ -46,7 +59,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
 
     FaultQueuePair on(QueuePair queuePair) {
         device = queuePair;
-        context.queuePairs.add(this);
+        context.created(this);
         return this;
     }
 
@@ -56,8 +69,22 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
 
     /** Keys that were exposed and that nobody has invalidated. */
     public int exposures() {
-        exposed.removeIf(key -> !device.isExposed(key));
+        exposed.keySet().removeIf(key -> !device.isExposed(key));
         return exposed.size();
+    }
+
+    boolean exposes(long address, long length) {
+        return exposures() > 0
+                && exposed.values().stream().anyMatch(range -> range.meets(address, length));
+    }
+
+    boolean uses(long address, long length) {
+        return posted.stream().anyMatch(range -> range.meets(address, length));
+    }
+
+    /** Whether the channel was told that the connection is over. */
+    boolean hasEnded() {
+        return hasEnded;
     }
 
     /** How many different keys were exposed. */
@@ -96,11 +123,13 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
 
     @Override
     public void connect(InetSocketAddress remote, InetSocketAddress local, byte[] privateData) {
+        before(Step.CONNECT);
         device.connect(remote, local, privateData);
     }
 
     @Override
     public void accept(byte[] privateData) {
+        before(Step.ACCEPT);
         device.accept(privateData);
     }
 
@@ -125,6 +154,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     public void send(long id, int flags) {
         before(Step.SEND);
         isSend = true;
+        opened = id;
         device.send(id, flags);
     }
 
@@ -132,6 +162,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     public void sendWithInvalidate(long id, int flags, int remoteKey) {
         before(Step.SEND);
         isSend = true;
+        opened = id;
         device.sendWithInvalidate(id, flags, remoteKey);
     }
 
@@ -139,6 +170,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     public void write(long id, int flags, long remoteAddress, int remoteKey) {
         before(Step.WRITE);
         isSend = false;
+        opened = id;
         device.write(id, flags, remoteAddress, remoteKey);
     }
 
@@ -146,6 +178,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     public void read(long id, int flags, long remoteAddress, int remoteKey) {
         before(Step.READ);
         isSend = false;
+        opened = id;
         device.read(id, flags, remoteAddress, remoteKey);
     }
 
@@ -166,6 +199,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
             }
         }
         device.gather(address, length, localKey);
+        posted.add(new Range(opened, address, length));
     }
 
     @Override
@@ -178,7 +212,8 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     public int expose(MemoryRegion region, long address, int length, int access) {
         before(Step.EXPOSE);
         int key = device.expose(((FaultRegion) region).device, address, length, access);
-        exposed.add(key);
+        exposed.put(key, new Range(0, address, length));
+        context.exposed(this, key, device.exposedOffset(key));
         keysEver.add(key);
         exposedWhole &= region.length() == length;
         return key;
@@ -213,6 +248,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     @Override
     public void close() {
         isClosed = true;
+        posted.clear();
         context.queuePairs.remove(this);
         device.close();
     }
@@ -230,17 +266,28 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
 
     @Override
     public void connected(byte[] privateData) {
-        up(() -> handler.connected(privateData));
+        up(
+                () -> {
+                    handler.connected(privateData);
+                    context.plan.after(Step.CONNECTED);
+                });
     }
 
     @Override
     public void connectFailed(Throwable cause) {
-        up(() -> handler.connectFailed(cause));
+        up(
+                () -> {
+                    handler.connectFailed(cause);
+                    context.plan.after(Step.CONNECT_FAILED);
+                });
     }
 
     @Override
     public void completed(long id, WorkStatus status, int length, int invalidatedKey) {
         Step step = (id & SEND_QUEUE) != 0 ? Step.WORK_DONE : Step.RECEIVED;
+        while (step == Step.WORK_DONE && !posted.isEmpty() && posted.peek().id <= id) {
+            posted.poll();
+        }
         if (status != WorkStatus.SUCCESS) {
             isBroken = true;
         } else if (step == Step.RECEIVED) {
@@ -265,6 +312,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     public void disconnected(Throwable cause) {
         up(
                 () -> {
+                    hasEnded = true;
                     handler.disconnected(cause);
                     context.plan.after(Step.DISCONNECTED);
                 });

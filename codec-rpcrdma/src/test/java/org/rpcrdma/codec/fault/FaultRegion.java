@@ -40,6 +40,9 @@ final class FaultRegion implements MemoryRegion {
     @Override
     public void deregister() {
         context.plan.before(Step.DEREGISTER);
+        if (context.isPosted(address(), length())) {
+            context.problem("memory of posted work is deregistered");
+        }
         context.regions.remove(this);
         device.deregister();
     }

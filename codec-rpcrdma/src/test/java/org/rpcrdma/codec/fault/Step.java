@@ -3,6 +3,9 @@ package org.rpcrdma.codec.fault;
 
 /** What crosses the verbs SPI: calls down, events up. */
 public enum Step {
+    CREATE(true),
+    CONNECT(true),
+    ACCEPT(true),
     REGISTER(true),
     POST_RECEIVE(true),
     SEND(true),
@@ -13,6 +16,9 @@ public enum Step {
     EXPOSE(true),
     INVALIDATE(true),
     DEREGISTER(false),
+    REQUESTED(false),
+    CONNECTED(false),
+    CONNECT_FAILED(false),
     RECEIVED(false),
     WORK_DONE(false),
     DISCONNECTED(false);
@@ -30,6 +36,9 @@ public enum Step {
 
     /** Whether it is an event. */
     public boolean isEvent() {
-        return this == RECEIVED || this == WORK_DONE || this == DISCONNECTED;
+        return switch (this) {
+            case REQUESTED, CONNECTED, CONNECT_FAILED, RECEIVED, WORK_DONE, DISCONNECTED -> true;
+            default -> false;
+        };
     }
 }

@@ -2,6 +2,7 @@
 package org.rpcrdma.examples.client;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Future;
 import java.io.IOException;
@@ -194,8 +195,7 @@ public final class Nfs3Client {
      * @param length of the data in bytes
      */
     public ByteBuf writeBuffer(int length) {
-        return rpc.channel()
-                .alloc()
+        return ByteBufAllocator.DEFAULT
                 .directBuffer(WRITE_HEADROOM + length + 3)
                 .setIndex(WRITE_HEADROOM, WRITE_HEADROOM);
     }
@@ -344,7 +344,7 @@ public final class Nfs3Client {
     }
 
     private ByteBuf handle(NfsHandle file) {
-        ByteBuf arguments = rpc.channel().alloc().buffer(128);
+        ByteBuf arguments = ByteBufAllocator.DEFAULT.buffer(128);
         file.writeTo(arguments);
         return arguments;
     }

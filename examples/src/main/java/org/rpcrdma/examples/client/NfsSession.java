@@ -3,19 +3,18 @@ package org.rpcrdma.examples.client;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.examples.rpc.RdmaRpcClient;
 import org.rpcrdma.examples.rpc.RpcClient;
-import org.rpcrdma.examples.rpc.RpcConnector;
 import org.rpcrdma.examples.rpc.RpcCredential;
 import org.rpcrdma.examples.rpc.RpcException;
-import org.rpcrdma.examples.rpc.RpcTimeoutException;
+import org.rpcrdma.examples.rpc.TcpRpcClient;
 
 /** A connection to an NFS server, and the files on it by their paths. */
 public final class NfsSession implements AutoCloseable {
 
-    /** How often a connection is tried whose first call gets no answer. */
-    private static final int CONNECTIONS_MAX = 5;
-
-    private static final long FIRST_CALL_MILLIS = 2000;
+    /** A first call that gets no answer is sent again on other connections; this is for all of them. */
+    private static final long FIRST_CALL_MILLIS = 15_000;
 
     private final Nfs3Client nfs;
     private final MountClient mount;
@@ -26,66 +25,42 @@ public final class NfsSession implements AutoCloseable {
     }
 
     /**
-     * @param nfsConnector for NFS, by whatever transport
-     * @param mountConnector for MOUNT, by TCP
+     * Takes connections over and makes a first call as nobody: that has the server look the client up, and it may drop calls
+     * of others until it has done so.
+     *
+     * @param nfsRpc for NFS, by whatever transport; closed with the session, or if this fails
+     * @param mountRpc for MOUNT, likewise
      */
-    public static NfsSession open(
-            RpcConnector nfsConnector,
-            InetSocketAddress nfsServer,
-            RpcConnector mountConnector,
-            InetSocketAddress mountServer,
-            RpcCredential credential)
+    public static NfsSession open(RpcClient nfsRpc, RpcClient mountRpc, RpcCredential credential)
             throws IOException {
-        RpcClient mountRpc = mountConnector.connect(mountServer);
+        NfsSession session =
+                new NfsSession(
+                        new Nfs3Client(nfsRpc, credential), new MountClient(mountRpc, credential));
         try {
-            RpcClient nfsRpc =
-                    connect(
-                            nfsConnector,
-                            nfsServer,
-                            client -> new Nfs3Client(client, credential).ping(FIRST_CALL_MILLIS));
-            return new NfsSession(
-                    new Nfs3Client(nfsRpc, credential), new MountClient(mountRpc, credential));
+            session.nfs.ping(FIRST_CALL_MILLIS);
+            return session;
         } catch (IOException | RuntimeException e) {
-            mountRpc.close();
+            session.close();
             throw e;
         }
     }
 
-    /** What is called first. */
-    public interface FirstCall {
-        void on(RpcClient client) throws IOException;
-    }
-
-    /**
-     * Connects and makes a first call. A Linux server sometimes loses the first call of a connection when it comes right
-     * after the connection is made, and answers it on another connection; so the first call has a short time, and does
-     * nothing that could not be done twice.
-     */
-    public static RpcClient connect(
-            RpcConnector connector, InetSocketAddress server, FirstCall call) throws IOException {
-        for (int attempt = 1; ; attempt++) {
-            RpcClient client = connector.connect(server);
-            try {
-                call.on(client);
-                return client;
-            } catch (RpcTimeoutException e) {
-                client.close();
-                if (attempt == CONNECTIONS_MAX) {
-                    throw new RpcException(
-                            "no answer from "
-                                    + server.getHostString()
-                                    + ":"
-                                    + server.getPort()
-                                    + " on "
-                                    + CONNECTIONS_MAX
-                                    + " connections",
-                            e);
-                }
-            } catch (IOException | RuntimeException e) {
-                client.close();
-                throw e;
-            }
+    /** NFS over RDMA, and MOUNT over TCP. */
+    public static NfsSession open(
+            InetSocketAddress nfsServer,
+            RpcRdmaConfig config,
+            InetSocketAddress mountServer,
+            RpcCredential credential)
+            throws IOException {
+        RpcClient mountRpc = TcpRpcClient.connect(mountServer);
+        RpcClient nfsRpc;
+        try {
+            nfsRpc = RdmaRpcClient.connect(nfsServer, config);
+        } catch (IOException | RuntimeException e) {
+            mountRpc.close();
+            throw e;
         }
+        return open(nfsRpc, mountRpc, credential);
     }
 
     public Nfs3Client nfs() {

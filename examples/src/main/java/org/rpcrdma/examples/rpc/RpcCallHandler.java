@@ -2,7 +2,6 @@
 package org.rpcrdma.examples.rpc;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
@@ -14,36 +13,21 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
-import org.rpcrdma.codec.RpcRdmaCancel;
-import org.rpcrdma.codec.RpcRdmaConnection;
-import org.rpcrdma.codec.RpcRdmaFailure;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Gives calls their XIDs and brings them together with their replies. It is the same over TCP and over RDMA: whole RPC
- * messages pass. One per channel; runs on its event loop.
+ * Gives calls on a TCP connection their XIDs and brings them together with their replies. One per channel; runs on its
+ * event loop.
  */
 final class RpcCallHandler extends ChannelDuplexHandler {
 
     private static final Logger LOG = LoggerFactory.getLogger(RpcCallHandler.class);
 
-    private static final int CALL = 0;
     private static final int REPLY = 1;
-    private static final int RPC_VERSION = 2;
 
-    /** Without the body of the credential. */
-    private static final int HEADER_LENGTH = 40;
-
-    /** A call on its way into the pipeline. The arguments belong to it. */
-    record Call(
-            int program,
-            int version,
-            int procedure,
-            RpcCredential credential,
-            ByteBuf arguments,
-            long timeoutMillis,
-            Promise<ByteBuf> result) {}
+    /** A whole call on its way into the pipeline, which the pipeline releases. */
+    record Call(ByteBuf message, long timeoutMillis, Promise<ByteBuf> reply) {}
 
     private record Pending(Call call, Future<?> timer) {}
 
@@ -57,77 +41,31 @@ final class RpcCallHandler extends ChannelDuplexHandler {
             return;
         }
         int xid = nextXid++;
-        ByteBuf encoded = prepend(ctx, call, xid);
+        ByteBuf encoded = call.message();
+        encoded.setInt(encoded.readerIndex(), xid);
         Future<?> timer =
                 ctx.executor()
-                        .schedule(
-                                () -> timeOut(ctx, xid),
-                                call.timeoutMillis(),
-                                TimeUnit.MILLISECONDS);
+                        .schedule(() -> timeOut(xid), call.timeoutMillis(), TimeUnit.MILLISECONDS);
         pending.put(xid, new Pending(call, timer));
         promise.addListener((ChannelFuture written) -> fail(xid, written.cause()));
         ctx.write(encoded, promise);
     }
 
-    /** One buffer, if the arguments have the room: the transport can then take large data from where they are. */
-    private static ByteBuf prepend(ChannelHandlerContext ctx, Call call, int xid) {
-        ByteBuf arguments = call.arguments();
-        int length = HEADER_LENGTH + call.credential().length();
-        int start = arguments.readerIndex() - length;
-        if (start >= 0) {
-            writeHeader(arguments.slice(start, length).writerIndex(0), call, xid);
-            return arguments.readerIndex(start);
-        }
-        ByteBuf header = ctx.alloc().buffer(length);
-        writeHeader(header, call, xid);
-        return Unpooled.wrappedBuffer(header, arguments);
-    }
-
-    private static void writeHeader(ByteBuf header, Call call, int xid) {
-        header.writeInt(xid).writeInt(CALL).writeInt(RPC_VERSION);
-        header.writeInt(call.program()).writeInt(call.version()).writeInt(call.procedure());
-        call.credential().writeTo(header);
-        RpcCredential.NONE.writeTo(header);
-    }
-
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (message instanceof ByteBuf reply) {
-            try {
-                receive(ctx, reply);
-            } finally {
-                reply.release();
-            }
-        } else if (message instanceof RpcRdmaFailure failure) {
-            fail(failure.xid(), failure.cause());
-        } else {
-            ctx.fireChannelRead(message);
-        }
-    }
-
-    private void receive(ChannelHandlerContext ctx, ByteBuf reply) {
-        if (reply.readableBytes() < 8) {
-            LOG.info("{} sent a message of {} bytes", ctx.channel(), reply.readableBytes());
-            return;
-        }
-        int xid = reply.readInt();
-        Pending answered = reply.readInt() == REPLY ? pending.remove(xid) : null;
+        ByteBuf reply = (ByteBuf) message;
+        Pending answered =
+                reply.readableBytes() >= 8 && reply.getInt(reply.readerIndex() + 4) == REPLY
+                        ? pending.remove(reply.getInt(reply.readerIndex()))
+                        : null;
         if (answered == null) {
             LOG.debug("{} sent a reply that no call waits for", ctx.channel());
+            reply.release();
             return;
         }
         answered.timer().cancel(false);
-        Promise<ByteBuf> result = answered.call().result();
-        try {
-            RpcReplyHeader.skip(reply, answered.call());
-            ByteBuf results = reply.readRetainedSlice(reply.readableBytes());
-            if (!result.trySuccess(results)) {
-                results.release();
-            }
-        } catch (RpcException e) {
-            result.tryFailure(e);
-        } catch (IndexOutOfBoundsException e) {
-            result.tryFailure(new RpcException("the server's reply ends too early", e));
+        if (!answered.call().reply().trySuccess(reply)) {
+            reply.release();
         }
     }
 
@@ -143,27 +81,22 @@ final class RpcCallHandler extends ChannelDuplexHandler {
         ctx.close();
     }
 
-    private void timeOut(ChannelHandlerContext ctx, int xid) {
+    private void timeOut(int xid) {
         Pending late = pending.remove(xid);
-        if (late == null) {
-            return;
+        if (late != null) {
+            late.call()
+                    .reply()
+                    .tryFailure(
+                            new RpcException(
+                                    "no answer within " + late.call().timeoutMillis() + " ms"));
         }
-        if (RpcRdmaConnection.of(ctx.channel()) != null) {
-            // The server must not write into memory that may be used for something else.
-            ctx.writeAndFlush(new RpcRdmaCancel(xid));
-        }
-        late.call()
-                .result()
-                .tryFailure(
-                        new RpcTimeoutException(
-                                "no answer within " + late.call().timeoutMillis() + " ms"));
     }
 
     private void fail(int xid, Throwable cause) {
         Pending failed = cause == null ? null : pending.remove(xid);
         if (failed != null) {
             failed.timer().cancel(false);
-            failed.call().result().tryFailure(cause);
+            failed.call().reply().tryFailure(cause);
         }
     }
 
@@ -172,7 +105,7 @@ final class RpcCallHandler extends ChannelDuplexHandler {
         pending.clear();
         for (Pending call : lost) {
             call.timer().cancel(false);
-            call.call().result().tryFailure(cause);
+            call.call().reply().tryFailure(cause);
         }
     }
 }

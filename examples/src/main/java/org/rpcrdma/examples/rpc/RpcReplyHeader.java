@@ -3,9 +3,10 @@ package org.rpcrdma.examples.rpc;
 
 import io.netty.buffer.ByteBuf;
 
-/** The header of a reply (RFC 5531, 9), after XID and message type. */
+/** The header of a reply (RFC 5531, 9). */
 final class RpcReplyHeader {
 
+    private static final int XID_AND_TYPE = 8;
     private static final int MSG_ACCEPTED = 0;
     private static final int AUTH_ERROR = 1;
     private static final int AUTH_BODY_MAX = 400;
@@ -18,7 +19,8 @@ final class RpcReplyHeader {
      * @throws RpcException if there are none
      * @throws IndexOutOfBoundsException if the reply ends in its header
      */
-    static void skip(ByteBuf reply, RpcCallHandler.Call call) throws RpcException {
+    static void skip(ByteBuf reply, int program, int version, int procedure) throws RpcException {
+        reply.skipBytes(XID_AND_TYPE);
         int state = reply.readInt();
         if (state != MSG_ACCEPTED) {
             int why = reply.readInt();
@@ -35,7 +37,7 @@ final class RpcReplyHeader {
         int accepted = reply.readInt();
         switch (accepted) {
             case 0 -> {}
-            case 1 -> throw new RpcException("the server has no program " + call.program());
+            case 1 -> throw new RpcException("the server has no program " + program);
             case 2 ->
                     throw new RpcException(
                             "the server has versions "
@@ -43,15 +45,12 @@ final class RpcReplyHeader {
                                     + " to "
                                     + reply.readUnsignedInt()
                                     + " of program "
-                                    + call.program()
+                                    + program
                                     + ", not "
-                                    + call.version());
+                                    + version);
             case 3 ->
                     throw new RpcException(
-                            "the server has no procedure "
-                                    + call.procedure()
-                                    + " in program "
-                                    + call.program());
+                            "the server has no procedure " + procedure + " in program " + program);
             case 4 -> throw new RpcException("the server could not read the arguments");
             default ->
                     throw new RpcException("the server has failed (accept_stat " + accepted + ")");

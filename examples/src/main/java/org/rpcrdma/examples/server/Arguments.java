@@ -23,17 +23,10 @@ final class Arguments {
     private static final int PATH_MAX = 4096;
     private static final int HANDLE_LENGTH = 32;
 
-    /** By procedure number (RFC 1813, 3.3). WRITE and READ are read by the service itself. */
-    private static final String[] NFS3 = {
-        "", "h", "ha", "hs", "h", "h", "h", "h", "hs", "hsa", "hsas", "hs", "hs", "hs", "hshs",
-        "hhs", "h", "h", "h", "h", "h", "h"
-    };
-
     private Arguments() {}
 
-    static boolean areWellFormed(int nfs3Procedure, ByteBuf arguments) {
+    static boolean areWellFormed(String fields, ByteBuf arguments) {
         ByteBuf in = arguments.duplicate();
-        String fields = NFS3[nfs3Procedure];
         for (int i = 0; i < fields.length(); i++) {
             boolean good =
                     switch (fields.charAt(i)) {
@@ -50,9 +43,8 @@ final class Arguments {
     }
 
     /** Whether a handle of well-formed arguments is one of another server: Hadoop's class takes one length only. */
-    static boolean nameForeignHandle(int nfs3Procedure, ByteBuf arguments) {
+    static boolean nameForeignHandle(String fields, ByteBuf arguments) {
         ByteBuf in = arguments.duplicate();
-        String fields = NFS3[nfs3Procedure];
         for (int i = 0; i < fields.length() && fields.charAt(i) != ATTRIBUTES; i++) {
             if (fields.charAt(i) == HANDLE && in.getInt(in.readerIndex()) != HANDLE_LENGTH) {
                 return true;

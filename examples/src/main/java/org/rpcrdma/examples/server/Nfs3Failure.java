@@ -11,22 +11,18 @@ import org.apache.hadoop.oncrpc.security.Verifier;
  */
 final class Nfs3Failure extends NFS3Response {
 
-    /** How many optional attributes each failed result has, by procedure number (RFC 1813, 3.3). */
-    private static final int[] ABSENT_ATTRIBUTES = {
-        0, 0, 2, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 4, 3, 1, 1, 1, 1, 1, 2
-    };
+    private final int absentAttributes;
 
-    private final int procedure;
-
-    Nfs3Failure(int procedure, int status) {
+    /** @param absentAttributes how many optional attributes the failed result has (RFC 1813, 3.3) */
+    Nfs3Failure(int status, int absentAttributes) {
         super(status);
-        this.procedure = procedure;
+        this.absentAttributes = absentAttributes;
     }
 
     @Override
     public XDR serialize(XDR out, int xid, Verifier verifier) {
         super.serialize(out, xid, verifier);
-        for (int i = 0; i < ABSENT_ATTRIBUTES[procedure]; i++) {
+        for (int i = 0; i < absentAttributes; i++) {
             out.writeBoolean(false);
         }
         return out;

@@ -19,9 +19,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.apache.hadoop.oncrpc.RpcUtil;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
+import org.rpcrdma.codec.BoundedDuplicateRequestCache;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.examples.export.Export;
@@ -32,6 +34,11 @@ import org.rpcrdma.examples.rpc.RecordMarking;
  * the framing codec are other ones; the programs, the parser and the executor are the same objects.
  */
 public final class NfsServer implements AutoCloseable {
+
+    private static final int REMEMBERED_CALLS = 4096;
+
+    /** The longest reply that is remembered, to a CREATE, has about 300 bytes. */
+    private static final int REMEMBERED_REPLY_MAX = 512;
 
     private final EventLoopGroup rdmaLoops = new RdmaEventLoopGroup(1);
     private final EventLoopGroup tcpLoops =
@@ -54,8 +61,30 @@ public final class NfsServer implements AutoCloseable {
         mount = new MountProgram(export);
     }
 
+    /**
+     * The defaults, and a duplicate request cache: over RDMA a client loses its connection more easily than over TCP, and
+     * then sends its calls again.
+     */
+    public static RpcRdmaConfig rdmaConfig() {
+        return RpcRdmaConfig.builder()
+                .duplicateRequestCache(
+                        new BoundedDuplicateRequestCache(
+                                REMEMBERED_CALLS,
+                                REMEMBERED_REPLY_MAX,
+                                (long) REMEMBERED_CALLS * REMEMBERED_REPLY_MAX,
+                                Nfs3Program::isRemembered))
+                .build();
+    }
+
     /** NFS over RDMA. Parameters and result as with {@link #serveNfsOverTcp}. */
     public InetSocketAddress serveNfsOverRdma(InetSocketAddress address, RpcRdmaConfig config)
+            throws IOException {
+        return serveNfsOverRdma(address, config, channel -> {});
+    }
+
+    /** As above. Each new connection is shown to somebody before the codec is added, who may put a handler below it. */
+    public InetSocketAddress serveNfsOverRdma(
+            InetSocketAddress address, RpcRdmaConfig config, Consumer<Channel> first)
             throws IOException {
         return bind(
                 config.applyTo(new ServerBootstrap())
@@ -65,6 +94,7 @@ public final class NfsServer implements AutoCloseable {
                                 new ChannelInitializer<Channel>() {
                                     @Override
                                     protected void initChannel(Channel channel) {
+                                        first.accept(channel);
                                         channel.pipeline().addLast(new RpcRdmaCodec(config));
                                         addProgram(channel, nfs);
                                     }

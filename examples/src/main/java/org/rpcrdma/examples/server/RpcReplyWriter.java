@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples.server;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.util.concurrent.RejectedExecutionException;
 import org.apache.hadoop.oncrpc.RpcResponse;
 
 /**
@@ -16,5 +19,20 @@ final class RpcReplyWriter extends ChannelInboundHandlerAdapter {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         ctx.writeAndFlush(((RpcResponse) message).content());
+    }
+
+    /**
+     * Sends a reply from a program's thread. To the channel and not to a context: when the connection is lost meanwhile, the
+     * handlers are gone, but the channel still shows the reply to the duplicate request cache ({@link
+     * org.rpcrdma.codec.RpcRdmaCodec}).
+     *
+     * @param reply belongs to the channel from now on
+     */
+    static void send(Channel channel, ByteBuf reply) {
+        try {
+            channel.eventLoop().execute(() -> channel.writeAndFlush(reply));
+        } catch (RejectedExecutionException e) {
+            reply.release(); // the server is closed
+        }
     }
 }

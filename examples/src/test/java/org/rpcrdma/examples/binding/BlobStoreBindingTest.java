@@ -28,8 +28,8 @@ import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.examples.rpc.Calls;
+import org.rpcrdma.examples.rpc.RdmaRpcClient;
 import org.rpcrdma.examples.rpc.RpcClient;
-import org.rpcrdma.examples.rpc.RpcConnector;
 import org.rpcrdma.examples.rpc.RpcCredential;
 import org.rpcrdma.examples.rpc.Xdr;
 
@@ -110,8 +110,8 @@ class BlobStoreBindingTest {
                         .bind(InetAddress.getLoopbackAddress(), 0)
                         .sync()
                         .channel();
-        try (RpcConnector connector = RpcConnector.rdma(clientConfig);
-                RpcClient client = connector.connect((InetSocketAddress) listener.localAddress())) {
+        try (RpcClient client =
+                RdmaRpcClient.connect((InetSocketAddress) listener.localAddress(), clientConfig)) {
             byte[] blob = new byte[length];
             new Random(length).nextBytes(blob);
 

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 class RpcCallHandlerTest {
 
     private final EmbeddedChannel channel = new EmbeddedChannel(new RpcCallHandler());
-    private final RpcClient client = new RpcClient(channel);
+    private final RpcClient client = new TcpRpcClient(channel);
 
     @AfterEach
     void close() {
@@ -112,7 +112,7 @@ class RpcCallHandlerTest {
         channel.advanceTimeBy(1001, TimeUnit.MILLISECONDS);
         channel.runScheduledPendingTasks();
         assertThat(call.cause())
-                .isInstanceOf(RpcTimeoutException.class)
+                .isInstanceOf(RpcException.class)
                 .hasMessage("no answer within 1000 ms");
         assertThat(channel.writeInbound(reply(xid, 0))).isFalse();
     }

@@ -29,6 +29,7 @@ import org.rpcrdma.examples.client.NfsStatusException;
 import org.rpcrdma.examples.rpc.Calls;
 import org.rpcrdma.examples.rpc.RpcClient;
 import org.rpcrdma.examples.rpc.RpcException;
+import org.rpcrdma.examples.rpc.TcpRpcClient;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /** Every procedure (RFC 1813, 3.3) by its bytes on the wire; the transport is TCP, on which nothing else depends. */
@@ -488,7 +489,7 @@ class NfsProceduresTest {
         Files.createDirectory(directory.resolve("d"));
         Files.writeString(directory.resolve("f"), "");
         Files.createSymbolicLink(directory.resolve("l"), Path.of("d"));
-        try (RpcClient rpc = fixture.mountConnector().connect(fixture.mountAddress())) {
+        try (RpcClient rpc = TcpRpcClient.connect(fixture.mountAddress())) {
             MountClient mount = new MountClient(rpc, NfsFixture.ROOT);
             assertThat(mount.mount("/")).isEqualTo(root);
             assertThat(mount.mount("/d/")).isEqualTo(fixture.nfs().lookup(root, "d").handle());

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.benchmarks.verbs;
+
+import io.netty.util.internal.PlatformDependent;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import org.rpcrdma.channel.Rdma;
+import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.ListenerHandler;
+import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.QueuePairConfig;
+import org.rpcrdma.verbs.QueuePairHandler;
+import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.WorkStatus;
+
+/** Work requests on the software RNIC: the caller's thread polls one context, another thread the other one. */
+final class IwarpExchange implements Exchange {
+
+    private static final int SLOTS = 16;
+    private static final int NOTICE = 4;
+    private static final int BUDGET = 64;
+    private static final QueuePairConfig SIZES =
+            new QueuePairConfig(4 * SLOTS, 2 * SLOTS, SLOTS, SLOTS);
+
+    /** What a work request's id says beside its slot. */
+    private static final long RECEIVE = 1 << 8;
+
+    private static final long DATA = 2 << 8;
+    private static final int SLOT = 0xff;
+
+    private final int bytes;
+    private final End caller;
+    private final Thread thread;
+    private volatile boolean ended;
+
+    IwarpExchange(int bytes) throws Exception {
+        this.bytes = bytes;
+        Echo[] accepted = new Echo[1];
+        VerbsContext context = Rdma.provider("iwarp").open();
+        InetSocketAddress any = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+        InetSocketAddress address =
+                context.listen(
+                                any,
+                                1,
+                                new ListenerHandler() {
+                                    @Override
+                                    public void connectionRequested(ConnectionRequest request) {
+                                        try {
+                                            accepted[0] = new Echo(context, request);
+                                        } catch (IOException e) {
+                                            throw new IllegalStateException(e);
+                                        }
+                                    }
+
+                                    @Override
+                                    public void acceptFailed(Throwable cause) {
+                                        throw new IllegalStateException(cause);
+                                    }
+                                })
+                        .localAddress();
+        caller = new End(Rdma.provider("iwarp").open());
+        caller.pair = caller.context.createQueuePair(SIZES, caller);
+        caller.pair.connect(address, null, new byte[0]);
+        while (!caller.connected) {
+            context.poll(BUDGET);
+            caller.context.poll(BUDGET);
+        }
+        Echo echo = accepted[0];
+        caller.prepare();
+        echo.prepare();
+        caller.tell(echo);
+        echo.tell(caller);
+        thread =
+                new Thread(
+                        () -> {
+                            while (!ended) {
+                                context.poll(BUDGET);
+                            }
+                            context.close();
+                        },
+                        "echo");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    @Override
+    public void sends(int count, int window) {
+        run(count, window, slot -> caller.send(slot, bytes));
+    }
+
+    @Override
+    public void writes(int count, int window) {
+        run(
+                count,
+                window,
+                slot -> {
+                    caller.write(slot, bytes);
+                    caller.send(slot, NOTICE);
+                });
+    }
+
+    @Override
+    public void reads(int count, int window) {
+        run(
+                count,
+                window,
+                slot -> {
+                    caller.pair.read(
+                            DATA | slot,
+                            QueuePair.SIGNALED,
+                            caller.readable.address() + (long) slot * bytes,
+                            caller.readable.key());
+                    caller.pair.gather(caller.sinkAddress(slot), bytes, caller.sink.localKey());
+                });
+    }
+
+    /** Memory of the other end. */
+    private record Remote(int key, long address) {}
+
+    private interface Post {
+        void accept(int slot);
+    }
+
+    private void run(int count, int window, Post post) {
+        long end = caller.arrived + count;
+        long posted = caller.arrived;
+        while (caller.arrived < end) {
+            boolean any = false;
+            while (posted < end && posted - caller.arrived < window) {
+                post.accept((int) (posted++ % SLOTS));
+                any = true;
+            }
+            if (any) {
+                caller.pair.doorbell();
+            }
+            long before = caller.arrived;
+            while (caller.arrived == before && caller.failure == null) {
+                caller.context.poll(BUDGET);
+            }
+            caller.check();
+        }
+    }
+
+    @Override
+    public void close() throws InterruptedException {
+        ended = true;
+        thread.join();
+        caller.context.close();
+    }
+
+    /** One end. Messages arrive in the slots of {@code received}; data are written and read to those of {@code sink}. */
+    private class End implements QueuePairHandler {
+
+        final VerbsContext context;
+        final MemoryRegion received;
+        final MemoryRegion sink;
+        QueuePair pair;
+        boolean connected;
+        long arrived;
+        Remote writable;
+        Remote readable;
+        Throwable failure;
+
+        End(VerbsContext context) {
+            this.context = context;
+            received = memory();
+            sink = memory();
+        }
+
+        private MemoryRegion memory() {
+            ByteBuffer memory = ByteBuffer.allocateDirect(SLOTS * bytes);
+            return context.register(memory, PlatformDependent.directBufferAddress(memory));
+        }
+
+        final void prepare() {
+            for (int slot = 0; slot < SLOTS; slot++) {
+                receive(slot);
+            }
+        }
+
+        final void tell(End other) {
+            other.writable = expose(QueuePair.REMOTE_WRITE);
+            other.readable = expose(QueuePair.REMOTE_READ);
+        }
+
+        private Remote expose(int access) {
+            int key = pair.expose(sink, sink.address(), sink.length(), access);
+            return new Remote(key, pair.exposedOffset(key));
+        }
+
+        final void receive(int slot) {
+            pair.postReceive(RECEIVE | slot, address(slot), bytes, received.localKey());
+        }
+
+        private long address(int slot) {
+            return received.address() + (long) slot * bytes;
+        }
+
+        final long sinkAddress(int slot) {
+            return sink.address() + (long) slot * bytes;
+        }
+
+        final void send(int slot, int length) {
+            pair.send(slot, QueuePair.SIGNALED);
+            pair.gather(address(slot), length, received.localKey());
+        }
+
+        final void write(int slot, int length) {
+            pair.write(0, 0, writable.address() + (long) slot * bytes, writable.key());
+            pair.gather(sinkAddress(slot), length, sink.localKey());
+        }
+
+        @Override
+        public void connected(byte[] privateData) {
+            connected = true;
+        }
+
+        @Override
+        public void connectFailed(Throwable cause) {
+            failure = cause;
+        }
+
+        @Override
+        public void completed(long id, WorkStatus status, int length, int invalidatedKey) {
+            if (status != WorkStatus.SUCCESS) {
+                failure = new IllegalStateException("work request " + id + ": " + status);
+            } else if ((id & RECEIVE) != 0) {
+                arrived(id, length);
+            } else if ((id & DATA) != 0) {
+                arrived++;
+            } else {
+                sent((int) id & SLOT);
+            }
+        }
+
+        void arrived(long id, int length) {
+            arrived++;
+            receive((int) id & SLOT);
+        }
+
+        void sent(int slot) {
+            // The slot's answer says so, too.
+        }
+
+        @Override
+        public void disconnected(Throwable cause) {
+            failure = new IllegalStateException("disconnected", cause);
+        }
+
+        final void check() {
+            if (failure != null) {
+                throw new IllegalStateException(failure);
+            }
+        }
+    }
+
+    /** Sends back what it receives, from where it was received. */
+    private final class Echo extends End {
+
+        Echo(VerbsContext context, ConnectionRequest request) throws IOException {
+            super(context);
+            pair = context.createQueuePair(request, SIZES, this);
+            pair.accept(new byte[0]);
+        }
+
+        @Override
+        void arrived(long id, int length) {
+            int slot = (int) id & SLOT;
+            if (length != bytes) {
+                write(slot, bytes);
+            }
+            send(slot, length);
+            pair.doorbell();
+        }
+
+        @Override
+        void sent(int slot) {
+            receive(slot);
+        }
+    }
+}

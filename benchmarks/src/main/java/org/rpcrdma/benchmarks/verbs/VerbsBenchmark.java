@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.benchmarks.verbs;
+
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OperationsPerInvocation;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+
+/**
+ * The time of one exchange between two threads that never block: one at a time (the latency), or several (its inverse is the
+ * rate). Wants two CPUs that nobody else uses.
+ */
+@State(Scope.Benchmark)
+@Fork(3)
+@Warmup(iterations = 3, time = 1)
+@Measurement(iterations = 3, time = 1)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.MICROSECONDS)
+public class VerbsBenchmark {
+
+    static final int BATCH = 64;
+
+    /** How many are out at a time; fewer of those that are large. */
+    private static final int WINDOW = 16;
+
+    private static final int LARGE = 1 << 20;
+    private static final int WINDOW_OF_LARGE = 4;
+
+    /** What carries the bytes. */
+    public enum Carrier {
+        /** The software RNIC. */
+        IWARP {
+            @Override
+            Exchange open(int bytes) throws Exception {
+                return new IwarpExchange(bytes);
+            }
+        },
+        /** The JDK's sockets. */
+        SOCKET {
+            @Override
+            Exchange open(int bytes) throws Exception {
+                return new SocketExchange(bytes);
+            }
+        },
+        /** Netty's native epoll transport; Linux only. */
+        EPOLL {
+            @Override
+            Exchange open(int bytes) {
+                return new EpollExchange(bytes);
+            }
+        };
+
+        abstract Exchange open(int bytes) throws Exception;
+    }
+
+    @Param({"IWARP", "SOCKET", "EPOLL"})
+    public Carrier carrier;
+
+    @Param({"64", "4096", "65536", "1048576"})
+    public int bytes;
+
+    private Exchange exchange;
+    private int window;
+
+    @Setup
+    public void open() throws Exception {
+        exchange = carrier.open(bytes);
+        window = bytes >= LARGE ? WINDOW_OF_LARGE : WINDOW;
+    }
+
+    @TearDown
+    public void close() throws Exception {
+        exchange.close();
+    }
+
+    @Benchmark
+    @OperationsPerInvocation(BATCH)
+    public void sendRoundTrip() throws Exception {
+        exchange.sends(BATCH, 1);
+    }
+
+    @Benchmark
+    @OperationsPerInvocation(BATCH)
+    public void writeRoundTrip() throws Exception {
+        exchange.writes(BATCH, 1);
+    }
+
+    @Benchmark
+    @OperationsPerInvocation(BATCH)
+    public void read() throws Exception {
+        exchange.reads(BATCH, 1);
+    }
+
+    @Benchmark
+    @OperationsPerInvocation(BATCH)
+    public void sendPipelined() throws Exception {
+        exchange.sends(BATCH, window);
+    }
+
+    @Benchmark
+    @OperationsPerInvocation(BATCH)
+    public void writePipelined() throws Exception {
+        exchange.writes(BATCH, window);
+    }
+
+    @Benchmark
+    @OperationsPerInvocation(BATCH)
+    public void readPipelined() throws Exception {
+        exchange.reads(BATCH, window);
+    }
+}

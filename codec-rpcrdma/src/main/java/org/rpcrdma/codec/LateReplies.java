@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+
+/**
+ * The only handler of a channel that is closed: shows the duplicate request cache what the RPC handlers have answered too
+ * late. The write fails after that, like every write to a closed channel.
+ */
+final class LateReplies extends ChannelOutboundHandlerAdapter {
+
+    private final DuplicateRequests duplicates;
+
+    LateReplies(DuplicateRequests duplicates) {
+        this.duplicates = duplicates;
+    }
+
+    @Override
+    public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        duplicates.answeredLate(message);
+        ctx.write(message, promise);
+    }
+}
