@@ -38,10 +38,16 @@ public interface QueuePair {
      *
      * @param local the address to bind to, or {@code null}
      * @param privateData carried to the peer with the request, at most {@link DeviceCapabilities#maxPrivateData()}
+     * @throws IllegalArgumentException when the private data is longer; the queue pair is as before
      */
     void connect(InetSocketAddress remote, InetSocketAddress local, byte[] privateData);
 
-    /** Answers the connection request that this queue pair was made from; {@code connected} follows. */
+    /**
+     * Answers the connection request that this queue pair was made from; {@code connected} follows.
+     *
+     * @param privateData carried to the peer with the answer, at most {@link DeviceCapabilities#maxPrivateData()}
+     * @throws IllegalArgumentException when the private data is longer; the request still waits for its answer
+     */
     void accept(byte[] privateData);
 
     /** The local address, or {@code null} before it is known. */

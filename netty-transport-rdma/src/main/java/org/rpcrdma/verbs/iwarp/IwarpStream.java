@@ -52,7 +52,8 @@ final class IwarpStream implements Selectable, Timer {
     private final SocketChannel channel;
     private final SelectionKey key;
     private final ByteBuffer staging;
-    private final ByteBuffer marked;
+    private final ByteBuffer markedIn;
+    private final ByteBuffer markedOut;
     private final MarkerStripper stripper;
     private final ScatteringByteChannel source;
     private final FpduReceiver fpdusIn;
@@ -88,15 +89,17 @@ final class IwarpStream implements Selectable, Timer {
         // Behind the stripper no CRC is left to be checked.
         CRC32C crcIn = agreed.markersIn() ? null : crc;
         this.staging = context.staging.take(crcIn != null);
-        this.marked = agreed.markersIn() ? context.staging.take(true) : null;
-        this.stripper = agreed.markersIn() ? new MarkerStripper(channel, marked, crc) : null;
+        this.markedIn = agreed.markersIn() ? context.staging.take(true) : null;
+        this.markedOut = agreed.markersOut() ? context.staging.take(true) : null;
+        this.stripper = agreed.markersIn() ? new MarkerStripper(channel, markedIn, crc) : null;
         this.source = agreed.markersIn() ? stripper : channel;
         this.receiver = queuePair.newReceiver();
         if (!maySend && agreed.rtr() == Rtr.ZERO_LENGTH_SEND) {
             receiver.awaitReadyToReceive();
         }
         this.fpdusIn = new FpduReceiver(staging, receiver, crcIn);
-        this.fpdusOut = agreed.markersOut() ? new MarkedFpduSender(crc) : new FpduSender(crc);
+        this.fpdusOut =
+                agreed.markersOut() ? new MarkedFpduSender(crc, markedOut) : new FpduSender(crc);
         this.sender = queuePair.newSender(fpdusOut, mulpdu(context, channel, agreed.markersOut()));
         key.attach(this);
         key.interestOps(SelectionKey.OP_READ);
@@ -149,6 +152,7 @@ final class IwarpStream implements Selectable, Timer {
         long bytes = 0;
         long fpdus = fpdusIn.fpdus();
         if (stripper != null) {
+            // It keeps the budget itself: what it has read the selector would not tell of again.
             stripper.allow(RECEIVE_BUDGET);
         }
         try {
@@ -298,11 +302,7 @@ final class IwarpStream implements Selectable, Timer {
         Terminate terminate = e.terminate();
         context.counters.terminateReceived(terminate.layer());
         context.log.warn("Connection to {} ended: {}", queuePair.remoteAddress(), e);
-        queuePair.oldestCulprit(
-                terminate.isAccessError()
-                        ? WorkStatus.REMOTE_ACCESS_ERROR
-                        : WorkStatus.REMOTE_OPERATION_ERROR,
-                terminate.opcode());
+        queuePair.oldestCulprit(terminate.status(), terminate.opcode());
         end(e);
     }
 
@@ -348,8 +348,11 @@ final class IwarpStream implements Selectable, Timer {
         context.timers.remove(this);
         context.remove(this);
         context.staging.give(staging);
-        if (marked != null) {
-            context.staging.give(marked);
+        if (markedIn != null) {
+            context.staging.give(markedIn);
+        }
+        if (markedOut != null) {
+            context.staging.give(markedOut);
         }
     }
 

@@ -13,7 +13,7 @@ final class StagingPool {
     /** Enough for many small messages; of a large one only the beginning is staged. */
     private static final int PLAIN_BYTES = 16 * 1024;
 
-    /** With the CRC on, FPDUs are staged whole: one of the largest size and a part of the next. */
+    /** With the CRC or markers, FPDUs are staged whole: one of the largest size and a part of the next. */
     private static final int CRC_BYTES = Fpdu.MAX_BYTES + 64 * 1024;
 
     private final ArrayDeque<ByteBuffer> plain = new ArrayDeque<>();

@@ -21,10 +21,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.Endpoint.Completion;
 import org.rpcrdma.verbs.iwarp.rdmap.TerminatedException;
@@ -77,6 +80,43 @@ class LifecycleTest {
             assertThat(from.completions.stream().map(Completion::id))
                     .containsExactlyElementsOf(expected);
             assertThat(from.completions).allMatch(c -> c.status() == WorkStatus.SUCCESS);
+        }
+    }
+
+    /** More than the agreed depth would end the connection: the rest waits, and what is behind a Read waits with it. */
+    @ParameterizedTest(name = "read depth {0}")
+    @ValueSource(ints = {1, 2, 5})
+    void readsWaitForTheAgreedDepth(int depth) throws IOException {
+        try (Pair pair = new Pair(PLAIN, PLAIN)) {
+            pair.listen(InetAddress.getLoopbackAddress());
+            pair.connect(
+                    new QueuePairConfig(64, 64, 128, 128),
+                    new QueuePairConfig(64, 64, depth, depth),
+                    1 << 16);
+            assertThat(pair.initiator.queuePair.outboundReads()).isEqualTo(depth);
+            open(pair);
+            for (boolean back : new boolean[] {false, true}) {
+                Endpoint reader = back ? pair.responder : pair.initiator;
+                Endpoint owner = back ? pair.initiator : pair.responder;
+                owner.put(1000, new byte[] {1, 2, 3});
+                int key = owner.expose(1000, 3, QueuePair.REMOTE_READ);
+                long offset = owner.queuePair.exposedOffset(key);
+                owner.receive(50, 0, 0);
+                for (int i = 0; i < 20; i++) {
+                    reader.queuePair.read(i, QueuePair.SIGNALED, offset, key);
+                    reader.gather(2000 + 3 * i, i % 2 == 0 ? 3 : 0);
+                }
+                reader.queuePair.send(20, QueuePair.SIGNALED);
+                reader.queuePair.doorbell();
+                pair.until(() -> reader.completion(20) != null && owner.completion(50) != null);
+                assertThat(reader.completions).hasSize(21);
+                assertThat(reader.completions).allMatch(c -> c.status() == WorkStatus.SUCCESS);
+                for (int i = 0; i < 20; i += 2) {
+                    assertThat(reader.get(2000 + 3 * i, 3)).containsExactly(1, 2, 3);
+                }
+                reader.completions.clear();
+                owner.completions.clear();
+            }
         }
     }
 
@@ -409,6 +449,45 @@ class LifecycleTest {
                                     RawPeer.hex("1203c000 0012", HexFormat.of().formatHex(wrong))));
             assertThat(waiting.peer().readToEnd()).isEmpty();
             waiting.checkFlushed();
+        }
+    }
+
+    static Stream<Arguments> blame() {
+        String read = "002e 4141 00000000 00000001 00000001 00000000";
+        String write = "0016 c140 00000001 0000000000000000";
+        String send = "0012 4143 00000000 00000000 00000001 00000000";
+        WorkStatus access = WorkStatus.REMOTE_ACCESS_ERROR;
+        WorkStatus operation = WorkStatus.REMOTE_OPERATION_ERROR;
+        WorkStatus flushed = WorkStatus.FLUSHED;
+        return Stream.of(
+                Arguments.of("source of the Read", "0101c000" + read, access),
+                Arguments.of("source of the Read, by soft-iWARP", "10010300" + read, access),
+                Arguments.of("too many Reads", "0207c000" + read, operation),
+                Arguments.of("the Read's MSN", "1203c000" + read, operation),
+                Arguments.of("an opcode, not told which", "02060000", operation),
+                Arguments.of("a Write", "1100c000" + write, flushed),
+                Arguments.of("a Send", "1202c000" + send, flushed),
+                // What befell the stream is not the fault of what waits.
+                Arguments.of("the CRC", "20020000", flushed),
+                Arguments.of("the CRC, by hardware", "23020000", flushed),
+                Arguments.of("the peer itself", "00ff0000", flushed),
+                Arguments.of("unreadable", "ffffffff", flushed));
+    }
+
+    /** A Terminate is about one message; only its own work request fails because of it. */
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("blame")
+    void aTerminateFailsWhatItIsAbout(String name, String control, WorkStatus read)
+            throws IOException {
+        try (Waiting waiting = Waiting.of(SMALL_BUFFERS)) {
+            waiting.peer()
+                    .sendUlpdu(RawPeer.untagged(0x41, 7, 0, 2, 1, 0, RawPeer.hex(control)), false);
+            Endpoint endpoint = waiting.endpoint();
+            Pair.until(endpoint::isEnded, waiting.pair().responderContext);
+            assertThat(endpoint.completion(10).status()).isEqualTo(read);
+            assertThat(endpoint.completions.subList(1, 5))
+                    .allMatch(completion -> completion.status() == WorkStatus.FLUSHED);
+            assertThat(endpoint.ends.get(0)).isInstanceOf(TerminatedException.class);
         }
     }
 

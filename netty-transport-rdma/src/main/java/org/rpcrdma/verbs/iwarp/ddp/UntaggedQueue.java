@@ -7,13 +7,18 @@ import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 public final class UntaggedQueue {
 
     private final int number;
-    private int expectedMessage = 1;
+    private int expectedMessage;
     private long expectedOffset;
     private boolean open;
 
     /** @param number the QN */
     public UntaggedQueue(int number) {
+        this(number, 1);
+    }
+
+    UntaggedQueue(int number, int firstMessage) {
         this.number = number;
+        this.expectedMessage = firstMessage;
     }
 
     /** Whether segments of a message have come, but not its last. */

@@ -51,12 +51,12 @@ public class FpduSender {
 
     /** @param crc computes CRCs, may be shared by streams of one thread; {@code null} when the CRC is off */
     public FpduSender(CRC32C crc) {
-        this(crc, CONTROL_BYTES);
+        this(crc, ByteBuffer.allocateDirect(CONTROL_BYTES));
     }
 
-    FpduSender(CRC32C crc, int controlBytes) {
+    FpduSender(CRC32C crc, ByteBuffer control) {
         this.crc = crc;
-        this.control = ByteBuffer.allocateDirect(controlBytes);
+        this.control = control;
     }
 
     /** The buffer that FPDUs are made in. */

@@ -10,21 +10,24 @@ import java.util.zip.CRC32C;
  */
 public final class MarkedFpduSender extends FpduSender {
 
-    /** Two FPDUs of the largest size, so that many small ones go with one write. */
-    private static final int OUT_BYTES = 2 * Markers.MAX_FPDU_BYTES;
-
     private static final long NOT_BEGUN = -1;
 
     private final CRC32C crc;
-    private final ByteBuffer fpdu = ByteBuffer.allocateDirect(Fpdu.MAX_BYTES);
+
+    /** On the heap: a peer that asks for markers decides that it is needed, and direct memory is freed late. */
+    private final ByteBuffer fpdu = ByteBuffer.allocate(Fpdu.MAX_BYTES);
+
     private int ulpduLength;
 
     /** The position behind the start-up frame: markers count from there. */
     private long firstFpdu = NOT_BEGUN;
 
-    /** @param crc computes CRCs, may be shared by streams of one thread; {@code null} when the CRC is off */
-    public MarkedFpduSender(CRC32C crc) {
-        super(crc, OUT_BYTES);
+    /**
+     * @param crc computes CRCs, may be shared by streams of one thread; {@code null} when the CRC is off
+     * @param out a buffer of at least {@link Markers#MAX_FPDU_BYTES}, cleared; lent until the sender is dropped
+     */
+    public MarkedFpduSender(CRC32C crc, ByteBuffer out) {
+        super(crc, out);
         this.crc = crc;
     }
 

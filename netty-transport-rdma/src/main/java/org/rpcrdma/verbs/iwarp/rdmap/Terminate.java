@@ -2,6 +2,7 @@
 package org.rpcrdma.verbs.iwarp.rdmap;
 
 import java.nio.ByteBuffer;
+import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
 import org.rpcrdma.verbs.iwarp.mpa.StreamError;
 
@@ -103,9 +104,16 @@ public record Terminate(int layer, int type, int code, int opcode) {
         };
     }
 
-    /** Whether the peer says that it refused access to its memory. */
-    public boolean isAccessError() {
-        return type == 1 && (layer == StreamError.LAYER_RDMAP || layer == StreamError.LAYER_DDP);
+    /**
+     * How the work request that it is about completes. An error of the LLP, one local to the peer and one that is not
+     * understood are about no work request: what befell the stream is not its fault.
+     */
+    public WorkStatus status() {
+        return switch (layer << 4 | type) {
+            case 0x01, 0x11 -> WorkStatus.REMOTE_ACCESS_ERROR;
+            case 0x02, 0x10, 0x12 -> WorkStatus.REMOTE_OPERATION_ERROR;
+            default -> WorkStatus.FLUSHED;
+        };
     }
 
     /** A sentence for a log or an exception. */

@@ -8,6 +8,7 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.GatheringByteChannel;
 import java.nio.channels.ReadableByteChannel;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -31,6 +32,10 @@ class MarkersTest {
         byte[] bytes = new byte[length];
         new Random(seed).nextBytes(bytes);
         return bytes;
+    }
+
+    private static MarkedFpduSender sender(boolean crc) {
+        return new MarkedFpduSender(crc(crc), ByteBuffer.allocate(2 * Markers.MAX_FPDU_BYTES));
     }
 
     private static CRC32C crc(boolean on) {
@@ -70,7 +75,7 @@ class MarkersTest {
 
     /** The stream that a sender makes, and the same FPDUs without markers. */
     private static byte[][] send(List<byte[]> ulpdus, boolean crc) throws IOException {
-        MarkedFpduSender sender = new MarkedFpduSender(crc(crc));
+        MarkedFpduSender sender = sender(crc);
         // A start-up frame goes first; markers do not count it.
         sender.raw(new byte[24]);
         ByteArrayOutputStream sent = new ByteArrayOutputStream();
@@ -142,6 +147,43 @@ class MarkersTest {
             assertThat(Arrays.copyOfRange(plain, at, at + covered))
                     .isEqualTo(Arrays.copyOfRange(sent[1], at, at + covered));
             at += covered + Fpdu.CRC_BYTES;
+        }
+    }
+
+    /** However much was written: the rest of the FPDU that was begun, then the last one, its markers in their places. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void theLastFpduFollowsAWholeOne(boolean crc) throws IOException {
+        List<byte[]> ulpdus = List.of(ulpdu(100, 1), ulpdu(700, 2), ulpdu(333, 3));
+        byte[] lastUlpdu = ulpdu(70, 4);
+        int total = 0;
+        MarkedStream whole = new MarkedStream(crc);
+        for (byte[] ulpdu : ulpdus) {
+            total += whole.fpdu(ulpdu).length;
+        }
+        for (int written = 0; written < total; written++) {
+            MarkedStream reference = new MarkedStream(crc);
+            ByteArrayOutputStream expected = new ByteArrayOutputStream();
+            for (byte[] ulpdu : ulpdus) {
+                if (expected.size() < written) {
+                    expected.writeBytes(reference.fpdu(ulpdu));
+                }
+            }
+            expected.writeBytes(reference.fpdu(lastUlpdu));
+            MarkedFpduSender sender = sender(crc);
+            sender.raw(new byte[24]);
+            sender.write(new Sink(new ByteArrayOutputStream()));
+            for (byte[] ulpdu : ulpdus) {
+                sender.begin(ulpdu.length);
+                sender.copy(ByteBuffer.wrap(ulpdu), 0, ulpdu.length);
+                sender.end();
+            }
+            ByteArrayOutputStream sent = new ByteArrayOutputStream();
+            if (written > 0) {
+                sender.write(new Sink(sent, written));
+            }
+            new Sink(sent).write(sender.dropFor(lastUlpdu));
+            assertThat(sent.toByteArray()).isEqualTo(expected.toByteArray());
         }
     }
 
@@ -224,9 +266,12 @@ class MarkersTest {
         }
     }
 
-    /** A channel that takes everything. */
-    private record Sink(ByteArrayOutputStream out)
-            implements java.nio.channels.GatheringByteChannel {
+    /** A channel that takes so many bytes. */
+    private record Sink(ByteArrayOutputStream out, int most) implements GatheringByteChannel {
+
+        Sink(ByteArrayOutputStream out) {
+            this(out, Integer.MAX_VALUE);
+        }
 
         @Override
         public long write(ByteBuffer[] sources, int offset, int length) {
@@ -244,7 +289,7 @@ class MarkersTest {
 
         @Override
         public int write(ByteBuffer source) {
-            byte[] bytes = new byte[source.remaining()];
+            byte[] bytes = new byte[Math.min(source.remaining(), most)];
             source.get(bytes);
             out.writeBytes(bytes);
             return bytes.length;

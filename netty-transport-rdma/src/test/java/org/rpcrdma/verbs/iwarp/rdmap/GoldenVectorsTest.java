@@ -46,6 +46,8 @@ class GoldenVectorsTest {
     void allVectorsAreThere() {
         assertThat(frames()).hasSize(17);
         assertThat(fpdus()).hasSize(79);
+        // They go over a socket: MarkerConnectionTest.
+        assertThat(Vector.all("marked")).hasSize(2);
         assertThat(fpdusWeCouldSend()).hasSizeGreaterThan(40);
         assertThat(terminates()).hasSizeGreaterThan(25);
     }
