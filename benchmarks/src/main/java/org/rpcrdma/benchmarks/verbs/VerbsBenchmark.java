@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.benchmarks.verbs;
 
+import io.netty.channel.epoll.Epoll;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
@@ -49,7 +50,15 @@ public class VerbsBenchmark {
         SOCKET {
             @Override
             Exchange open(int bytes) throws Exception {
-                return new SocketExchange(bytes);
+                return SocketExchange.nio(bytes);
+            }
+        },
+        /** Netty's native sockets without its event loop; Linux only. */
+        UNIX {
+            @Override
+            Exchange open(int bytes) throws Exception {
+                Epoll.ensureAvailability();
+                return SocketExchange.unix(bytes);
             }
         },
         /** Netty's native epoll transport; Linux only. */
@@ -63,7 +72,7 @@ public class VerbsBenchmark {
         abstract Exchange open(int bytes) throws Exception;
     }
 
-    @Param({"IWARP", "SOCKET", "EPOLL"})
+    @Param({"IWARP", "SOCKET", "UNIX", "EPOLL"})
     public Carrier carrier;
 
     @Param({"64", "4096", "65536", "1048576"})
