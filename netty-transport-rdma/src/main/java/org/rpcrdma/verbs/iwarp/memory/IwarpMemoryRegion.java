@@ -6,16 +6,21 @@ import java.util.Arrays;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.iwarp.mpa.ViewOwner;
 
-/** Registered memory. Lends views of itself, which are reused: nothing is allocated for an operation. */
+/**
+ * Registered memory. Lends views of itself, which are reused: nothing is allocated for an operation. Some regions live for one
+ * operation only, so nothing is made that it might not need.
+ */
 public final class IwarpMemoryRegion implements MemoryRegion, ViewOwner {
+
+    private static final ByteBuffer[] NONE = {};
 
     private final LocalMemory owner;
     private final ByteBuffer memory;
-    private final ByteBuffer placement;
+    private ByteBuffer placement;
     private final long address;
     private final int length;
     private final int localKey;
-    private ByteBuffer[] spare = new ByteBuffer[4];
+    private ByteBuffer[] spare = NONE;
     private int spareCount;
     private int lent;
     private boolean registered = true;
@@ -24,7 +29,6 @@ public final class IwarpMemoryRegion implements MemoryRegion, ViewOwner {
     IwarpMemoryRegion(LocalMemory owner, ByteBuffer memory, long address, int localKey) {
         this.owner = owner;
         this.memory = memory.slice();
-        this.placement = this.memory.duplicate();
         this.address = address;
         this.length = memory.remaining();
         this.localKey = localKey;
@@ -95,13 +99,16 @@ public final class IwarpMemoryRegion implements MemoryRegion, ViewOwner {
     public void release(ByteBuffer view) {
         lent--;
         if (spareCount == spare.length) {
-            spare = Arrays.copyOf(spare, 2 * spareCount);
+            spare = Arrays.copyOf(spare, Math.max(2, 2 * spareCount));
         }
         spare[spareCount++] = view;
     }
 
     /** The one view for placing bytes into a range that the region contains, valid until the next call. */
     public ByteBuffer placement(long rangeAddress, int bytes) {
+        if (placement == null) {
+            placement = memory.duplicate();
+        }
         int index = index(rangeAddress);
         return placement.limit(index + bytes).position(index);
     }

@@ -13,6 +13,9 @@ public final class LocalMemory {
     private final Runnable detach;
     private IwarpMemoryRegion[] regions = new IwarpMemoryRegion[16];
     private byte[] generations = new byte[16];
+    private int[] free = new int[16];
+    private int freeCount;
+    private int used;
 
     /**
      * @param stags invalidated before a region ends
@@ -44,21 +47,21 @@ public final class LocalMemory {
     }
 
     private int freeSlot() {
-        for (int slot = 0; slot < regions.length; slot++) {
-            if (regions[slot] == null) {
-                return slot;
+        if (freeCount > 0) {
+            return free[--freeCount];
+        }
+        if (used == regions.length) {
+            if (used == MAX_REGIONS) {
+                throw new IllegalStateException(
+                        "No more than "
+                                + MAX_REGIONS
+                                + " regions can be registered; register fewer and larger ones");
             }
+            regions = Arrays.copyOf(regions, 2 * used);
+            generations = Arrays.copyOf(generations, 2 * used);
+            free = Arrays.copyOf(free, 2 * used);
         }
-        int slot = regions.length;
-        if (slot == MAX_REGIONS) {
-            throw new IllegalStateException(
-                    "No more than "
-                            + MAX_REGIONS
-                            + " regions can be registered; register fewer and larger ones");
-        }
-        regions = Arrays.copyOf(regions, 2 * slot);
-        generations = Arrays.copyOf(generations, 2 * slot);
-        return slot;
+        return used++;
     }
 
     /** The region that a local key names if it contains the range, otherwise {@code null}. */
@@ -83,5 +86,6 @@ public final class LocalMemory {
         int slot = (region.localKey() >>> 8) - 1;
         regions[slot] = null;
         generations[slot]++;
+        free[freeCount++] = slot;
     }
 }
