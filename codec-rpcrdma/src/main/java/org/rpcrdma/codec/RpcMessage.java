@@ -37,6 +37,12 @@ import org.rpcrdma.codec.binding.Reduction;
  * keeps that until the memory is out of the peer's reach. Whoever wants a sink beyond the reply retains it. Until the
  * message is back or its references are gone nobody else may touch items and sinks.
  *
+ * <p><b>Handles.</b> Each item and each sink is memory of its own and takes a handle of its own; a handle stands for one
+ * range with one right. A call with one of them, and nothing else that needs a chunk, has one handle, which the responder's
+ * Send With Invalidate ends; of a call with several the requester ends each. One registration over scattered pieces is
+ * nothing that verbs have: a region is one range, and one range around all pieces would expose what lies between them (RFC
+ * 8166, 8.1.2).
+ *
  * <p>It is filled by one thread, then handed on.
  */
 public final class RpcMessage implements ByteBufHolder {

@@ -154,7 +154,6 @@ class ClientFaultTest {
         final List<Future<? extends ReferenceCounted>> futures = new ArrayList<>();
         private final Channel listener;
         private final EventLoop requester;
-        private final EventLoop responder;
         private final List<ReferenceCounted> messages = new ArrayList<>();
         private final List<UserMemory> lent = new ArrayList<>();
         private final List<AtomicInteger> completions = new ArrayList<>();
@@ -169,11 +168,11 @@ class ClientFaultTest {
             this.pair = pair;
             this.form = form;
             requester = pair.group(Role.REQUESTER).next();
-            responder = pair.group(Role.RESPONDER).next();
+
             RpcRdmaConfig config = Enumeration.responder(form);
             ServerBootstrap server =
                     new ServerBootstrap()
-                            .group(responder)
+                            .group(pair.group(Role.RESPONDER))
                             .channel(RdmaServerChannel.class)
                             .childHandler(
                                     new ChannelInitializer<>() {
@@ -210,9 +209,7 @@ class ClientFaultTest {
         }
 
         private void on(Role role, Consumer<FaultContext> action) throws Exception {
-            EventLoop loop = role == Role.REQUESTER ? requester : responder;
-            loop.submit(() -> action.accept(context(role)))
-                    .get(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
+            RpcPair.on(pair.group(role), () -> action.accept(context(role)));
         }
 
         void plan(Role role, Blow blow, int at) throws Exception {

@@ -10,10 +10,12 @@ import io.netty.channel.ChannelHandler.Sharable;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.EventLoopGroup;
 import io.netty.util.ReferenceCountUtil;
 import java.net.InetAddress;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
@@ -124,6 +126,18 @@ final class RpcPair implements AutoCloseable {
     /** Runs on the channel's event loop and waits for the result. */
     static <T> T on(Channel channel, Callable<T> action) throws Exception {
         return channel.eventLoop().submit(action).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    }
+
+    /** As above; an assertion that fails there fails here. */
+    static void on(EventLoopGroup loop, Runnable action) throws Exception {
+        try {
+            loop.submit(action).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof AssertionError failed) {
+                throw failed;
+            }
+            throw e;
+        }
     }
 
     /** Returns when everything that the channel had to do so far is done. */

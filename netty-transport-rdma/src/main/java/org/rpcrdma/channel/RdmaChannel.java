@@ -449,9 +449,16 @@ public final class RdmaChannel extends AbstractRdmaChannel {
                 if (((InetSocketAddress) remote).isUnresolved()) {
                     throw new UnresolvedAddressException();
                 }
-                connect0((InetSocketAddress) remote, (InetSocketAddress) local);
                 connectPromise = promise;
                 requestedAddress = remote;
+                try {
+                    connect0((InetSocketAddress) remote, (InetSocketAddress) local);
+                } catch (Throwable t) {
+                    failConnect(
+                            annotate(t)); // as when the peer refuses: a half-made queue pair is no
+                    // use
+                    return;
+                }
                 limitConnect(remote);
                 promise.addListener(
                         future -> {

@@ -94,6 +94,11 @@ public final class FaultContext implements VerbsContext {
         return queuePairs.stream().anyMatch(queuePair -> queuePair.uses(address, length));
     }
 
+    /** Whether all work that was posted is complete, receives apart. */
+    public boolean isAtRest() {
+        return queuePairs.stream().allMatch(FaultQueuePair::isAtRest);
+    }
+
     void created(FaultQueuePair queuePair) {
         queuePairs.add(queuePair);
         atCreation.accept(queuePair);

@@ -78,6 +78,10 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
                 && exposed.values().stream().anyMatch(range -> range.meets(address, length));
     }
 
+    boolean isAtRest() {
+        return posted.isEmpty();
+    }
+
     boolean uses(long address, long length) {
         return posted.stream().anyMatch(range -> range.meets(address, length));
     }
