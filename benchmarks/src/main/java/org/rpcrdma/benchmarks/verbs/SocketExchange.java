@@ -83,16 +83,16 @@ final class SocketExchange implements Exchange {
     private void echo(ByteChannel channel) {
         ByteBuffer received = ByteBuffer.allocateDirect(Math.max(bytes, REQUEST));
         ByteBuffer answer = ByteBuffer.allocateDirect(bytes).limit(0);
+        int waiting = 0;
         int owed = 0;
         try (channel) {
             while (!ended) {
-                received.limit(expected);
-                if (channel.read(received) < 0) {
+                int read = channel.read(received.clear());
+                if (read < 0) {
                     return;
                 }
-                if (!received.hasRemaining() && expected > 0) {
+                for (waiting += read; waiting > 0 && waiting >= expected; waiting -= expected) {
                     owed++;
-                    received.clear();
                 }
                 if (answer.hasRemaining()) {
                     channel.write(answer);
