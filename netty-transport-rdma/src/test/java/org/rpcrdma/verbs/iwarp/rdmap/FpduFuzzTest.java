@@ -10,9 +10,12 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.function.IntSupplier;
 import java.util.stream.Stream;
 import java.util.zip.CRC32C;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.FuzzTarget;
 import org.rpcrdma.verbs.iwarp.MarkedStream;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
@@ -42,6 +45,14 @@ class FpduFuzzTest extends FuzzTarget {
 
     private static final int SMALL = 2000;
 
+    private static final Set<String> CONVERSATION =
+            Set.of(
+                    "send_rdma_msg_nfs3_null_call",
+                    "write_single_segment_L1",
+                    "read_request_300KiB",
+                    "write_len6_nonzero_pad",
+                    "read_request_10240");
+
     private final FpduFuzzEnd.Room[] rooms = {
         new FpduFuzzEnd.Room(), new FpduFuzzEnd.Room(), new FpduFuzzEnd.Room()
     };
@@ -49,20 +60,8 @@ class FpduFuzzTest extends FuzzTarget {
     @Override
     protected Stream<byte[]> seeds() {
         List<byte[]> streams = new ArrayList<>();
-        ByteArrayOutputStream conversation = new ByteArrayOutputStream();
-        int[] numbers = {1, 1};
-        Vector.all("fpdu")
-                .forEach(
-                        vector -> {
-                            int[] first = {1, 1};
-                            streams.add(reachable(vector, first));
-                            if (numbers[0] <= FpduFuzzEnd.RECEIVES
-                                    && vector.integer("opcode") != Rdmap.TERMINATE
-                                    && vector.integer("opcode") != Rdmap.READ_RESPONSE) {
-                                conversation.writeBytes(reachable(vector, numbers));
-                            }
-                        });
-        streams.add(conversation.toByteArray());
+        Vector.all("fpdu").forEach(vector -> streams.add(reachable(vector, new int[] {1, 1})));
+        streams.add(conversation());
         streams.add(readResponses());
         Stream<byte[]> plain = streams.stream().flatMap(s -> Stream.of(seed(0, s), seed(CRC, s)));
         Stream<byte[]> framed =
@@ -85,6 +84,34 @@ class FpduFuzzTest extends FuzzTarget {
                                                         | RAW_CRC,
                                                 vector.bytes));
         return Stream.of(plain, framed, raw).flatMap(s -> s);
+    }
+
+    /** Golden FPDUs one after another, as long as there are receives for them. */
+    private static byte[] conversation() {
+        ByteArrayOutputStream stream = new ByteArrayOutputStream();
+        int[] numbers = {1, 1};
+        Vector.all("fpdu")
+                .filter(vector -> CONVERSATION.contains(vector.name))
+                .forEach(vector -> stream.writeBytes(reachable(vector, numbers)));
+        return stream.toByteArray();
+    }
+
+    /** Nothing of what the seeds are for is refused. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, CRC, MARKERS, MARKERS | CRC})
+    void seedsAreTaken(int choices) throws IOException {
+        FpduFuzzEnd.Result read = receive(rooms[0], choices, readResponses());
+        assertThat(read.failure()).isEmpty();
+        assertThat(read.completed()).containsExactly("100 SUCCESS 0 0", "101 SUCCESS 0 0");
+        FpduFuzzEnd.Result talk = receive(rooms[0], choices, conversation());
+        assertThat(talk.failure()).isEmpty();
+        assertThat(talk.fpdus()).isEqualTo(CONVERSATION.size());
+        assertThat(talk.completed()).containsExactly("0 SUCCESS 68 0");
+    }
+
+    private static FpduFuzzEnd.Result receive(FpduFuzzEnd.Room room, int choices, byte[] stream)
+            throws IOException {
+        return receive(room, choices, (byte) 0, stream, () -> 500);
     }
 
     private static byte[] seed(int choices, byte[] stream) {
