@@ -34,6 +34,7 @@ import org.rpcrdma.codec.FaultPair.Role;
 import org.rpcrdma.codec.fault.FaultContext;
 import org.rpcrdma.codec.fault.FaultPlan;
 import org.rpcrdma.codec.fault.FaultQueuePair;
+import org.rpcrdma.codec.fault.NthStep;
 import org.rpcrdma.codec.fault.Step;
 import org.rpcrdma.codec.fault.UserMemory;
 
@@ -162,7 +163,7 @@ class ClientFaultTest {
         /** What was wrong with memory when its call was answered. */
         private final List<String> givenBack = new ArrayList<>();
 
-        private Plan plan;
+        private NthStep plan;
 
         Run(FaultPair pair, Form form) throws Exception {
             this.pair = pair;
@@ -213,7 +214,11 @@ class ClientFaultTest {
         }
 
         void plan(Role role, Blow blow, int at) throws Exception {
-            plan = new Plan(at, blow == Blow.REFUSE, step -> blow.strike(this, role, step));
+            plan =
+                    new NthStep(
+                            at,
+                            step -> step.mayFail() || blow != Blow.REFUSE,
+                            step -> blow.strike(this, role, step));
             on(role, context -> context.plan(plan));
         }
 
@@ -262,7 +267,7 @@ class ClientFaultTest {
                 if (future.isSuccess()) {
                     on(Role.REQUESTER, context -> checkReply(future.getNow()));
                 } else {
-                    assertThat(plan.reached).isNotNull();
+                    assertThat(plan.reached()).isNotNull();
                     assertThat(blow.isSurvived).as(String.valueOf(future.cause())).isFalse();
                     assertThat(future.cause())
                             .isInstanceOfAny(
@@ -280,7 +285,7 @@ class ClientFaultTest {
                         // Each call has one XID, however often it is sent.
                         assertThat(sent.stream().distinct().count()).isLessThanOrEqualTo(2);
                     });
-            return plan.reached;
+            return plan.reached();
         }
 
         private void checkReply(ReferenceCounted reply) {
@@ -324,37 +329,6 @@ class ClientFaultTest {
             assertThat(context.connections()).as("sockets").isZero();
             assertThat(context.smallRegistrations()).as("registrations").isZero();
             assertThat(context.problems()).isEmpty();
-        }
-    }
-
-    private static final class Plan implements FaultPlan {
-        private final int at;
-        private final boolean onlyCalls;
-        private final Consumer<Step> action;
-        private int steps;
-        private volatile Step reached;
-
-        Plan(int at, boolean onlyCalls, Consumer<Step> action) {
-            this.at = at;
-            this.onlyCalls = onlyCalls;
-            this.action = action;
-        }
-
-        private void count(Step step) {
-            if ((step.mayFail() || !onlyCalls) && steps++ == at) {
-                reached = step;
-                action.accept(step);
-            }
-        }
-
-        @Override
-        public void before(Step step) {
-            count(step);
-        }
-
-        @Override
-        public void after(Step step) {
-            count(step);
         }
     }
 

@@ -25,7 +25,6 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Consumer;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -40,6 +39,7 @@ import org.rpcrdma.codec.FaultPair.Role;
 import org.rpcrdma.codec.fault.FaultContext;
 import org.rpcrdma.codec.fault.FaultPlan;
 import org.rpcrdma.codec.fault.FaultQueuePair;
+import org.rpcrdma.codec.fault.NthStep;
 import org.rpcrdma.codec.fault.Step;
 
 /**
@@ -255,7 +255,11 @@ class ConnectFaultTest {
     void everyStep(Role role, Blow blow) throws Exception {
         List<Step> hit = new ArrayList<>();
         while (true) {
-            Plan plan = new Plan(hit.size(), blow == Blow.REFUSE, s -> blow.strike(this, role, s));
+            NthStep plan =
+                    new NthStep(
+                            hit.size(),
+                            s -> s != Step.DISCONNECTED && (s.mayFail() || blow != Blow.REFUSE),
+                            s -> blow.strike(this, role, s));
             on(role, () -> context(role).plan(plan));
             try {
                 connect(listener.localAddress(), 100_000);
@@ -270,12 +274,12 @@ class ConnectFaultTest {
             } catch (Throwable e) {
                 throw new AssertionError("step " + hit.size() + ' ' + hit + ": " + e, e);
             }
-            if (plan.reached == null) {
+            if (plan.reached() == null) {
                 assertThat(future.isSuccess()).isTrue();
                 assertThat(hit).contains(Step.CREATE, Step.POST_RECEIVE);
                 return;
             }
-            hit.add(plan.reached);
+            hit.add(plan.reached());
         }
     }
 
@@ -432,38 +436,6 @@ class ConnectFaultTest {
                 connect(proxy.address(), 2);
                 check();
             }
-        }
-    }
-
-    /** Steps from the first on, of the connection that is made now. */
-    private static final class Plan implements FaultPlan {
-        private final int at;
-        private final boolean onlyCalls;
-        private final Consumer<Step> action;
-        private int steps;
-        private volatile Step reached;
-
-        Plan(int at, boolean onlyCalls, Consumer<Step> action) {
-            this.at = at;
-            this.onlyCalls = onlyCalls;
-            this.action = action;
-        }
-
-        private void count(Step step) {
-            if (step != Step.DISCONNECTED && (step.mayFail() || !onlyCalls) && steps++ == at) {
-                reached = step;
-                action.accept(step);
-            }
-        }
-
-        @Override
-        public void before(Step step) {
-            count(step);
-        }
-
-        @Override
-        public void after(Step step) {
-            count(step);
         }
     }
 
