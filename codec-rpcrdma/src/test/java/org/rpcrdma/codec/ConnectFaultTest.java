@@ -229,7 +229,10 @@ class ConnectFaultTest {
                     .atMost(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
                     .untilAsserted(() -> on(role, () -> bystander.assertAlone(role)));
         }
-        assertThat(accepted).noneMatch(Channel::isOpen);
+        Awaitility.await()
+                .pollInterval(1, TimeUnit.MILLISECONDS)
+                .atMost(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .untilAsserted(() -> assertThat(accepted).noneMatch(Channel::isOpen));
         RpcPair.settle(connecting);
         assertThat(completions).hasValue(1);
         assertThat(actives.get()).isEqualTo(inactives.get()).isLessThanOrEqualTo(1);
