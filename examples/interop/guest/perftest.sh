@@ -15,7 +15,7 @@ tool() {
 
 what() {
     local name size configuration
-    read -r name size _ _ configuration <<<"${cases[$1]}"
+    read -r name size _ _ _ configuration <<<"${cases[$1]}"
     echo "$name, $size bytes: $configuration"
 }
 
@@ -37,11 +37,14 @@ for i in "${!cases[@]}"; do
 done
 read -r -t 300 line
 if [ "$line" = go ]; then
-    i=0
-    for port in $PORTS; do
-        (tool "$i" "$port" 10.0.2.2) >"/out/client.$i" 2>&1
+    read -r -a ports <<<"$PORTS"
+    next=0
+    for i in "${!cases[@]}"; do
+        read -r _ _ _ _ roles _ <<<"${cases[i]}"
+        [ "$roles" = both ] || continue
+        (tool "$i" "${ports[next]}" 10.0.2.2) >"/out/client.$i" 2>&1
         ended client "$i" $?
-        i=$((i + 1))
+        next=$((next + 1))
     done
 fi
 dmesg >/out/dmesg

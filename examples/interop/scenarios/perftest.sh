@@ -5,10 +5,10 @@ theirs=""
 ours=""
 forwards=()
 i=0
-while read -r _; do
+while read -r _ _ _ _ roles _; do
     p=$(free_port $((18515 + i)))
     theirs+=" $p"
-    ours+=" $(free_port $((18615 + i)))"
+    [ "$roles" = server ] || ours+=" $(free_port $((18615 + i)))"
     forwards+=(--forward "$p:$((18515 + i))")
     i=$((i + 1))
 done <"$work/job/cases"
@@ -21,8 +21,10 @@ if wait_says 200 "$work/$guest.log" '^READY' "$guest_pid"; then
     server_pid=$!
     pids+=("$server_pid")
     if wait_says 60 "$work/server.log" '^READY' "$server_pid"; then tell go; else tell stop; fi
+    finish_guest
+    wait_for 20 not_alive "$server_pid" || true
+    report "$work/server.log"
+    at_most "leaks that the server reports" 0 "$(grep -c 'LEAK:' "$work/server.log" || true)"
+else
+    finish_guest
 fi
-finish_guest
-wait_for 20 not_alive "${server_pid:-0}" || true
-report "$work/server.log"
-at_most "leaks that the server reports" 0 "$(grep -c 'LEAK:' "$work/server.log" || true)"
