@@ -12,10 +12,12 @@ while read -r _ _ _ _ roles _; do
     forwards+=(--forward "$p:$((18515 + i))")
     i=$((i + 1))
 done <"$work/job/cases"
+at_least "cases of perftest" 16 "$i"
 start_guest perftest "PORTS='$ours'" -- --timeout 300 "${forwards[@]}"
 if wait_says 200 "$work/$guest.log" '^READY' "$guest_pid"; then
     # shellcheck disable=SC2086 # ports
     probe Perftest client $theirs
+    at_least "tools that had their client" "$i" "$(grep -cE '^(ok|FAIL) ' "$work/Perftest.log" || true)"
     # shellcheck disable=SC2086 # ports
     java_program Perftest server $ours >"$work/server.log" 2>&1 &
     server_pid=$!
@@ -24,6 +26,7 @@ if wait_says 200 "$work/$guest.log" '^READY' "$guest_pid"; then
     finish_guest
     wait_for 20 not_alive "$server_pid" || true
     report "$work/server.log"
+    at_least "tools that had their server" "$(wc -w <<<"$ours")" "$(grep -cE '^(ok|FAIL) ' "$work/server.log" || true)"
     at_most "leaks that the server reports" 0 "$(grep -c 'LEAK:' "$work/server.log" || true)"
 else
     finish_guest

@@ -237,6 +237,7 @@ public final class Perftest {
             default -> {
                 if (client) {
                     writeOrRead(theirs);
+                    awaitPlacement(theirs);
                 }
                 control.handShake(mine);
                 control.report(test.size(), test.repetitions());
@@ -360,6 +361,16 @@ public final class Perftest {
             }
             completed++;
         }
+    }
+
+    /**
+     * A Write is complete when TCP has it. The tool destroys its queue pair as soon as it is told that the test is over; if
+     * Writes are still on their way to it, then the connection is reset. The Response to a Read says that they have arrived.
+     */
+    private void awaitPlacement(PerftestControl.Place theirs) {
+        int before = data.completed();
+        data.read(receives, 0, 0, theirs.address(), theirs.key());
+        data.await("answer", () -> data.completed() > before);
     }
 
     /** The tool's data are random, but they stay: what comes from a slot again is what came from it before. */
