@@ -34,7 +34,7 @@ import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
 public final class Rping {
 
     /** What is said on the wire, by a configuration of the device. */
-    private static final Map<String, IwarpConfig> CONFIGURATIONS = new LinkedHashMap<>();
+    static final Map<String, IwarpConfig> CONFIGURATIONS = new LinkedHashMap<>();
 
     static {
         CONFIGURATIONS.put("defaults", IwarpConfig.defaults());

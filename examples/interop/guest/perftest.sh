@@ -1,0 +1,52 @@
+# perftest's tools, both roles, with soft-iWARP. PORTS of the host's servers are in /job/env; /job/cases says what to run.
+. /job/env
+. /job/guest/check.sh
+. /job/guest/siw.sh
+
+# tool CASE PORT [SERVER]: -R connects by rdma_cm, as iWARP has to; -F leaves the CPU's frequency alone.
+tool() {
+    local name size count receives _ options
+    read -r name size count receives _ <<<"${cases[$1]}"
+    options="-d siw0 -R -F -p $2 -s $size -n $count"
+    [ "$name" != ib_send_bw ] || options+=" -r $receives"
+    # shellcheck disable=SC2086 # options
+    exec timeout 200 "$name" $options ${3:-}
+}
+
+what() {
+    local name size configuration
+    read -r name size _ _ _ configuration <<<"${cases[$1]}"
+    echo "$name, $size bytes: $configuration"
+}
+
+# ended ROLE CASE STATUS
+ended() {
+    if [ "$3" = 0 ]; then ok "$1 $(what "$2")"; else fail "$1 $(what "$2")" "exit $3: $(tail -3 "/out/$1.$2" | tr '\n' '|')"; fi
+}
+
+mapfile -t cases </job/cases
+pids=()
+for i in "${!cases[@]}"; do
+    (tool "$i" $((18515 + i))) >"/out/server.$i" 2>&1 &
+    pids+=($!)
+done
+echo READY
+for i in "${!cases[@]}"; do
+    wait "${pids[i]}"
+    ended server "$i" $?
+done
+read -r -t 300 line
+if [ "$line" = go ]; then
+    read -r -a ports <<<"$PORTS"
+    next=0
+    for i in "${!cases[@]}"; do
+        read -r _ _ _ _ roles _ <<<"${cases[i]}"
+        [ "$roles" = both ] || continue
+        (tool "$i" "${ports[next]}" 10.0.2.2) >"/out/client.$i" 2>&1
+        ended client "$i" $?
+        next=$((next + 1))
+    done
+fi
+dmesg >/out/dmesg
+check "the kernel log is quiet" kernel_log_is_quiet
+echo DONE
