@@ -30,7 +30,7 @@ final class EpollExchange implements Exchange {
 
     private static final SelectStrategyFactory BUSY =
             () -> (supplier, hasTasks) -> hasTasks ? supplier.get() : SelectStrategy.BUSY_WAIT;
-    private static final int READ_MAX = 1 << 20;
+    private static final int READ_MAX = 256 << 10;
     private static final long SECONDS = 120;
 
     private final EventLoopGroup loops =

@@ -8,7 +8,6 @@ import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Measurement;
 import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OperationsPerInvocation;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;
@@ -27,9 +26,7 @@ import org.openjdk.jmh.annotations.Warmup;
 @Measurement(iterations = 3, time = 1)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.MICROSECONDS)
-public class VerbsBenchmark {
-
-    static final int BATCH = 64;
+public abstract class VerbsBenchmark {
 
     /** How many are out at a time; fewer of those that are large. */
     private static final int WINDOW = 16;
@@ -75,16 +72,19 @@ public class VerbsBenchmark {
     @Param({"IWARP", "SOCKET", "UNIX", "EPOLL"})
     public Carrier carrier;
 
-    @Param({"64", "4096", "65536", "1048576"})
-    public int bytes;
+    /** The length of a message. */
+    abstract int bytes();
+
+    /** The exchanges of one invocation. So many that waking the thread of JMH, when CPUs are busy, does not count. */
+    abstract int batch();
 
     private Exchange exchange;
     private int window;
 
     @Setup
     public void open() throws Exception {
-        exchange = carrier.open(bytes);
-        window = bytes >= LARGE ? WINDOW_OF_LARGE : WINDOW;
+        exchange = carrier.open(bytes());
+        window = bytes() >= LARGE ? WINDOW_OF_LARGE : WINDOW;
     }
 
     @TearDown
@@ -93,38 +93,32 @@ public class VerbsBenchmark {
     }
 
     @Benchmark
-    @OperationsPerInvocation(BATCH)
     public void sendRoundTrip() throws Exception {
-        exchange.sends(BATCH, 1);
+        exchange.sends(batch(), 1);
     }
 
     @Benchmark
-    @OperationsPerInvocation(BATCH)
     public void writeRoundTrip() throws Exception {
-        exchange.writes(BATCH, 1);
+        exchange.writes(batch(), 1);
     }
 
     @Benchmark
-    @OperationsPerInvocation(BATCH)
     public void read() throws Exception {
-        exchange.reads(BATCH, 1);
+        exchange.reads(batch(), 1);
     }
 
     @Benchmark
-    @OperationsPerInvocation(BATCH)
     public void sendPipelined() throws Exception {
-        exchange.sends(BATCH, window);
+        exchange.sends(batch(), window);
     }
 
     @Benchmark
-    @OperationsPerInvocation(BATCH)
     public void writePipelined() throws Exception {
-        exchange.writes(BATCH, window);
+        exchange.writes(batch(), window);
     }
 
     @Benchmark
-    @OperationsPerInvocation(BATCH)
     public void readPipelined() throws Exception {
-        exchange.reads(BATCH, window);
+        exchange.reads(batch(), window);
     }
 }
