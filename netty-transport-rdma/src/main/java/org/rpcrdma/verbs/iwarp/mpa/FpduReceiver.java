@@ -18,8 +18,17 @@ public final class FpduReceiver {
     /** From this many payload bytes on a read goes straight to the target. Below, the copy is cheaper. */
     private static final int DIRECT_MIN = 2048;
 
-    /** Read behind a large payload: its trailer and the head of the next FPDU, so that this one can be direct too. */
-    private static final int BEHIND_DIRECT = 256;
+    /**
+     * Read behind a large payload: its trailer, the short FPDU that often ends a message, and the head of the next, so that
+     * this one can be direct too.
+     */
+    private static final int BEHIND_DIRECT = 1024;
+
+    /** From this many ULPDU bytes on an FPDU is large: it is read in two parts in any case. */
+    private static final int LARGE_MIN = 8192;
+
+    /** So many FPDUs after a large one another large one is expected. */
+    private static final int LARGE_EXPECTED = 4;
 
     private final ByteBuffer staging;
     private final UlpduHandler handler;
@@ -33,6 +42,7 @@ public final class FpduReceiver {
     private int payload;
     private int trailer;
     private long fpdus;
+    private int sinceLarge = LARGE_EXPECTED;
 
     /**
      * @param staging a direct buffer of at least {@link #minimumStaging}; owned by the receiver until it is dropped
@@ -81,12 +91,19 @@ public final class FpduReceiver {
     }
 
     private int readStaged(ScatteringByteChannel channel) throws IOException {
-        int wanted = staging.capacity() - end;
-        int read = channel.read(staging.limit(staging.capacity()).position(end));
+        int wanted = stagedMax() - end;
+        int read = channel.read(staging.limit(end + wanted).position(end));
         staging.clear();
         end += Math.max(read, 0);
         drained = read < wanted;
         return read;
+    }
+
+    /** Of a large FPDU only the head is staged: what comes with it would have to be copied. */
+    private int stagedMax() {
+        return end == 0 && crc == null && sinceLarge < LARGE_EXPECTED
+                ? BEHIND_DIRECT
+                : staging.capacity();
     }
 
     private int readStraight(ScatteringByteChannel channel) throws IOException {
@@ -165,6 +182,7 @@ public final class FpduReceiver {
         start += Fpdu.LENGTH_BYTES + length - payload;
         trailer = Fpdu.pad(length) + Fpdu.CRC_BYTES;
         inUlpdu = true;
+        sinceLarge = length >= LARGE_MIN ? 0 : Math.min(sinceLarge + 1, LARGE_EXPECTED);
         return true;
     }
 
