@@ -38,7 +38,6 @@ final class PerftestControl {
     private static final String VERSION = "6.06";
     private static final int VERSION_LENGTH = 16;
 
-    private static final long SILENCE_NANOS = 300_000_000L;
     private static final int CACHE_LINE = 64;
     private static final String MTU = "3";
     private static final int REPORT_NUMBERS = 5;
@@ -46,7 +45,6 @@ final class PerftestControl {
     private final boolean client;
     private final PolledMemory memory;
     private final PolledEnd end;
-    private boolean heard;
 
     <X extends Exception> PerftestControl(VerbsContext context, boolean client, Opener<X> opener)
             throws X {
@@ -95,7 +93,7 @@ final class PerftestControl {
         if (client) {
             send(mine);
         }
-        int length = takeNudging();
+        int length = end.take();
         Report.same("length of the message", mine.capacity(), length);
         ByteBuffer theirs = ByteBuffer.allocate(length).put(0, memory.bytes(), 0, length);
         receive(end);
@@ -103,23 +101,6 @@ final class PerftestControl {
             send(mine);
         }
         return theirs;
-    }
-
-    /**
-     * soft-iWARP as responder sends its MPA Reply before it listens to the socket again (in siw_accept), so that it never
-     * hears of FPDUs that come in between: they stay in the socket until more comes. Seen with Linux 6.1 on a loaded
-     * machine in 3 of 60 connections, and more often when many servers start at once. A zero-length RDMA Write is more,
-     * and changes nothing.
-     */
-    private int takeNudging() {
-        if (client && !heard && !end.hears(SILENCE_NANOS)) {
-            System.out.println("nudging a peer that does not answer the first message");
-            int before = end.completed();
-            end.write(memory, 0, 0, 0, 0);
-            end.await("completion", () -> end.completed() > before);
-        }
-        heard = true;
-        return end.take();
     }
 
     private void send(ByteBuffer mine) {

@@ -118,13 +118,6 @@ final class PolledEnd implements QueuePairHandler {
         return received.remove();
     }
 
-    /** Whether a message is there, at the latest after that time. */
-    boolean hears(long nanos) {
-        long deadline = System.nanoTime() + nanos;
-        await("message", () -> !received.isEmpty() || System.nanoTime() - deadline > 0);
-        return !received.isEmpty();
-    }
-
     /** How many Sends, Writes and Reads are complete. */
     int completed() {
         return completed;

@@ -25,6 +25,7 @@ public final class IwarpConfig {
     private final Duration responderTimeout;
     private final Duration initiatorTimeout;
     private final Duration drainTimeout;
+    private final Duration nudgeAfter;
     private final int maxHalfOpen;
     private final int maxExposures;
     private final int socketBuffer;
@@ -48,6 +49,7 @@ public final class IwarpConfig {
         responderTimeout = builder.responderTimeout;
         initiatorTimeout = builder.initiatorTimeout;
         drainTimeout = builder.drainTimeout;
+        nudgeAfter = builder.nudgeAfter;
         maxHalfOpen = builder.maxHalfOpen;
         maxExposures = builder.maxExposures;
         socketBuffer = builder.socketBuffer;
@@ -76,6 +78,7 @@ public final class IwarpConfig {
         builder.responderTimeout = responderTimeout;
         builder.initiatorTimeout = initiatorTimeout;
         builder.drainTimeout = drainTimeout;
+        builder.nudgeAfter = nudgeAfter;
         builder.maxHalfOpen = maxHalfOpen;
         builder.maxExposures = maxExposures;
         builder.socketBuffer = socketBuffer;
@@ -127,6 +130,10 @@ public final class IwarpConfig {
         return drainTimeout;
     }
 
+    public Duration nudgeAfter() {
+        return nudgeAfter;
+    }
+
     public int maxHalfOpen() {
         return maxHalfOpen;
     }
@@ -152,6 +159,7 @@ public final class IwarpConfig {
         private Duration responderTimeout = Duration.ofSeconds(5);
         private Duration initiatorTimeout = Duration.ofSeconds(10);
         private Duration drainTimeout = Duration.ofSeconds(2);
+        private Duration nudgeAfter = Duration.ofSeconds(1);
         private int maxHalfOpen = 128;
         private int maxExposures = 1 << 20;
         private int socketBuffer;
@@ -249,6 +257,17 @@ public final class IwarpConfig {
          */
         public Builder drainTimeout(Duration time) {
             drainTimeout = positive("drainTimeout", time);
+            return this;
+        }
+
+        /**
+         * How long a peer that was connected to may leave what was sent to it first without any answer, before it gets a
+         * zero-length RDMA Write, and again after twice and four times as long; 1 s by default, at most a day, zero for
+         * never. soft-iWARP of Linux may overlook what arrives right after it has accepted a connection, until more
+         * comes.
+         */
+        public Builder nudgeAfter(Duration time) {
+            nudgeAfter = time.isZero() ? time : positive("nudgeAfter", time);
             return this;
         }
 

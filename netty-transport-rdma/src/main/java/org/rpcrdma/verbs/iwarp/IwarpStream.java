@@ -67,6 +67,7 @@ final class IwarpStream implements Selectable, Timer {
     private IOException brokenBy;
     private long deadline;
     private long writtenAtTimer;
+    private Nudge nudge;
 
     /**
      * @param maySend whether FPDUs may be sent at once: only an initiator may, a responder waits for the first FPDU of its
@@ -104,6 +105,10 @@ final class IwarpStream implements Selectable, Timer {
         key.attach(this);
         key.interestOps(SelectionKey.OP_READ);
         context.add(this);
+        long nudgeNanos = context.config.nudgeAfter().toNanos();
+        if (maySend && nudgeNanos > 0) {
+            nudge = new Nudge(context.timers, this, nudgeNanos);
+        }
     }
 
     private static int mulpdu(IwarpContext context, SocketChannel channel, boolean markers) {
@@ -177,9 +182,25 @@ final class IwarpStream implements Selectable, Timer {
         }
         if (fpdusIn.fpdus() > fpdus) {
             maySend = true;
+            stopNudging();
             doorbell();
         }
         return bytes;
+    }
+
+    /** Sends an FPDU without effect, if the peer may have missed one. Nothing of the kind is needed while others wait. */
+    void nudge() {
+        if (state == State.OPEN && fpdusOut.fpdus() > 0 && sender.isIdle()) {
+            sender.readyToReceive(Rtr.ZERO_LENGTH_WRITE);
+            transmit();
+        }
+    }
+
+    private void stopNudging() {
+        if (nudge != null) {
+            nudge.stop();
+            nudge = null;
+        }
     }
 
     /** Sends what can be sent now, unless the socket is known to take nothing. Calls no handler. */
@@ -345,6 +366,7 @@ final class IwarpStream implements Selectable, Timer {
     private void release() {
         state = State.ENDED;
         fpdusOut.drop();
+        stopNudging();
         context.timers.remove(this);
         context.remove(this);
         context.staging.give(staging);

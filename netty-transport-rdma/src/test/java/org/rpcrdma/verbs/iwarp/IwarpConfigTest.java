@@ -42,6 +42,9 @@ class IwarpConfigTest {
                 mistake(
                         "drainTimeout is PT48H, expected more than 0 and at most a day",
                         b -> b.drainTimeout(Duration.ofDays(2))),
+                mistake(
+                        "nudgeAfter is PT-1S, expected more than 0 and at most a day",
+                        b -> b.nudgeAfter(Duration.ofSeconds(-1))),
                 mistake("maxHalfOpen is 0, expected 1 to 65536", b -> b.maxHalfOpen(0)),
                 mistake("maxExposures is 0, expected 1 to 8388608", b -> b.maxExposures(0)),
                 mistake("socketBuffer is -1, expected 0 to 2147483647", b -> b.socketBuffer(-1)));
@@ -69,6 +72,7 @@ class IwarpConfigTest {
                         .responderTimeout(Duration.ofSeconds(11))
                         .initiatorTimeout(Duration.ofSeconds(12))
                         .drainTimeout(Duration.ofSeconds(13))
+                        .nudgeAfter(Duration.ofSeconds(17))
                         .maxHalfOpen(14)
                         .maxExposures(15)
                         .socketBuffer(16)
@@ -86,6 +90,7 @@ class IwarpConfigTest {
         assertThat(copy.responderTimeout()).isEqualTo(Duration.ofSeconds(11));
         assertThat(copy.initiatorTimeout()).isEqualTo(Duration.ofSeconds(12));
         assertThat(copy.drainTimeout()).isEqualTo(Duration.ofSeconds(13));
+        assertThat(copy.nudgeAfter()).isEqualTo(Duration.ofSeconds(17));
         assertThat(copy.maxHalfOpen()).isEqualTo(14);
         assertThat(copy.maxExposures()).isEqualTo(15);
         assertThat(copy.socketBuffer()).isEqualTo(16);
