@@ -19,11 +19,11 @@ import org.rpcrdma.verbs.WorkStatus;
 /** Work requests on the software RNIC: the caller's thread polls one context, another thread the other one. */
 final class IwarpExchange implements Exchange {
 
-    private static final int SLOTS = 16;
+    private static final int MAX_SLOTS = 16;
     private static final int NOTICE = 4;
     private static final int BUDGET = 64;
     private static final QueuePairConfig SIZES =
-            new QueuePairConfig(4 * SLOTS, 2 * SLOTS, SLOTS, SLOTS);
+            new QueuePairConfig(4 * MAX_SLOTS, 2 * MAX_SLOTS, MAX_SLOTS, MAX_SLOTS);
 
     /** What a work request's id says beside its slot. */
     private static final long RECEIVE = 1 << 8;
@@ -32,12 +32,18 @@ final class IwarpExchange implements Exchange {
     private static final int SLOT = 0xff;
 
     private final int bytes;
+    private final int slots;
     private final End caller;
     private final Thread thread;
     private volatile boolean ended;
 
-    IwarpExchange(int bytes) throws Exception {
+    /**
+     * @param slots messages for which there is memory, at least the largest window: what is used is then used again soon, as
+     *     that of the other carriers is
+     */
+    IwarpExchange(int bytes, int slots) throws Exception {
         this.bytes = bytes;
+        this.slots = slots;
         Echo[] accepted = new Echo[1];
         VerbsContext context = Rdma.provider("iwarp").open();
         InetSocketAddress any = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
@@ -77,7 +83,9 @@ final class IwarpExchange implements Exchange {
                 new Thread(
                         () -> {
                             while (!ended) {
-                                context.poll(BUDGET);
+                                if (context.poll(BUDGET) > 0) {
+                                    echo.pair.doorbell();
+                                }
                             }
                             context.close();
                         },
@@ -130,7 +138,7 @@ final class IwarpExchange implements Exchange {
         while (caller.arrived < end) {
             boolean any = false;
             while (posted < end && posted - caller.arrived < window) {
-                post.accept((int) (posted++ % SLOTS));
+                post.accept((int) (posted++ % slots));
                 any = true;
             }
             if (any) {
@@ -171,12 +179,12 @@ final class IwarpExchange implements Exchange {
         }
 
         private MemoryRegion memory() {
-            ByteBuffer memory = ByteBuffer.allocateDirect(SLOTS * bytes);
+            ByteBuffer memory = ByteBuffer.allocateDirect(slots * bytes);
             return context.register(memory, PlatformDependent.directBufferAddress(memory));
         }
 
         final void prepare() {
-            for (int slot = 0; slot < SLOTS; slot++) {
+            for (int slot = 0; slot < slots; slot++) {
                 receive(slot);
             }
         }
@@ -273,7 +281,6 @@ final class IwarpExchange implements Exchange {
                 write(slot, bytes);
             }
             send(slot, length);
-            pair.doorbell();
         }
 
         @Override

@@ -40,7 +40,7 @@ public abstract class VerbsBenchmark {
         IWARP {
             @Override
             Exchange open(int bytes) throws Exception {
-                return new IwarpExchange(bytes);
+                return new IwarpExchange(bytes, window(bytes));
             }
         },
         /** The JDK's sockets. */
@@ -81,10 +81,14 @@ public abstract class VerbsBenchmark {
     private Exchange exchange;
     private int window;
 
+    private static int window(int bytes) {
+        return bytes >= LARGE ? WINDOW_OF_LARGE : WINDOW;
+    }
+
     @Setup
     public void open() throws Exception {
         exchange = carrier.open(bytes());
-        window = bytes() >= LARGE ? WINDOW_OF_LARGE : WINDOW;
+        window = window(bytes());
     }
 
     @TearDown
