@@ -3,7 +3,7 @@ package org.rpcrdma.examples.server;
 
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelInboundHandler;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.nio.NioEventLoopGroup;
@@ -118,7 +118,7 @@ public final class NfsServer implements AutoCloseable {
         return serveOverTcp(mount, address);
     }
 
-    private InetSocketAddress serveOverTcp(ChannelHandler program, InetSocketAddress address)
+    private InetSocketAddress serveOverTcp(ChannelInboundHandler program, InetSocketAddress address)
             throws IOException {
         return bind(
                 new ServerBootstrap()
@@ -136,19 +136,14 @@ public final class NfsServer implements AutoCloseable {
                 address);
     }
 
-    /**
-     * What follows the framing, on every transport. A failure of the connection must not take the way through the
-     * programs' threads: the channel's handlers may be gone before it comes back.
-     */
-    private void addProgram(Channel channel, ChannelHandler program) {
-        ChannelHandler failures = new FailureHandler();
+    /** What follows the framing, on every transport. */
+    private void addProgram(Channel channel, ChannelInboundHandler program) {
         channel.pipeline()
                 .addLast(new RpcCallCheck())
                 .addLast(RpcUtil.STAGE_RPC_MESSAGE_PARSER)
-                .addLast(failures)
-                .addLast(programs, program)
+                .addLast(new ProgramThreads(programs, program))
                 .addLast(new RpcReplyWriter())
-                .addLast(failures);
+                .addLast(new FailureHandler());
     }
 
     private InetSocketAddress bind(ServerBootstrap bootstrap, InetSocketAddress address)
