@@ -29,7 +29,9 @@ import org.rpcrdma.channel.RdmaChannel;
  * ByteBuf} or {@link RpcMessage}, for {@link RpcRdmaConfig.Builder#lateReplyMillis} after the loss, while the event loop runs.
  * Not covered: {@code ctx.writeAndFlush} after {@code channelInactive}; a write that is begun on another thread at the moment
  * of the loss; replies that an encoder of the pipeline was to make, because it is gone too. Such calls are executed again
- * when the client sends them again, once the time is over.
+ * when the client sends them again, once the time is over. A handler that was added with an executor of its own may never get
+ * a call that was on its way there when the connection was lost, and the time has to be over before such a call is executed:
+ * a handler does better to hand its calls to other threads itself.
  *
  * <pre>{@code
  * config.applyTo(bootstrap).handler(new ChannelInitializer<RdmaChannel>() {
