@@ -1,8 +1,8 @@
 # Proves: statement 3, tshark finds no malformed MPA, DDP, RDMAP or RPC-over-RDMA frame of ours in either capture.
 # Every byte that we sent has to be inside a dissected frame, so that nothing can hide as undissected data.
 
-# MPA is found by its start-up frames, whatever the port.
-shark() { tshark -r "$1" --enable-heuristic iwarp_mpa_tcp "${@:2}" 2>>"$work/tshark.log"; }
+# MPA is found by its start-up frames, whatever the port: a client's is now and then one that another protocol has.
+shark() { tshark -r "$1" -o tcp.try_heuristic_first:TRUE --enable-heuristic iwarp_mpa_tcp "${@:2}" 2>>"$work/tshark.log"; }
 
 # Expert complaints about our layers. Wireshark knows RFC 5044 alone and takes revision 2 (RFC 6581) for a fault.
 complaints() {
