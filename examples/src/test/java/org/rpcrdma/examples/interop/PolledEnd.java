@@ -118,6 +118,12 @@ final class PolledEnd implements QueuePairHandler {
         return received.remove();
     }
 
+    /** Awaits the next message, or the end of the connection; whether it is a message. */
+    boolean hasNext() {
+        await("message", () -> !received.isEmpty() || disconnected);
+        return !received.isEmpty();
+    }
+
     /** How many Sends, Writes and Reads are complete. */
     int completed() {
         return completed;

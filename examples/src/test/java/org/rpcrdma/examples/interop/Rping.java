@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples.interop;
 
-import io.netty.util.internal.PlatformDependent;
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.ListenerHandler;
-import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
-import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.VerbsContext;
-import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 import org.rpcrdma.verbs.iwarp.IwarpProvider;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
@@ -48,13 +43,10 @@ public final class Rping {
 
     private static final int[] SIZES = {64, 1439, 4096, 65535};
     private static final int ROUNDS = 50;
+    private static final int LONGEST = 1 << 16;
     private static final int ADVERTISEMENT = 16;
-    private static final long TIMEOUT_NANOS = 30_000_000_000L;
 
     private static final QueuePairConfig DEPTHS = new QueuePairConfig(16, 4, 1, 1);
-    private static final long RECEIVE = 1;
-    private static final long SEND = 2;
-    private static final long DATA = 3;
 
     private Rping() {}
 
@@ -82,16 +74,12 @@ public final class Rping {
             throws IOException {
         VerbsContext context = new IwarpProvider(config).open();
         try {
-            End end = new End(context, size);
-            end.pair = context.createQueuePair(DEPTHS, end);
-            end.pair.connect(server, null, new byte[0]);
-            end.await(() -> end.connected);
-            end.receive();
+            Side side = new Side(context, size);
+            side.end = PolledEnd.connect(context, DEPTHS, server, side::receive);
             for (int round = 0; round < ROUNDS; round++) {
-                end.ping(round);
+                side.ping(round);
             }
-            end.pair.disconnect();
-            end.await(() -> end.disconnected);
+            side.end.disconnect();
         } finally {
             context.close();
         }
@@ -99,22 +87,14 @@ public final class Rping {
 
     private static void serve(IwarpConfig config, InetSocketAddress address) throws IOException {
         VerbsContext context = new IwarpProvider(config).open();
-        Deque<End> started = new ArrayDeque<>();
+        Deque<ConnectionRequest> requests = new ArrayDeque<>();
         context.listen(
                 address,
                 8,
                 new ListenerHandler() {
                     @Override
                     public void connectionRequested(ConnectionRequest request) {
-                        try {
-                            End end = new End(context, 1 << 16);
-                            end.pair = context.createQueuePair(request, DEPTHS, end);
-                            end.receive();
-                            end.pair.accept(new byte[0]);
-                            started.add(end);
-                        } catch (IOException e) {
-                            throw new IllegalStateException(e);
-                        }
+                        requests.add(request);
                     }
 
                     @Override
@@ -128,10 +108,8 @@ public final class Rping {
                                 try {
                                     context.poll(16);
                                     context.await(1_000_000);
-                                    for (End end = started.poll();
-                                            end != null;
-                                            end = started.poll()) {
-                                        end.answerAll();
+                                    while (!requests.isEmpty()) {
+                                        answer(context, requests.remove());
                                     }
                                 } catch (IOException | AssertionError e) {
                                     System.out.println("FAIL " + e);
@@ -142,178 +120,102 @@ public final class Rping {
                 .start();
     }
 
-    private interface Condition {
-        boolean holds();
+    private static void answer(VerbsContext context, ConnectionRequest request) throws IOException {
+        Side side = new Side(context, LONGEST);
+        side.end = PolledEnd.accept(context, DEPTHS, request, side::receive);
+        int rounds = 0;
+        try {
+            while (side.answer()) {
+                rounds++;
+            }
+            System.out.println("SERVED " + rounds);
+        } finally {
+            side.end.pair().close();
+        }
     }
 
-    /** One end of a connection; works on one thread, which polls while it waits. */
-    private static final class End implements QueuePairHandler {
+    /** What either side has: memory for the data, and for advertisements, the one received and the one sent. */
+    private static final class Side {
 
-        private final VerbsContext context;
         private final int size;
-        private final ByteBuffer message;
-        private final ByteBuffer source;
-        private final ByteBuffer sink;
-        private final MemoryRegion messageMemory;
-        private final MemoryRegion sourceMemory;
-        private final MemoryRegion sinkMemory;
-        QueuePair pair;
-        boolean connected;
-        boolean disconnected;
-        private String failure;
-        private int received;
-        private int sent;
-        private int moved;
+        private final PolledMemory message;
+        private final PolledMemory source;
+        private final PolledMemory sink;
+        private PolledEnd end;
 
-        End(VerbsContext context, int size) {
-            this.context = context;
+        Side(VerbsContext context, int size) {
             this.size = size;
-            message = ByteBuffer.allocateDirect(2 * ADVERTISEMENT);
-            source = ByteBuffer.allocateDirect(size);
-            sink = ByteBuffer.allocateDirect(size);
-            messageMemory = register(message);
-            sourceMemory = register(source);
-            sinkMemory = register(sink);
+            message = new PolledMemory(context, 2 * ADVERTISEMENT);
+            source = new PolledMemory(context, size);
+            sink = new PolledMemory(context, size);
         }
 
-        private MemoryRegion register(ByteBuffer memory) {
-            return context.register(memory, PlatformDependent.directBufferAddress(memory));
+        private void receive(PolledEnd opened) {
+            opened.postReceive(message, 0, ADVERTISEMENT);
         }
 
-        void receive() {
-            pair.postReceive(
-                    RECEIVE, messageMemory.address(), ADVERTISEMENT, messageMemory.localKey());
-        }
-
-        /** The first half of {@code message} is received, the second half sent. */
         private void send() {
-            pair.send(SEND, QueuePair.SIGNALED);
-            pair.gather(
-                    messageMemory.address() + ADVERTISEMENT,
-                    ADVERTISEMENT,
-                    messageMemory.localKey());
-            pair.doorbell();
+            int before = end.completed();
+            end.send(message, ADVERTISEMENT, ADVERTISEMENT);
+            end.await("completion", () -> end.completed() > before);
         }
 
-        void await(Condition condition) {
-            long deadline = System.nanoTime() + TIMEOUT_NANOS;
-            while (!condition.holds() && failure == null && System.nanoTime() - deadline < 0) {
-                context.poll(16);
-            }
-            if (failure != null || !condition.holds()) {
-                throw new AssertionError(failure == null ? "nothing came" : failure);
-            }
+        private void takeMessage() {
+            Report.same("bytes of a message", ADVERTISEMENT, end.take());
         }
-
-        // -------------------------------------------------------------- client
 
         /** The server takes the data for a C string. */
         void ping(int round) {
             for (int i = 0; i < size; i++) {
-                source.put(i, (byte) (i + 1 < size ? 'A' + (i * 31 + round) % 26 : 0));
-                sink.put(i, (byte) '-');
+                byte letter = (byte) (i + 1 < size ? 'A' + (i * 31 + round) % 26 : 0);
+                source.bytes().put(i, letter);
             }
-            advertise(sourceMemory, QueuePair.REMOTE_READ);
-            advertise(sinkMemory, QueuePair.REMOTE_WRITE);
-            if (!source.equals(sink)) {
-                throw new AssertionError("round " + round + ": the data came back changed");
-            }
+            sink.fill(0, size, (byte) '-');
+            advertise(source, QueuePair.REMOTE_READ);
+            advertise(sink, QueuePair.REMOTE_WRITE);
+            Report.holds(
+                    source.bytes().equals(sink.bytes()),
+                    "round " + round + ": the data came back changed");
         }
 
-        private void advertise(MemoryRegion memory, int access) {
-            int key = pair.expose(memory, memory.address(), size, access);
-            message.putLong(ADVERTISEMENT, pair.exposedOffset(key));
-            message.putInt(ADVERTISEMENT + 8, key).putInt(ADVERTISEMENT + 12, size);
-            int before = received;
+        private void advertise(PolledMemory memory, int access) {
+            int key = memory.expose(end.pair(), access);
+            message.bytes()
+                    .putLong(ADVERTISEMENT, end.pair().exposedOffset(key))
+                    .putInt(ADVERTISEMENT + 8, key)
+                    .putInt(ADVERTISEMENT + 12, size);
             send();
-            await(() -> received > before);
-            receive();
-            pair.invalidate(key);
+            takeMessage();
+            receive(end);
+            end.pair().invalidate(key);
         }
 
-        // -------------------------------------------------------------- server
-
-        void answerAll() {
-            int rounds = 0;
-            try {
-                await(() -> connected);
-                while (answer()) {
-                    rounds++;
-                }
-                System.out.println("SERVED " + rounds);
-            } finally {
-                pair.close();
-            }
-        }
-
-        private boolean answer() {
-            int before = 2 * (sent / 2);
-            await(() -> received > before || disconnected);
-            if (disconnected) {
+        /** Fetches the data and writes them back; false when the client has gone instead. */
+        boolean answer() {
+            if (!end.hasNext()) {
                 return false;
             }
-            int length = message.getInt(12);
+            takeMessage();
+            int length = message.bytes().getInt(12);
             transfer(length, true);
-            receive();
-            send();
-            await(() -> received > before + 1);
-            transfer(Math.min(length, message.getInt(12)), false);
-            receive();
-            send();
-            await(() -> sent == before + 2);
+            takeMessage();
+            transfer(Math.min(length, message.bytes().getInt(12)), false);
             return true;
         }
 
         private void transfer(int length, boolean read) {
             Report.holds(length >= 0 && length <= size, "advertised length " + length);
+            int before = end.completed();
+            long address = message.bytes().getLong(0);
+            int key = message.bytes().getInt(8);
             if (read) {
-                pair.read(DATA, QueuePair.SIGNALED, message.getLong(0), message.getInt(8));
+                end.read(sink, 0, length, address, key);
             } else {
-                pair.write(DATA, QueuePair.SIGNALED, message.getLong(0), message.getInt(8));
+                end.write(sink, 0, length, address, key);
             }
-            pair.gather(sinkMemory.address(), length, sinkMemory.localKey());
-            pair.doorbell();
-            int before = moved;
-            await(() -> moved > before);
-        }
-
-        // -------------------------------------------------------------- events
-
-        @Override
-        public void connected(byte[] privateData) {
-            connected = true;
-        }
-
-        @Override
-        public void connectFailed(Throwable cause) {
-            failure = "no connection: " + cause;
-        }
-
-        @Override
-        public void completed(long id, WorkStatus status, int length, int invalidatedKey) {
-            if (status == WorkStatus.FLUSHED) {
-                return;
-            }
-            if (status != WorkStatus.SUCCESS) {
-                failure = "work request " + id + ": " + status;
-            } else if (id == RECEIVE) {
-                received++;
-                if (length != ADVERTISEMENT) {
-                    failure = "message of " + length + " bytes";
-                }
-            } else if (id == SEND) {
-                sent++;
-            } else {
-                moved++;
-            }
-        }
-
-        @Override
-        public void disconnected(Throwable cause) {
-            disconnected = true;
-            if (cause != null) {
-                failure = "disconnected: " + cause;
-            }
+            end.await("completion", () -> end.completed() > before);
+            receive(end);
+            send();
         }
     }
 }
