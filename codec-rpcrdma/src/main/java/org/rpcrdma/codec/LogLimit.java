@@ -4,7 +4,7 @@ package org.rpcrdma.codec;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
-/** Lets one line per second through, for all connections of a configuration. Any thread. */
+/** Lets one line per second through. Any thread. */
 final class LogLimit {
 
     static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);

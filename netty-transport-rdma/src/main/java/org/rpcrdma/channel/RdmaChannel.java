@@ -454,9 +454,8 @@ public final class RdmaChannel extends AbstractRdmaChannel {
                 try {
                     connect0((InetSocketAddress) remote, (InetSocketAddress) local);
                 } catch (Throwable t) {
-                    failConnect(
-                            annotate(t)); // as when the peer refuses: a half-made queue pair is no
-                    // use
+                    // As when the peer refuses: a half-made queue pair is no use.
+                    failConnect(annotate(t));
                     return;
                 }
                 limitConnect(remote);
