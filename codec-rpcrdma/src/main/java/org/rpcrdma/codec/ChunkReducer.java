@@ -182,7 +182,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
         call.replyMaximum = header + limits.totalBytes() + (call.isReducible ? 0 : GSS_OVERHEAD);
         int growth = call.annotated == null ? 0 : call.annotated.growth();
         boolean fits =
-                TransportHeader.MINIMUM_BYTES + call.replyMaximum <= connection.receiveThreshold()
+                call.protocol.headerBytes() + call.replyMaximum <= call.protocol.receiveThreshold()
                         && growth == 0;
         if (!fits && call.isReducible && limits.sinks() > 0) {
             call.replyMaximum = header + limits.fixedBytes();
@@ -225,11 +225,10 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
 
     /** Moves eligible arguments into Read chunks when the call does not fit inline but does so without them. */
     private void reduceArguments(RpcRdmaExchange call, ByteBuf message) {
-        int limit = connection.sendThreshold();
+        int limit = call.protocol.sendThreshold();
         if (!call.isReducible
                 || connection.isServer()
-                || LongMessageHandler.callHeaderBytes(connection, call) + message.readableBytes()
-                        <= limit) {
+                || LongMessageHandler.callHeaderBytes(call) + message.readableBytes() <= limit) {
             return;
         }
         XdrCursor in = argumentsOf(message, connection.rpc(), Reduction.NONE);
@@ -246,7 +245,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             }
         }
         int payload = message.readableBytes() - call.items.removedBytes();
-        if (LongMessageHandler.callHeaderBytes(connection, call) + payload > limit) {
+        if (LongMessageHandler.callHeaderBytes(call) + payload > limit) {
             call.items.clear();
         }
     }
@@ -354,7 +353,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             call.message = null;
             return payload;
         }
-        int room = connection.receiveThreshold();
+        int room = call.protocol.receiveThreshold();
         int before = results.itemIndex(0) - payload.readerIndex();
         int after = payload.writerIndex() - results.itemIndex(0);
         if (results.items() == 1 && before <= room && after + 3 <= room) {

@@ -33,6 +33,7 @@ public final class RpcRdmaConfig {
     private final int maxQueuedCalls;
     private final int maxChunkErrors;
     private final boolean bidirectional;
+    private final boolean versionTwo;
     private final boolean annotatedCalls;
     private final RpcRdmaMetrics metrics;
     private final DuplicateRequestCache duplicateRequestCache;
@@ -57,6 +58,7 @@ public final class RpcRdmaConfig {
         maxQueuedCalls = builder.maxQueuedCalls;
         maxChunkErrors = builder.maxChunkErrors;
         bidirectional = builder.bidirectional;
+        versionTwo = builder.versionTwo;
         duplicateRequestCache = builder.duplicateRequestCache;
         lateReplyMillis = builder.lateReplyMillis;
         annotatedCalls = builder.annotatedCalls;
@@ -164,6 +166,11 @@ public final class RpcRdmaConfig {
         return bidirectional;
     }
 
+    /** Whether version two of the protocol is spoken as well. */
+    boolean speaksVersionTwo() {
+        return versionTwo;
+    }
+
     /** What answers calls that are sent again; {@code null} when nothing does. */
     public DuplicateRequestCache duplicateRequestCache() {
         return duplicateRequestCache;
@@ -216,6 +223,7 @@ public final class RpcRdmaConfig {
         private int maxQueuedCalls = 16384;
         private int maxChunkErrors = 1024;
         private boolean bidirectional;
+        private boolean versionTwo;
         private boolean annotatedCalls;
         private RpcRdmaMetrics metrics;
         private DuplicateRequestCache duplicateRequestCache;

@@ -65,8 +65,17 @@ public final class RpcRdmaConnection {
     private ResponderCredits responderCredits;
     private GrantControl grants;
     private volatile PrivateData peer = PrivateData.DEFAULT;
-    private volatile int sendThreshold;
-    private volatile int receiveThreshold;
+
+    /** The version of own calls; {@code null} before active. */
+    private volatile ProtocolVersion current;
+
+    private ProtocolVersion one;
+
+    /** {@code null} when version 2 is not spoken here. */
+    private ProtocolVersion two;
+
+    /** As responder: the peer has had a reply in version 2, and knows of the larger threshold (draft, 5.1). */
+    private boolean hasRepliedInTwo;
 
     @SuppressWarnings("UnusedVariable") // by its handle
     private long creditsGranted = 1;
@@ -114,12 +123,23 @@ public final class RpcRdmaConnection {
 
     /** The longest Send to the peer in bytes: the smaller of what is sent here and received there. 0 before active. */
     public int sendThreshold() {
-        return sendThreshold;
+        ProtocolVersion version = current;
+        return version == null ? 0 : version.sendThreshold();
     }
 
     /** The longest Send from the peer in bytes. 0 before active. */
     public int receiveThreshold() {
-        return receiveThreshold;
+        ProtocolVersion version = current;
+        return version == null ? 0 : version.receiveThreshold();
+    }
+
+    /**
+     * The version that calls from here are sent in: 1, or 2 once the two sides have agreed on it. 0 before active. An
+     * accepting side goes by the calls that it has answered last (RFC 8167, 5.1).
+     */
+    public int version() {
+        ProtocolVersion version = current;
+        return version == null ? 0 : version.number();
     }
 
     /** What the peer has announced; the defaults of version 1 before active, and when it has announced nothing. */
@@ -154,9 +174,12 @@ public final class RpcRdmaConnection {
         PrivateData own = announced == null ? PrivateData.DEFAULT : PrivateData.find(announced);
         byte[] theirs = channel.peerPrivateData();
         peer = theirs == null ? PrivateData.DEFAULT : PrivateData.find(theirs);
-        sendThreshold = Math.min(own.sendSize(), peer.receiveSize());
-        receiveThreshold = Math.min(peer.sendSize(), own.receiveSize());
-        channel.config().setOption(RdmaChannelOption.MAX_SEND_SIZE, sendThreshold);
+        one = ProtocolVersion.one(own, peer);
+        two = config.speaksVersionTwo() ? ProtocolVersion.two(own, peer) : null;
+        current = one;
+        channel.config()
+                .setOption(
+                        RdmaChannelOption.MAX_SEND_SIZE, (two == null ? one : two).sendThreshold());
         startCredits(channel.keptReceives());
         publishCredits();
         config.metrics().opened(this);
@@ -273,8 +296,40 @@ public final class RpcRdmaConnection {
                         null);
     }
 
-    void replySent() {
+    void replySent(ProtocolVersion version) {
         chunkErrorsInRow = 0;
+        if (isServer && version.number() != current.number()) {
+            hasRepliedInTwo = true;
+            current = version.number() == TransportHeader.VERSION_TWO ? two : one;
+        }
+    }
+
+    /** Whether messages of this version are understood. */
+    boolean speaks(int version) {
+        return version == TransportHeader.VERSION_ONE
+                || (version == TransportHeader.VERSION_TWO && two != null);
+    }
+
+    /** Whether any version of this range, unsigned and with both ends, is spoken here. */
+    boolean speaksAny(int lowest, int highest) {
+        return Integer.compareUnsigned(lowest, highestVersion()) <= 0 && highest != 0;
+    }
+
+    int highestVersion() {
+        return two == null ? TransportHeader.VERSION_ONE : TransportHeader.VERSION_TWO;
+    }
+
+    /** The version of own calls. */
+    ProtocolVersion protocol() {
+        return current;
+    }
+
+    /** A reply has the version of its call (draft, 5.3); the first one in version 2 is short. */
+    private ProtocolVersion protocolOfReply(int version) {
+        if (version == TransportHeader.VERSION_ONE) {
+            return one;
+        }
+        return hasRepliedInTwo ? two : ProtocolVersion.probe();
     }
 
     /**
@@ -300,6 +355,7 @@ public final class RpcRdmaConnection {
     RpcRdmaExchange newCall(int xid) {
         RpcRdmaExchange exchange = acquire(xid);
         exchange.isRequester = true;
+        exchange.protocol = current;
         exchange.state = RpcRdmaExchange.State.QUEUED;
         calls.put(xid, exchange);
         return exchange;
@@ -309,9 +365,10 @@ public final class RpcRdmaConnection {
         return calls.get(xid);
     }
 
-    RpcRdmaExchange newServed(int xid) {
+    RpcRdmaExchange newServed(int xid, int version) {
         RpcRdmaExchange exchange = acquire(xid);
         exchange.isRequester = false;
+        exchange.protocol = protocolOfReply(version);
         exchange.state = RpcRdmaExchange.State.PULLING;
         served.put(xid, exchange);
         return exchange;

@@ -38,6 +38,9 @@ final class RpcRdmaExchange implements ChannelFutureListener {
     boolean isRequester;
     int xid;
 
+    /** What call and reply are sent in. */
+    ProtocolVersion protocol;
+
     /** Requester: the lists that were offered. Responder: the lists of the call, then those of the reply. */
     TransportHeader header = new TransportHeader();
 
