@@ -172,6 +172,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
         }
         if (limits.isKnown()) {
             call.replyLimit = header + limits.totalBytes();
+            call.isReplyBounded = true;
         } else {
             limits.results(connection.config().defaultMaximumReply());
         }
@@ -251,6 +252,44 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
     }
 
     private void receiveReply(ChannelHandlerContext ctx, RpcRdmaExchange call) {
+        if (call.header.reads().segments() > 0) {
+            if (call.failure == null && pull(ctx, call)) {
+                return;
+            }
+            ctx.write(PullCompletion.plain(call.xid, call.protocol.number()));
+            connection.metrics().increment(RpcRdmaCounter.BAD_REPLIES);
+            connection.problem(call.xid, call.failure.getMessage(), "the call fails");
+        }
+        end(ctx, call);
+    }
+
+    /** All Reads of a reply have ended; whatever came of them, the responder is told (reliable reply draft, 4.1.2). */
+    private void pulledReply(RpcRdmaExchange call, boolean success) {
+        if (!success && !call.isPullRefused()) {
+            // The call is lost with the connection, and can be sent again on the next one.
+            connection.closeNow("an RDMA Read has failed", null);
+            return;
+        }
+        context.write(
+                success
+                        ? PullCompletion.of(call)
+                        : PullCompletion.plain(call.xid, call.protocol.number()));
+        if (call.state == RpcRdmaExchange.State.ZOMBIE) {
+            connection.finish(call);
+        } else {
+            if (success) {
+                call.message = call.assembly.setIndex(0, call.layout.memoryBytes());
+                call.assembly = null;
+            } else {
+                call.failure = new PullException("the Read chunks of the reply cannot be read");
+            }
+            end(context, call);
+            context.fireChannelReadComplete();
+        }
+        connection.flushNow(context);
+    }
+
+    private void end(ChannelHandlerContext ctx, RpcRdmaExchange call) {
         Object delivered;
         if (call.failure != null) {
             delivered = new RpcRdmaFailure(call.xid, call.failure);
@@ -274,9 +313,10 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             return bad(
                     call,
                     new MalformedReplyException(
-                            "what is in the Reply chunk is not the reply to this call"));
+                            "what is in the Reply chunk or Read chunk is not the reply to this"
+                                    + " call"));
         }
-        WriteList returned = connection.received().writes();
+        WriteList returned = call.header.writes();
         XdrCursor results = connection.cursor();
         results.wrap(payload, start, start, start, Reduction.NONE);
         if (returned.chunks() == 0) {
@@ -397,23 +437,35 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
         return sink.setIndex(room - before, room + length + pad + after);
     }
 
-    // ------------------------------------------------------------------ responder
+    // ------------------------------------------------------------------ who pulls
 
     private void receiveCall(ChannelHandlerContext ctx, RpcRdmaExchange call) {
         if (call.header.reads().segments() == 0) {
             deliver(ctx, call, call.message);
             return;
         }
-        if (!call.isLong) {
-            if (!LongMessageHandler.allocate(connection, call)) {
-                LongMessageHandler.reject(ctx, connection, call, "no memory for the Read chunks");
-                return;
-            }
-            placeInline(call);
+        if (!pull(ctx, call)) {
+            LongMessageHandler.reject(ctx, connection, call, "no memory for the Read chunks");
         }
-        call.reader(this);
-        pullChunks(ctx, call);
-        call.readDone(true);
+    }
+
+    /** Reads what the handler of long messages has not read; {@code false} when there is no memory. */
+    private boolean pull(ChannelHandlerContext ctx, RpcRdmaExchange exchange) {
+        if (!exchange.isLong) {
+            if (!LongMessageHandler.allocate(connection, exchange)) {
+                exchange.failure =
+                        exchange.isRequester ? LongMessageHandler.noMemory(exchange) : null;
+                return false;
+            }
+            placeInline(exchange);
+        }
+        if (exchange.isRequester) {
+            exchange.state = RpcRdmaExchange.State.REPLIED_BY_READ_CHUNK;
+        }
+        exchange.reader(this);
+        pullChunks(ctx, exchange);
+        exchange.readDone(true);
+        return true;
     }
 
     private static void placeInline(RpcRdmaExchange call) {
@@ -451,6 +503,10 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             connection.finish(call);
             return;
         }
+        if (call.isRequester) {
+            pulledReply(call, success);
+            return;
+        }
         if (!success) {
             connection.finish(call);
             connection.closeNow("an RDMA Read has failed", null);
@@ -480,6 +536,8 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             context.fireChannelReadComplete();
         }
     }
+
+    // ------------------------------------------------------------------ responder
 
     private enum ArgumentCheck {
         FINE,
