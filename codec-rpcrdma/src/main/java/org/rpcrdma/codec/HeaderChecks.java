@@ -83,6 +83,16 @@ final class HeaderChecks {
         return true;
     }
 
+    /** Why a reply is not one to this call; {@code null} when it is. */
+    static String match(RpcRdmaExchange call, TransportHeader header) {
+        if (call.option != null) {
+            return "RPC reply to an optional operation";
+        }
+        return header.version() == call.protocol.number()
+                ? null
+                : "reply in version " + header.version() + " (expected: that of the call)";
+    }
+
     /** The lists of a reply against what the call offered; never trusted. */
     static String reply(
             RpcRdmaExchange call,

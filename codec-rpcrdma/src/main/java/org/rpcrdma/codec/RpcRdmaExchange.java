@@ -61,6 +61,9 @@ final class RpcRdmaExchange implements ChannelFutureListener {
     /** What the user wrote in the place of a plain message, with the memory that belongs to it. Owned. */
     RpcMessage annotated;
 
+    /** An optional operation in the place of an RPC message: first its call, then its reply. Owned. */
+    RpcRdmaOption option;
+
     /** Arguments or results that go into chunks. */
     final ItemList items = new ItemList();
 
@@ -137,6 +140,12 @@ final class RpcRdmaExchange implements ChannelFutureListener {
 
     RpcRdmaExchange(RpcRdmaConnection connection) {
         this.connection = connection;
+    }
+
+    RpcRdmaOption takeOption() {
+        RpcRdmaOption taken = option;
+        option = null;
+        return taken;
     }
 
     // ------------------------------------------------------------------ requester
@@ -294,6 +303,7 @@ final class RpcRdmaExchange implements ChannelFutureListener {
         ReferenceCountUtil.release(assembly);
         assembly = null;
         releaseAnnotated();
+        ReferenceCountUtil.release(takeOption());
         items.clear();
         header.clear();
         binding = GenericBinding.INSTANCE;
