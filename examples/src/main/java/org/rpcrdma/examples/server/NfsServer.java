@@ -56,8 +56,18 @@ public final class NfsServer implements AutoCloseable {
 
     /** @param export not closed with the server */
     public NfsServer(Export export) throws IOException {
+        this(export, 0);
+    }
+
+    /**
+     * As above.
+     *
+     * @param directoryMax the most bytes of a directory in one reply, if that is more than usual: for clients that can take
+     *     them ({@link org.rpcrdma.examples.rpc.ReliableReplies})
+     */
+    public NfsServer(Export export, int directoryMax) throws IOException {
         requireOwnHostName();
-        nfs = new Nfs3Program(new Nfs3Service(export, ownUid()));
+        nfs = new Nfs3Program(new Nfs3Service(export, ownUid(), directoryMax));
         mount = new MountProgram(export);
     }
 
@@ -66,14 +76,18 @@ public final class NfsServer implements AutoCloseable {
      * then sends its calls again.
      */
     public static RpcRdmaConfig rdmaConfig() {
+        return rdmaConfigBuilder().build();
+    }
+
+    /** As above, to be changed. */
+    public static RpcRdmaConfig.Builder rdmaConfigBuilder() {
         return RpcRdmaConfig.builder()
                 .duplicateRequestCache(
                         new BoundedDuplicateRequestCache(
                                 REMEMBERED_CALLS,
                                 REMEMBERED_REPLY_MAX,
                                 (long) REMEMBERED_CALLS * REMEMBERED_REPLY_MAX,
-                                Nfs3Program::isRemembered))
-                .build();
+                                Nfs3Program::isRemembered));
     }
 
     /** NFS over RDMA. Parameters and result as with {@link #serveNfsOverTcp}. */
