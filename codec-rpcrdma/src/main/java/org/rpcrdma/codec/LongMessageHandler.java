@@ -60,6 +60,13 @@ final class LongMessageHandler extends ChannelDuplexHandler {
         };
     }
 
+    static boolean neverOffersReplyChunk(RpcRdmaExchange call) {
+        RpcRdmaConnection connection = call.connection;
+        return connection.takesReadChunkReplies(call.protocol.number())
+                && connection.config().readChunkReplies().replyChunks()
+                        == ReadChunkReplies.ReplyChunks.NEVER;
+    }
+
     private void writeCall(
             ChannelHandlerContext ctx, RpcRdmaExchange call, ChannelPromise promise) {
         int payload = call.message.readableBytes() - call.items.removedBytes();

@@ -350,6 +350,7 @@ public final class RpcRdmaConfig {
         /**
          * The longest results in bytes for calls whose binding has no bound, and of programs without a binding; default 64
          * KiB. A call offers memory for a reply of that size; a longer reply fails with {@link RemoteChunkException}.
+         * Without meaning for a requester of {@link #readChunkReplies} that offers no Reply chunk for them.
          */
         public Builder defaultMaximumReply(int bytes) {
             defaultMaximumReply = check("defaultMaximumReply", bytes, 0, 1 << 29);

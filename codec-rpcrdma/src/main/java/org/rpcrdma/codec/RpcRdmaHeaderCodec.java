@@ -197,7 +197,8 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                 call.protocol.receiveThreshold(),
                 writes.sum(0, writes.segments()),
                 call.header.reply().chunkLength(),
-                call.replyLimit);
+                call.replyLimit,
+                writes.chunks() > 0 || !LongMessageHandler.neverOffersReplyChunk(call));
     }
 
     private void receiveOtherVersion(ChannelHandlerContext ctx, TransportHeader header) {
