@@ -256,6 +256,13 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             connection.closeNow("an RDMA Read has failed", null);
             return;
         }
+        if (!success) {
+            call.failure = new PullException("the Read chunks of the reply cannot be read");
+        }
+        completeReply(call, success);
+    }
+
+    private void completeReply(RpcRdmaExchange call, boolean success) {
         context.write(
                 success
                         ? PullCompletion.of(call)
@@ -266,13 +273,55 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             if (success) {
                 call.message = call.assembly.setIndex(0, call.layout.memoryBytes());
                 call.assembly = null;
-            } else {
-                call.failure = new PullException("the Read chunks of the reply cannot be read");
             }
             end(context, call);
             context.fireChannelReadComplete();
         }
         connection.flushNow(context);
+    }
+
+    /** What was pulled as a call of the other direction is a reply (RFC 8167, 4.1): its call takes it over. */
+    private void takeReply(RpcRdmaExchange pulled) {
+        RpcRdmaExchange call = connection.call(pulled.xid);
+        boolean isKnown =
+                call != null
+                        && call.isUnanswered()
+                        && HeaderChecks.match(call, pulled.header) == null;
+        if (!isKnown) {
+            connection.drop(RpcRdmaCounter.DROPPED_UNKNOWN_XID, pulled.xid, "reply without a call");
+            connection.requesterCredits().completionDue();
+            context.write(PullCompletion.plain(pulled.xid, pulled.protocol.number()));
+            connection.finish(pulled);
+            connection.flushNow(context);
+            return;
+        }
+        String problem = HeaderChecks.reply(call, pulled.assembly, pulled.header, 0, true);
+        if (problem == null && pulled.layout.isApart() && pulled.layout.chunks() > 0) {
+            problem = "results in Read chunks of their own";
+        }
+        call.fence();
+        TransportHeader offered = call.header;
+        call.header = pulled.header;
+        pulled.header = offered;
+        call.assembly = pulled.assembly;
+        pulled.assembly = null;
+        connection.finish(pulled);
+        if (!connection.channel().isActive()) {
+            return; // the call is lost with its connection (RFC 8166, 4.5.4)
+        }
+        connection.metrics().increment(RpcRdmaCounter.REPLIES_RECEIVED);
+        connection.metrics().increment(RpcRdmaCounter.READ_CHUNK_REPLIES);
+        RequesterCredits credits = connection.requesterCredits();
+        credits.answered(call.completionsBefore);
+        credits.repliedUndetermined();
+        credits.completionDue();
+        connection.publishCredits();
+        call.isLong = true;
+        if (problem != null) {
+            call.failure = new PullException(problem);
+            connection.metrics().increment(RpcRdmaCounter.BAD_REPLIES);
+        }
+        completeReply(call, problem == null);
     }
 
     private void end(ChannelHandlerContext ctx, RpcRdmaExchange call) {
@@ -499,6 +548,18 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             return;
         }
         ByteBuf whole = call.assembly.setIndex(0, call.layout.memoryBytes());
+        if (call.isUndetermined) {
+            if (whole.getInt(0) == call.xid && whole.getInt(4) == RpcCallHeader.REPLY) {
+                takeReply(call);
+                return;
+            }
+            call.isUndetermined = false;
+            connection.metrics().increment(RpcRdmaCounter.CALLS_RECEIVED);
+            connection.metrics().increment(RpcRdmaCounter.LONG_CALLS);
+            if (!CreditHandler.admit(connection, call)) {
+                return;
+            }
+        }
         String problem = null;
         boolean isGarbage = false;
         if (call.isLong && (whole.getInt(0) != call.xid || whole.getInt(4) != RpcCallHeader.CALL)) {

@@ -87,6 +87,14 @@ final class CreditHandler extends ChannelDuplexHandler {
     }
 
     private void receiveCall(ChannelHandlerContext ctx, RpcRdmaExchange call) {
+        // What may be a reply has no credit of a call.
+        if (call.isUndetermined || admit(connection, call)) {
+            ctx.fireChannelRead(call);
+        }
+    }
+
+    /** Whether the peer had a credit for its call; without one the connection ends. */
+    static boolean admit(RpcRdmaConnection connection, RpcRdmaExchange call) {
         ResponderCredits credits = connection.responderCredits();
         if (!credits.received()) {
             connection.metrics().increment(RpcRdmaCounter.CREDIT_OVERRUNS);
@@ -98,10 +106,10 @@ final class CreditHandler extends ChannelDuplexHandler {
                             + credits.granted()
                             + " granted)",
                     null);
-            return;
+            return false;
         }
         connection.grants().received();
-        ctx.fireChannelRead(call);
+        return true;
     }
 
     @Override
@@ -110,7 +118,11 @@ final class CreditHandler extends ChannelDuplexHandler {
             if (exchange.isRequester) {
                 writeCall(ctx, exchange, promise);
             } else {
-                connection.responderCredits().answered();
+                if (exchange.isUndetermined) {
+                    connection.responderCredits().refused();
+                } else {
+                    connection.responderCredits().answered();
+                }
                 ctx.write(exchange, promise);
             }
         } else if (message instanceof PullCompletion completion) {

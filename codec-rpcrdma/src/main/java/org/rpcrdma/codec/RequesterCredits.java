@@ -84,6 +84,11 @@ final class RequesterCredits {
         return credit != 0;
     }
 
+    /** A reply has come whose credit word could not be told from one of the other direction (RFC 8167, 4.1). */
+    void repliedUndetermined() {
+        inFlight--;
+    }
+
     /** An RDMA_ERROR has come: it ends its call, but is not the valid reply that ends the one-credit start. */
     void failed(int credit) {
         inFlight--;

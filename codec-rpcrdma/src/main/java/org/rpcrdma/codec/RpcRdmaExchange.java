@@ -130,6 +130,9 @@ final class RpcRdmaExchange implements ChannelFutureListener {
     /** A Read has failed that was never carried out: the connection is as it was. */
     private boolean isPullRefused;
 
+    /** A long message that may be a call or a reply, until its payload is there. */
+    boolean isUndetermined;
+
     // ---- responder
 
     boolean mayInvalidate;
@@ -321,6 +324,7 @@ final class RpcRdmaExchange implements ChannelFutureListener {
         readFailed = false;
         isPullRefused = false;
         reader = null;
+        isUndetermined = false;
         mayInvalidate = false;
         isRejected = false;
         state = State.FREE;

@@ -264,10 +264,17 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
 
     private boolean receiveMessage(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        Direction direction =
-                isOfferedReply(header) ? Direction.REPLY : Direction.of(header, message, payload);
+        if (isOfferedReply(header)) {
+            // What looks like a long call is a reply where long calls do not come from, or the call
+            // with this XID is there already; otherwise only its payload can tell.
+            boolean mayBeCall = connection.isResponder() && connection.served(header.xid()) == null;
+            return mayBeCall
+                    ? receiveCall(ctx, message, header, payload, true)
+                    : receiveReply(ctx, message, header, payload);
+        }
+        Direction direction = Direction.of(header, message, payload);
         return switch (direction) {
-            case CALL -> receiveCall(ctx, message, header, payload);
+            case CALL -> receiveCall(ctx, message, header, payload, false);
             case REPLY -> receiveReply(ctx, message, header, payload);
             case UNKNOWN -> {
                 badMessage(
@@ -284,7 +291,11 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     // ------------------------------------------------------------------ calls received
 
     private boolean receiveCall(
-            ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
+            ChannelHandlerContext ctx,
+            ByteBuf message,
+            TransportHeader header,
+            int payload,
+            boolean isUndetermined) {
         if (!isAcceptable(header)) {
             return false;
         }
@@ -306,9 +317,12 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
         HeaderChecks.findInvalidateHandle(call, header);
         call.isLong = header.proc() == TransportHeader.RDMA_NOMSG;
+        call.isUndetermined = isUndetermined;
         connection.keepHeader(call);
-        metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
-        countCall(call.header, call.isLong);
+        if (!isUndetermined) {
+            metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
+            countCall(call.header, call.isLong);
+        }
         if (call.isLong) {
             message.release();
         } else {
@@ -354,12 +368,10 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
 
     // ------------------------------------------------------------------ replies received
 
-    /** What looks like a long call is a reply where long calls do not come from, or where one is waited for. */
     private boolean isOfferedReply(TransportHeader header) {
         return header.proc() == TransportHeader.RDMA_NOMSG
                 && header.reads().hasChunkAt(0)
-                && connection.takesReadChunkReplies(header.version())
-                && (!connection.isResponder() || connection.call(header.xid()) != null);
+                && connection.takesReadChunkReplies(header.version());
     }
 
     private boolean receiveReply(

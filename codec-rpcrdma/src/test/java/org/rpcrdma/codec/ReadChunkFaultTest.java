@@ -110,6 +110,23 @@ class ReadChunkFaultTest {
         }
     }
 
+    /** All receives are promised to calls: a completion would find none. */
+    @Test
+    @Proves({"RR-21", "SEC-21"})
+    void withoutAReceiveForItsCompletionNothingIsOffered() throws Exception {
+        pair.receiveDepth(8);
+        try (FaultPair.Connection connection =
+                pair.connect(
+                        ReadChunks.config(),
+                        ReadChunks.config(),
+                        call -> Form.LONG_REPLY.reply(Rpc.xid(call)))) {
+            int xid = Form.LONG_REPLY.xids();
+            connection.expectCalls(1);
+            connection.call(Form.LONG_REPLY.call(xid));
+            assertThat(connection.outcomes().get(xid)).contains("RemoteChunkException");
+        }
+    }
+
     private static ByteBuf inPieces(ByteBuf whole) {
         CompositeByteBuf parts = Unpooled.compositeBuffer();
         int third = whole.readableBytes() / 3;

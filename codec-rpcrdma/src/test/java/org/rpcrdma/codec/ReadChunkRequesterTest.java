@@ -375,23 +375,59 @@ class ReadChunkRequesterTest {
         assertThat(server.header.xid()).isEqualTo(3);
     }
 
-    /** Reverse calls are on: what a forward call waits for is its reply, anything else is a long call. */
+    /** Reverse calls are on, and the same XID is live both ways: what was pulled says what it is. */
     @Test
     @Proves("RR-33")
     void replyOrLongReverseCall() throws Exception {
         connect(ReadChunks.builder(ReplyChunks.NEVER).bidirectional(true).build());
-        call(1);
-        byte[] reverse = ByteBufUtil.getBytes(Rpc.echo(2, 6000));
-        TransportHeader header = noMessage(2);
-        offer(header, 0, reverse);
-        server.send(header, RawPeer.nothing());
-        assertThat(pair.client.takeBytes()).isEqualTo(reverse);
+        byte[] reverse = ByteBufUtil.getBytes(Rpc.echo(1, 6000));
         byte[] reply = reply(1, LENGTH);
-        header = noMessage(1);
-        offer(header, 0, reply);
+        for (int round = 0; round < 4; round++) {
+            call(1);
+            // Both orders; while the reverse call is in progress there can be no other one.
+            if (round % 2 == 0) {
+                offerAlone(1, reverse);
+                assertThat(pair.client.takeBytes()).isEqualTo(reverse);
+                offerAlone(1, reply);
+                assertThat(pair.client.takeBytes()).isEqualTo(reply);
+                takeCompletion(1);
+            } else {
+                offerAlone(1, reply);
+                assertThat(pair.client.takeBytes()).isEqualTo(reply);
+                takeCompletion(1);
+                offerAlone(1, reverse);
+                assertThat(pair.client.takeBytes()).isEqualTo(reverse);
+            }
+            pair.call(Rpc.reply(1));
+            server.take();
+            assertThat(server.header.proc()).isEqualTo(TransportHeader.RDMA_MSG);
+        }
+        // A reply to nothing, one to a call that was given up, and one that cannot be.
+        offerAlone(2, reply(2, LENGTH));
+        takeCompletion(2);
+        call(3);
+        pair.call(new RpcRdmaCancel(3)).sync();
+        offerAlone(3, reply(3, LENGTH));
+        takeCompletion(3);
+        call(4);
+        TransportHeader header = noMessage(4);
+        header.reply().setPresent();
+        header.reply().add(7, 0, 0);
+        offer(header, 0, reply(4, LENGTH));
         server.send(header, RawPeer.nothing());
-        assertThat(pair.client.takeBytes()).isEqualTo(reply);
-        takeCompletion(1);
+        assertThat(pair.client.takeFailure()).isInstanceOf(PullException.class);
+        takeCompletion(4);
+        assertThat(client().callsInFlight()).isZero();
+        assertThat(on(pair.clientChannel, client()::pulledBytes)).isZero();
+        assertThat(client().value(RpcRdmaCounter.CREDIT_OVERRUNS)).isZero();
+        assertThat(on(pair.clientChannel, () -> client().responderCredits().unanswered())).isZero();
+        assertThat(client().value(RpcRdmaCounter.CALLS_RECEIVED)).isEqualTo(4);
+    }
+
+    private void offerAlone(int xid, byte[] message) throws Exception {
+        TransportHeader header = noMessage(xid);
+        offer(header, 0, message);
+        server.send(header, RawPeer.nothing());
     }
 
     /** Holds the Reads of the codec back, or fails them before the channel sees them. */
