@@ -183,6 +183,45 @@ class ReadChunkRequesterTest {
         assertWorks(XID + 2);
     }
 
+    /** Each word of an offer is changed: the call ends once, or its connection does. */
+    @Test
+    @Proves({"SEC-16", "SEC-11", "RR-08"})
+    void everyWordOfAnOffer() throws Exception {
+        int[] values = {0, 1, 2, 4, 24, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFC, 0xFFFFFFFF};
+        connect(ReadChunks.config());
+        int words = 13;
+        for (int word = 0; word < words; word++) {
+            for (int value : values) {
+                if (pair == null) {
+                    connect(ReadChunks.config());
+                }
+                call(XID);
+                TransportHeader header = noMessage(XID);
+                offer(header, 0, reply(XID, LENGTH));
+                ByteBuf message = RawPeer.message(header, RawPeer.nothing());
+                assertThat(message.readableBytes()).isEqualTo(4 * words);
+                server.send(message.setInt(4 * word, value));
+                // For those who have dropped the offer.
+                server.send(RawPeer.header(XID, 0), Rpc.reply(XID));
+                Object end = pair.client.messages.poll(10, TimeUnit.MILLISECONDS);
+                while (end == null && pair.client.inactive.isEmpty()) {
+                    end = pair.client.messages.poll(10, TimeUnit.MILLISECONDS);
+                }
+                if (end != null) {
+                    ReferenceCountUtil.release(end);
+                    assertThat(on(pair.clientChannel, client()::pulledBytes)).isZero();
+                }
+                assertThat(pair.client.errors).isEmpty();
+                RpcRdmaConnection ended = client();
+                close();
+                assertThat(pair.client.messages).isEmpty();
+                assertThat(ended.value(RpcRdmaCounter.PULL_COMPLETIONS_SENT)).isLessThan(2);
+                pair = null;
+            }
+        }
+        connect(ReadChunks.config());
+    }
+
     private void assertWorks(int xid) throws Exception {
         call(xid);
         byte[] reply = reply(xid, LENGTH);

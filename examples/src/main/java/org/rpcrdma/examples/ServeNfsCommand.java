@@ -37,6 +37,8 @@ final class ServeNfsCommand implements Callable<Integer> {
     @SuppressWarnings("UnusedVariable") // picocli needs the field
     private Verbosity verbosity;
 
+    @Mixin private HighestVersion highestVersion;
+
     @Spec private CommandSpec spec;
 
     @Option(
@@ -133,7 +135,7 @@ final class ServeNfsCommand implements Callable<Integer> {
     }
 
     private RpcRdmaConfig rdmaConfig() {
-        RpcRdmaConfig.Builder config = NfsServer.rdmaConfigBuilder();
+        RpcRdmaConfig.Builder config = highestVersion.applyTo(NfsServer.rdmaConfig());
         return (reliableReplies ? ReliableReplies.enable(config) : config).build();
     }
 

@@ -75,12 +75,7 @@ public final class NfsServer implements AutoCloseable {
      * The defaults, and a duplicate request cache: over RDMA a client loses its connection more easily than over TCP, and
      * then sends its calls again.
      */
-    public static RpcRdmaConfig rdmaConfig() {
-        return rdmaConfigBuilder().build();
-    }
-
-    /** As above, to be changed. */
-    public static RpcRdmaConfig.Builder rdmaConfigBuilder() {
+    public static RpcRdmaConfig.Builder rdmaConfig() {
         return RpcRdmaConfig.builder()
                 .duplicateRequestCache(
                         new BoundedDuplicateRequestCache(
