@@ -36,6 +36,7 @@ public final class RpcRdmaConfig {
     private final VersionTwo versionTwo;
     private final boolean annotatedCalls;
     private final RpcRdmaMetrics metrics;
+    private final ReadChunkReplies readChunkReplies;
     private final DuplicateRequestCache duplicateRequestCache;
     private final int lateReplyMillis;
     private final FatalXids fatalXids = new FatalXids(System::nanoTime);
@@ -59,6 +60,7 @@ public final class RpcRdmaConfig {
         maxChunkErrors = builder.maxChunkErrors;
         bidirectional = builder.bidirectional;
         versionTwo = builder.versionTwo;
+        readChunkReplies = builder.readChunkReplies;
         duplicateRequestCache = builder.duplicateRequestCache;
         lateReplyMillis = builder.lateReplyMillis;
         annotatedCalls = builder.annotatedCalls;
@@ -91,8 +93,13 @@ public final class RpcRdmaConfig {
                 .childOption(RdmaChannelOption.RECEIVE_SIZE, privateData.receiveSize())
                 .childOption(
                         RdmaChannelOption.RECEIVE_DEPTH,
-                        receiveDepth(grantedCredits, requestedCredits))
+                        receiveDepth(grantedCredits, requestedCredits) + completions())
                 .childOption(RdmaChannelOption.PRIVATE_DATA, privateData.encode());
+    }
+
+    /** Receives outside of the grant (reliable reply draft, 5.2.3). */
+    private int completions() {
+        return readChunkReplies == null ? 0 : readChunkReplies.maxWaiting();
     }
 
     /** Both directions share the receives (RFC 8167, 4.3). */
@@ -171,6 +178,11 @@ public final class RpcRdmaConfig {
         return versionTwo;
     }
 
+    /** How replies in Read chunks are sent and taken; {@code null} when they are not. */
+    public ReadChunkReplies readChunkReplies() {
+        return readChunkReplies;
+    }
+
     /** What answers calls that are sent again; {@code null} when nothing does. */
     public DuplicateRequestCache duplicateRequestCache() {
         return duplicateRequestCache;
@@ -234,6 +246,7 @@ public final class RpcRdmaConfig {
         private VersionTwo versionTwo;
         private boolean annotatedCalls;
         private RpcRdmaMetrics metrics;
+        private ReadChunkReplies readChunkReplies;
         private DuplicateRequestCache duplicateRequestCache;
         private int lateReplyMillis = 30_000;
 
@@ -337,6 +350,7 @@ public final class RpcRdmaConfig {
         /**
          * The longest results in bytes for calls whose binding has no bound, and of programs without a binding; default 64
          * KiB. A call offers memory for a reply of that size; a longer reply fails with {@link RemoteChunkException}.
+         * Without meaning for a requester of {@link #readChunkReplies} that offers no Reply chunk for them.
          */
         public Builder defaultMaximumReply(int bytes) {
             defaultMaximumReply = check("defaultMaximumReply", bytes, 0, 1 << 29);
@@ -365,6 +379,15 @@ public final class RpcRdmaConfig {
          */
         public Builder bidirectional(boolean enabled) {
             bidirectional = enabled;
+            return this;
+        }
+
+        /**
+         * Sends and takes replies in Read chunks (draft-cel-nfsv4-rpcrdma-reliable-reply-04); default: neither. Nothing on the
+         * wire says whether the peer does: switch it on only where both sides are configured for it.
+         */
+        public Builder readChunkReplies(ReadChunkReplies replies) {
+            readChunkReplies = Objects.requireNonNull(replies, "replies");
             return this;
         }
 
