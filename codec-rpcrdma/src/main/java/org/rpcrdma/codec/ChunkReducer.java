@@ -107,8 +107,8 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             ChannelPromise promise) {
         if (!connection.mayCall()) {
             return new IllegalStateException(
-                    "call from the accepting side (expected: none, unless both sides are configured"
-                            + " bidirectional)");
+                    "call from the accepting side (expected: none before allowReverseCalls says"
+                            + " that the peer is ready; RFC 8167, 6)");
         }
         if (connection.call(xid) != null) {
             return new IllegalStateException(
@@ -175,9 +175,8 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
         } else {
             limits.results(connection.config().defaultMaximumReply());
         }
-        if (connection.isServer()) {
-            return; // nothing is offered in the reverse direction: its replies are short (RFC 8167,
-            // 5.3)
+        if (!connection.callsMayHaveChunks()) {
+            return; // nothing is offered, and the reply is short (RFC 8167, 5.3)
         }
         call.replyMaximum = header + limits.totalBytes() + (call.isReducible ? 0 : GSS_OVERHEAD);
         int growth = call.annotated == null ? 0 : call.annotated.growth();
@@ -227,7 +226,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
     private void reduceArguments(RpcRdmaExchange call, ByteBuf message) {
         int limit = call.protocol.sendThreshold();
         if (!call.isReducible
-                || connection.isServer()
+                || !connection.callsMayHaveChunks()
                 || LongMessageHandler.callHeaderBytes(call) + message.readableBytes() <= limit) {
             return;
         }

@@ -256,11 +256,15 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
         boolean hasChunks =
                 header.reads().segments() > 0
-                        || header.writes().segments() > 0
-                        || header.reply().segments() > 0;
+                        || header.writes().chunks() > 0
+                        || header.reply().isPresent();
         if (hasChunks && connection.isFatal(header.xid())) {
             metrics.increment(RpcRdmaCounter.FATAL_XIDS_REFUSED);
             refuse(ctx, header, "call that has ended an earlier connection");
+            return false;
+        }
+        if (hasChunks && !connection.takesChunks()) {
+            refuse(ctx, header, "reverse call with chunks (expected: three empty lists)");
             return false;
         }
         RpcRdmaExchange call = connection.newServed(header.xid(), header.version());

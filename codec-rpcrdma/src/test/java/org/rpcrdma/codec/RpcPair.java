@@ -98,6 +98,23 @@ final class RpcPair implements AutoCloseable {
         };
     }
 
+    /** Opens the reverse direction on the sides that have the codec; returns what the client grants. */
+    int openReverse(int credits) throws Exception {
+        int granted = 0;
+        if (clientConnection() != null) {
+            granted = on(clientChannel, () -> clientConnection().acceptReverseCalls(credits));
+        }
+        if (serverConnection() != null) {
+            on(
+                    serverChannel,
+                    () -> {
+                        serverConnection().allowReverseCalls();
+                        return null;
+                    });
+        }
+        return granted;
+    }
+
     /** Writes from the client. */
     ChannelFuture call(Object message) {
         return clientChannel.writeAndFlush(message);
