@@ -58,6 +58,10 @@ public final class RpcRdmaCallback {
     // ---- event loop only
 
     private boolean hasAnswered;
+
+    /** Attached while it is open whether the client survives the first calls on the channel before. */
+    private Channel successor;
+
     private Throwable lastFailure;
 
     private RpcRdmaCallback(Builder builder, Channel first) {
@@ -174,27 +178,41 @@ public final class RpcRdmaCallback {
         if (calls.loop() == channel.eventLoop()) {
             attached(channel);
         } else {
-            calls.run(() -> moveTo(channel));
+            calls.run(() -> attached(channel));
         }
         return true;
     }
 
-    private void moveTo(Channel next) {
+    /** On the event loop of the calls. */
+    private void attached(Channel channel) {
+        if (state == State.REFUSED || state == State.CLOSED) {
+            return;
+        }
+        Channel before = calls.channel();
+        hasAnswered |= before != null && PendingCalls.answers(before) > 0;
+        if (!hasAnswered && calls.areInDoubt()) {
+            successor = channel;
+            return;
+        }
         leave();
-        calls.moveTo(next.eventLoop());
+        if (calls.loop() == channel.eventLoop()) {
+            use(channel);
+            return;
+        }
+        calls.moveTo(channel.eventLoop());
         calls.run(
                 () -> {
-                    if (calls.loop() == next.eventLoop()) {
-                        attached(next);
+                    if (calls.loop() == channel.eventLoop() && calls.channel() == null) {
+                        use(channel);
                     } // otherwise another channel was attached since
                 });
     }
 
     /** Gives up the channel that there is. */
     private void leave() {
+        successor = null;
         Channel before = calls.channel();
         if (before != null) {
-            hasAnswered |= PendingCalls.answers(before) > 0;
             calls.abandonChannel("the client has come back on another connection");
             if (before.pipeline().get(Replies.class) != null) {
                 before.pipeline().remove(Replies.class);
@@ -202,11 +220,10 @@ public final class RpcRdmaCallback {
         }
     }
 
-    private void attached(Channel channel) {
-        if (state == State.REFUSED || state == State.CLOSED) {
+    private void use(Channel channel) {
+        if (state == State.CLOSED) {
             return;
         }
-        leave();
         if (!channel.isActive()) {
             changeTo(State.DOWN);
             return;
@@ -216,12 +233,21 @@ public final class RpcRdmaCallback {
         calls.sendAll();
     }
 
+    /** The first calls were answered, or given up: a channel that waits for that may be used. */
+    private void promote() {
+        if (successor != null) {
+            attached(successor);
+        }
+    }
+
     private void lost(Channel gone) {
         if (!calls.loop().inEventLoop() || gone != calls.channel()) {
             return; // another channel was attached meanwhile
         }
         hasAnswered |= PendingCalls.answers(gone) > 0;
         boolean isRefused = !hasAnswered && calls.areInDoubt();
+        Channel next = successor;
+        successor = null;
         // First of all: the upper layer learns it from nobody else.
         changeTo(isRefused ? State.REFUSED : State.DOWN);
         if (isRefused) {
@@ -229,6 +255,9 @@ public final class RpcRdmaCallback {
             calls.failAll("the client has lost its connection by reverse calls");
         } else {
             calls.lost("the connection was lost", true);
+            if (next != null) {
+                attached(next);
+            }
         }
     }
 
@@ -266,6 +295,7 @@ public final class RpcRdmaCallback {
         @Override
         public void wake(long now) {
             calls.expire(now);
+            promote();
         }
 
         @Override
@@ -308,6 +338,8 @@ public final class RpcRdmaCallback {
         public void channelRead(ChannelHandlerContext ctx, Object message) {
             if (ctx.channel() != calls.channel() || !calls.received(message)) {
                 ctx.fireChannelRead(message);
+            } else {
+                promote();
             }
         }
 
