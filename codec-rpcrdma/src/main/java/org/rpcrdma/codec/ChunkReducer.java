@@ -7,8 +7,6 @@ import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
-import java.nio.channels.ClosedChannelException;
-import java.nio.channels.NotYetConnectedException;
 import org.rpcrdma.codec.binding.MalformedXdrException;
 import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.ReplyLimits;
@@ -71,14 +69,9 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
     }
 
     private Exception check(ByteBuf message) {
-        // A listener of the connect promise runs before channelActive.
-        if (!connection.isStarted() && connection.channel().isActive()) {
-            connection.start();
-        }
-        if (!connection.isStarted()) {
-            return connection.isClosed()
-                    ? new ClosedChannelException()
-                    : new NotYetConnectedException();
+        Exception problem = connection.writeProblem();
+        if (problem != null) {
+            return problem;
         }
         if (message.readableBytes() < RpcCallHeader.DIRECTION_BYTES) {
             return new IllegalArgumentException(
@@ -105,16 +98,9 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             RpcMessage annotated,
             int xid,
             ChannelPromise promise) {
-        if (!connection.mayCall()) {
-            return new IllegalStateException(
-                    "call from the accepting side (expected: none before allowReverseCalls says"
-                            + " that the peer is ready; RFC 8167, 6)");
-        }
-        if (connection.call(xid) != null) {
-            return new IllegalStateException(
-                    "call with XID 0x"
-                            + Integer.toHexString(xid)
-                            + " (expected: one that is not in use)");
+        Exception wrong = connection.callProblem(xid);
+        if (wrong != null) {
+            return wrong;
         }
         RpcRdmaExchange call = connection.newCall(xid);
         keep(call, message, annotated);
@@ -592,7 +578,9 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             int xid,
             ChannelPromise promise) {
         RpcRdmaExchange reply = connection.served(xid);
-        if (reply == null || reply.state != RpcRdmaExchange.State.DELIVERED) {
+        if (reply == null
+                || reply.option != null
+                || reply.state != RpcRdmaExchange.State.DELIVERED) {
             return new IllegalStateException(
                     "reply with XID 0x"
                             + Integer.toHexString(xid)

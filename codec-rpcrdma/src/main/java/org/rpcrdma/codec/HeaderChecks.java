@@ -90,6 +90,12 @@ final class HeaderChecks {
             TransportHeader header,
             int payload,
             boolean isLong) {
+        if (call.option != null) {
+            return "RPC reply to an optional operation";
+        }
+        if (header.version() != call.protocol.number()) {
+            return "reply in version " + header.version() + " (expected: that of the call)";
+        }
         if (header.reads().segments() > 0) {
             return "reply with a Read list";
         }

@@ -146,9 +146,22 @@ final class MessageEncoder {
         return send;
     }
 
+    /** The Send of an optional operation. */
+    ByteBuf option(RpcRdmaExchange exchange, int credit) throws CallTooLongException {
+        RpcRdmaOption option = exchange.option;
+        ByteBuf send = allocate(exchange, option.encodedBytes());
+        option.encode(send, credit);
+        return send;
+    }
+
     /** One registered buffer with the header, and room for the payload. */
     private ByteBuf encode(RpcRdmaExchange exchange, int inline) throws CallTooLongException {
-        int length = exchange.header.encodedBytes() + inline;
+        ByteBuf send = allocate(exchange, exchange.header.encodedBytes() + inline);
+        exchange.header.encode(send);
+        return send;
+    }
+
+    private ByteBuf allocate(RpcRdmaExchange exchange, int length) throws CallTooLongException {
         int threshold = exchange.protocol.sendThreshold();
         if (length > threshold) {
             throw new CallTooLongException(
@@ -158,9 +171,7 @@ final class MessageEncoder {
                             + threshold
                             + ')');
         }
-        ByteBuf send = connection.buffer(length);
-        exchange.header.encode(send);
-        return send;
+        return connection.buffer(length);
     }
 
     /** The payload stream without the items and their round-up. */

@@ -202,7 +202,7 @@ public final class RpcRdmaCallback {
         calls.moveTo(channel.eventLoop());
         calls.run(
                 () -> {
-                    if (calls.loop() == channel.eventLoop() && calls.channel() == null) {
+                    if (calls.loop() == channel.eventLoop()) {
                         use(channel);
                     } // otherwise another channel was attached since
                 });
@@ -228,9 +228,16 @@ public final class RpcRdmaCallback {
             changeTo(State.DOWN);
             return;
         }
-        calls.connected(channel);
-        changeTo(State.UP);
-        calls.sendAll();
+        RpcRdmaConnection.of(channel).whenVersionSettled(() -> start(channel));
+    }
+
+    private void start(Channel channel) {
+        boolean isHere = calls.loop() == channel.eventLoop() && calls.channel() == null;
+        if (isHere && state != State.CLOSED && channel.isActive()) {
+            calls.connected(channel);
+            changeTo(State.UP);
+            calls.sendAll();
+        }
     }
 
     /** The first calls were answered, or given up: a channel that waits for that may be used. */

@@ -11,6 +11,9 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.net.SocketAddress;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.NotYetConnectedException;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaException;
@@ -77,6 +80,8 @@ public final class RpcRdmaConnection {
     /** As responder: the peer has had a reply in version 2, and knows of the larger threshold (draft, 5.1). */
     private boolean hasRepliedInTwo;
 
+    private volatile boolean isVersionSettled;
+
     @SuppressWarnings("UnusedVariable") // by its handle
     private long creditsGranted = 1;
 
@@ -85,6 +90,8 @@ public final class RpcRdmaConnection {
 
     /** The upper layer has opened the reverse direction (RFC 8167, 6). */
     private volatile boolean isReverse;
+
+    private Runnable versionListener;
 
     private boolean isStarted;
     private boolean isClosed;
@@ -137,12 +144,11 @@ public final class RpcRdmaConnection {
     }
 
     /**
-     * The version that calls from here are sent in: 1, or 2 once the two sides have agreed on it. 0 before active. An
-     * accepting side goes by the calls that it has answered last (RFC 8167, 5.1).
+     * The version that calls from here are sent in, 1 or 2; 0 until it is known, which takes the answer to a first call when
+     * version 2 is spoken here. An accepting side goes by the calls that it has answered last (RFC 8167, 5.1).
      */
     public int version() {
-        ProtocolVersion version = current;
-        return version == null ? 0 : version.number();
+        return isVersionSettled ? current.number() : 0;
     }
 
     /** What the peer has announced; the defaults of version 1 before active, and when it has announced nothing. */
@@ -178,8 +184,9 @@ public final class RpcRdmaConnection {
         byte[] theirs = channel.peerPrivateData();
         peer = theirs == null ? PrivateData.DEFAULT : PrivateData.find(theirs);
         one = ProtocolVersion.one(own, peer);
-        two = config.speaksVersionTwo() ? ProtocolVersion.two(own, peer) : null;
+        two = config.versionTwo() == null ? null : ProtocolVersion.two(own, peer);
         current = one;
+        isVersionSettled = two == null;
         channel.config()
                 .setOption(
                         RdmaChannelOption.MAX_SEND_SIZE, (two == null ? one : two).sendThreshold());
@@ -298,6 +305,38 @@ public final class RpcRdmaConnection {
         return isStarted && !isClosed;
     }
 
+    /** Why nothing can be written now; {@code null} when it can. */
+    Exception writeProblem() {
+        // A listener of the connect promise runs before channelActive.
+        if (!isStarted && channel.isActive()) {
+            start();
+        }
+        if (isClosed) {
+            return new ClosedChannelException();
+        }
+        return isStarted ? null : new NotYetConnectedException();
+    }
+
+    /** Why no call with this XID can be sent; {@code null} when it can. */
+    Exception callProblem(int xid) {
+        if (!mayCall()) {
+            return new IllegalStateException(
+                    "call from the accepting side (expected: none before allowReverseCalls says"
+                            + " that the peer is ready; RFC 8167, 6)");
+        }
+        if (isServer && !isVersionSettled) {
+            return new IllegalStateException(
+                    "call before one of the peer was answered (expected: none, it has the version"
+                            + " of the peer's calls)");
+        }
+        return calls.containsKey(xid)
+                ? new IllegalStateException(
+                        "call with XID 0x"
+                                + Integer.toHexString(xid)
+                                + " (expected: one that is not in use)")
+                : null;
+    }
+
     /** Ends all calls: nobody reaches their memory any more, because the channel is closed. */
     void close() {
         if (isClosed) {
@@ -394,9 +433,46 @@ public final class RpcRdmaConnection {
 
     void replySent(ProtocolVersion version) {
         chunkErrorsInRow = 0;
-        if (isServer && version.number() != current.number()) {
-            hasRepliedInTwo = true;
-            current = version.number() == TransportHeader.VERSION_TWO ? two : one;
+        boolean isTwo = version.number() == TransportHeader.VERSION_TWO;
+        hasRepliedInTwo |= isTwo;
+        if (isServer && (!isVersionSettled || version.number() != current.number())) {
+            current = isTwo ? two : one;
+            isVersionSettled = true;
+            if (versionListener != null) {
+                channel.eventLoop().execute(versionListener); // behind the reply
+                versionListener = null;
+            }
+        }
+    }
+
+    /** Accepting side: has calls wait until the version is settled, by the reply that goes out first (draft, 5). */
+    void whenVersionSettled(Runnable action) {
+        if (isVersionSettled) {
+            action.run();
+        } else {
+            versionListener = action;
+        }
+    }
+
+    /** From now on calls are short and in version 2, until {@link #settleVersion}. */
+    void proposeVersionTwo() {
+        current = ProtocolVersion.probe();
+    }
+
+    void settleVersion(int version) {
+        current = version == TransportHeader.VERSION_TWO ? two : one;
+        isVersionSettled = true;
+    }
+
+    /** Whether the responder is known to speak version 1 only. */
+    boolean isVersionRemembered() {
+        return config.versionTwo().memory().contains(channel.remoteAddress());
+    }
+
+    void rememberVersionOne() {
+        SocketAddress responder = channel.remoteAddress();
+        if (responder != null) {
+            config.versionTwo().memory().add(responder);
         }
     }
 

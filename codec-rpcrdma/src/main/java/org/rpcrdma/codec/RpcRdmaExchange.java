@@ -57,6 +57,9 @@ final class RpcRdmaExchange implements ChannelFutureListener {
     /** What the user wrote in the place of a plain message, with the memory that belongs to it. Owned. */
     RpcMessage annotated;
 
+    /** An optional operation in the place of an RPC message: first its call, then its reply. Owned. */
+    RpcRdmaOption option;
+
     /** Arguments or results that go into chunks. */
     final ItemList items = new ItemList();
 
@@ -120,6 +123,12 @@ final class RpcRdmaExchange implements ChannelFutureListener {
     RpcRdmaExchange(RpcRdmaConnection connection) {
         this.connection = connection;
         layout = new ReadLayout(connection.config().annotatedCalls());
+    }
+
+    RpcRdmaOption takeOption() {
+        RpcRdmaOption taken = option;
+        option = null;
+        return taken;
     }
 
     // ------------------------------------------------------------------ requester
@@ -260,6 +269,7 @@ final class RpcRdmaExchange implements ChannelFutureListener {
         ReferenceCountUtil.release(assembly);
         assembly = null;
         releaseAnnotated();
+        ReferenceCountUtil.release(takeOption());
         items.clear();
         header.clear();
         binding = GenericBinding.INSTANCE;

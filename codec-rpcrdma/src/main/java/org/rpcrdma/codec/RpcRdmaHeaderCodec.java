@@ -93,6 +93,10 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             return false;
         }
         Direction direction = Direction.fromHeader(header, message);
+        if (header.version() == TransportHeader.VERSION_TWO
+                && header.proc() == TransportHeader.RDMA2_OPTIONAL) {
+            return receiveOption(ctx, message, header, direction);
+        }
         if (header.proc() != TransportHeader.RDMA_MSG
                 && header.proc() != TransportHeader.RDMA_NOMSG) {
             badMessage(
@@ -126,7 +130,8 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         if (isVersion && message.readableBytes() >= TransportHeader.ERR_VERS_BYTES) {
             lowest = message.getInt(index + 20);
             highest = message.getInt(index + 24);
-        } else if (code != TransportHeader.ERR_CHUNK) {
+        } else if (code != TransportHeader.ERR_CHUNK
+                && code != TransportHeader.RDMA2_ERR_INVAL_OPTION) {
             connection.drop(
                     RpcRdmaCounter.DROPPED_ERROR, header.xid(), "RDMA_ERROR that does not decode");
             return;
@@ -142,12 +147,23 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                     RpcRdmaCounter.DROPPED_ERROR, header.xid(), "ERR_VERS with an empty range");
             return;
         }
+        if (code == TransportHeader.RDMA2_ERR_INVAL_OPTION && call.option == null) {
+            connection.drop(
+                    RpcRdmaCounter.DROPPED_ERROR,
+                    header.xid(),
+                    "INVAL_OPTION for a call that is no option");
+            return;
+        }
         metrics.increment(RpcRdmaCounter.ERRORS_RECEIVED);
         call.fence();
         call.failure =
-                isVersion
-                        ? new UnsupportedVersionException(lowest, highest)
-                        : remoteChunkException(call);
+                switch (code) {
+                    case TransportHeader.ERR_VERS ->
+                            new UnsupportedVersionException(lowest, highest);
+                    case TransportHeader.RDMA2_ERR_INVAL_OPTION ->
+                            new UnknownOptionException(call.option.type());
+                    default -> remoteChunkException(call);
+                };
         boolean isHopeless = isVersion && !connection.speaksAny(lowest, highest);
         ctx.fireChannelRead(call);
         if (isHopeless) {
@@ -204,13 +220,21 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
     }
 
-    /** ERR_CHUNK for a call that no exchange was made for (RFC 8166, 4.5.2). */
+    /** ERR_CHUNK, or BAD_HEADER in version 2, for a call that no exchange was made for (RFC 8166, 4.5.2). */
     private void refuse(ChannelHandlerContext ctx, TransportHeader header, String what) {
         connection.problem(header.xid(), what, "answered with ERR_CHUNK");
+        refuse(ctx, header, TransportHeader.ERR_CHUNK, connection.chunkErrorSent());
+    }
+
+    private void refuse(
+            ChannelHandlerContext ctx,
+            TransportHeader header,
+            int code,
+            ChannelFutureListener then) {
         connection.responderCredits().refused();
         ByteBuf out = connection.buffer(TransportHeader.ERR_CHUNK_BYTES);
-        TransportHeader.encodeErrChunk(out, header.xid(), header.version(), grant());
-        sendError(ctx, out, connection.chunkErrorSent());
+        TransportHeader.encodeError(out, header.xid(), header.version(), grant(), code);
+        sendError(ctx, out, then);
     }
 
     private void sendError(ChannelHandlerContext ctx, ByteBuf out, ChannelFutureListener then) {
@@ -244,14 +268,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
 
     private boolean receiveCall(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        if (!connection.isResponder()) {
-            connection.drop(
-                    RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, header.xid(), "call at a requester");
-            return false;
-        }
-        if (connection.served(header.xid()) != null) {
-            connection.drop(
-                    RpcRdmaCounter.DROPPED_DUPLICATE_XID, header.xid(), "call that is in progress");
+        if (!isAcceptable(header)) {
             return false;
         }
         boolean hasChunks =
@@ -286,6 +303,20 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             call.message = message.readerIndex(payload);
         }
         ctx.fireChannelRead(call);
+        return true;
+    }
+
+    private boolean isAcceptable(TransportHeader call) {
+        if (!connection.isResponder()) {
+            connection.drop(
+                    RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, call.xid(), "call at a requester");
+            return false;
+        }
+        if (connection.served(call.xid()) != null) {
+            connection.drop(
+                    RpcRdmaCounter.DROPPED_DUPLICATE_XID, call.xid(), "call that is in progress");
+            return false;
+        }
         return true;
     }
 
@@ -348,6 +379,84 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         return true;
     }
 
+    // ------------------------------------------------------------------ optional operations
+    // received
+
+    /** RDMA2_OPTIONAL (draft, 3.1 and 4.2.2). */
+    private boolean receiveOption(
+            ChannelHandlerContext ctx,
+            ByteBuf message,
+            TransportHeader header,
+            Direction direction) {
+        int type = RpcRdmaOption.type(message);
+        OptionHandler handler = connection.config().versionTwo().option(type);
+        boolean isReply = direction == Direction.REPLY;
+        if (direction != Direction.UNKNOWN && handler == null) {
+            receiveUnknownOption(ctx, header, type, isReply);
+            return false;
+        }
+        String problem =
+                direction == Direction.UNKNOWN
+                        ? "option that is neither a call nor a reply"
+                        : RpcRdmaOption.problem(message, isReply, handler.payload());
+        if (problem != null) {
+            badMessage(ctx, header, direction, RpcRdmaCounter.DROPPED_BAD_REPLY, problem);
+            return false;
+        }
+        return isReply
+                ? receiveOptionReply(ctx, message, header, type)
+                : receiveOptionCall(ctx, message, header);
+    }
+
+    /** Only calls are answered: an error could hit a call with this XID that goes the other way (draft, 4.2.2). */
+    private void receiveUnknownOption(
+            ChannelHandlerContext ctx, TransportHeader header, int type, boolean isReply) {
+        String what = "option type 0x" + Integer.toHexString(type);
+        if (isReply || !connection.isResponder()) {
+            connection.drop(RpcRdmaCounter.DROPPED_PROCEDURE, header.xid(), what);
+            return;
+        }
+        connection.problem(header.xid(), what, "answered with INVAL_OPTION");
+        metrics.increment(RpcRdmaCounter.OPTION_ERRORS_SENT);
+        refuse(
+                ctx,
+                header,
+                TransportHeader.RDMA2_ERR_INVAL_OPTION,
+                ChannelFutureListener.CLOSE_ON_FAILURE);
+    }
+
+    private boolean receiveOptionCall(
+            ChannelHandlerContext ctx, ByteBuf message, TransportHeader header) {
+        if (!isAcceptable(header)) {
+            return false;
+        }
+        RpcRdmaExchange call = connection.newServed(header.xid(), header.version());
+        call.option = RpcRdmaOption.decode(message, false);
+        metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
+        ctx.fireChannelRead(call);
+        return true;
+    }
+
+    private boolean receiveOptionReply(
+            ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int type) {
+        RpcRdmaExchange call = connection.call(header.xid());
+        if (call == null
+                || call.state == RpcRdmaExchange.State.QUEUED
+                || call.option == null
+                || call.option.type() != type) {
+            connection.drop(
+                    RpcRdmaCounter.DROPPED_UNKNOWN_XID,
+                    header.xid(),
+                    "reply to an option that was not called");
+            return false;
+        }
+        call.takeOption().release();
+        call.option = RpcRdmaOption.decode(message, true);
+        metrics.increment(RpcRdmaCounter.REPLIES_RECEIVED);
+        ctx.fireChannelRead(call);
+        return true;
+    }
+
     // ------------------------------------------------------------------ sent
 
     @Override
@@ -367,7 +476,10 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             ChannelHandlerContext ctx, RpcRdmaExchange call, ChannelPromise promise) {
         ByteBuf send;
         try {
-            send = encoder.call(call);
+            send =
+                    call.option == null
+                            ? encoder.call(call)
+                            : encoder.option(call, connection.requesterCredits().requested());
         } catch (Exception e) {
             // This call fails, and nothing else (RFC 8166, 4.5.4).
             call.fence();
@@ -379,7 +491,9 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
         call.state = RpcRdmaExchange.State.SENT;
         metrics.increment(RpcRdmaCounter.CALLS_SENT);
-        countCall(call.header, call.isLong);
+        if (call.option == null) {
+            countCall(call.header, call.isLong);
+        }
         ctx.write(send, promise);
     }
 
@@ -395,7 +509,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         TransportHeader header = reply.header;
         ByteBuf send;
         try {
-            send = encoder.reply(reply);
+            send = reply.option == null ? encoder.reply(reply) : encoder.option(reply, grant());
         } catch (Exception e) {
             // The requester has to know that no reply comes (RFC 8166, 4.5.4).
             connection.finish(reply);
@@ -407,7 +521,9 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         connection.replySent(reply.protocol);
         if (reply.isLong) {
             metrics.increment(RpcRdmaCounter.LONG_REPLIES);
-        } else if (header.writes().chunks() == 0 && !header.reply().isPresent()) {
+        } else if (reply.option == null
+                && header.writes().chunks() == 0
+                && !header.reply().isPresent()) {
             metrics.increment(RpcRdmaCounter.SHORT_MESSAGES);
         }
         ReplyWork work = connection.replyWork(reply.xid);
