@@ -10,6 +10,8 @@ import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import io.netty.util.concurrent.Promise;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.Objects;
 import java.util.function.Consumer;
 
@@ -49,6 +51,9 @@ public final class RpcRdmaCallback {
         /** Closed by its owner, or with the event loop. */
         CLOSED
     }
+
+    private static final InternalLogger LOGGER =
+            InternalLoggerFactory.getInstance(RpcRdmaCallback.class);
 
     private final Consumer<? super State> listener;
     private final PendingCalls calls;
@@ -195,6 +200,7 @@ public final class RpcRdmaCallback {
             return;
         }
         leave();
+        changeTo(State.DOWN);
         if (calls.loop() == channel.eventLoop()) {
             use(channel);
             return;
@@ -220,14 +226,8 @@ public final class RpcRdmaCallback {
         }
     }
 
+    /** It is down until the version is settled, by the first reply on the channel. */
     private void use(Channel channel) {
-        if (state == State.CLOSED) {
-            return;
-        }
-        if (!channel.isActive()) {
-            changeTo(State.DOWN);
-            return;
-        }
         RpcRdmaConnection.of(channel).whenVersionSettled(() -> start(channel));
     }
 
@@ -271,7 +271,11 @@ public final class RpcRdmaCallback {
     private void changeTo(State next) {
         if (state != next) {
             state = next;
-            listener.accept(next);
+            try {
+                listener.accept(next);
+            } catch (RuntimeException e) {
+                LOGGER.warn("the listener of a callback has failed", e);
+            }
         }
     }
 

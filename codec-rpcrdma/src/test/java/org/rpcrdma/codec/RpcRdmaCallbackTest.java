@@ -11,6 +11,8 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
 import io.netty.util.concurrent.Future;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,9 +25,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.channel.RdmaSend;
 import org.rpcrdma.codec.RpcRdmaCallback.State;
 
 /** A server that calls its client back, over connections that come and go. */
@@ -264,6 +269,76 @@ class RpcRdmaCallbackTest {
         failure(callback.call(Rpc.echo(0, 9000)), CallTooLongException.class);
         failure(callback.call(Rpc.reply(0)), IllegalArgumentException.class);
         works();
+    }
+
+    /** The first reply settles the version: the call waits for it, and then has the version of the forward calls. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    @Proves({"V2-NEG-13", "BIDI-16", "BIDI-18"})
+    void reverseCallsHaveTheVersionOfTheForwardCalls(boolean isTwo) throws Exception {
+        RpcRdmaConfig.Builder both = RpcRdmaConfig.builder().reverseCredits(4);
+        RpcRdmaConfig one = both.build();
+        RpcRdmaConfig two = both.versionTwo(VersionTwo.defaults()).build();
+        BlockingQueue<Future<ByteBuf>> called = new LinkedBlockingQueue<>();
+        List<Integer> versions = new CopyOnWriteArrayList<>();
+        server =
+                new ScriptedResponder(
+                        two,
+                        new ScriptedResponder.Script() {
+                            @Override
+                            public void accepted(RdmaChannel channel, int connection) {
+                                channel.pipeline().addFirst(new Versions(versions));
+                            }
+
+                            @Override
+                            public void received(
+                                    RdmaChannel channel, int connection, ByteBuf call) {
+                                int xid = Rpc.xid(call);
+                                if (!isReady(call)) {
+                                    channel.writeAndFlush(Rpc.reply(xid));
+                                    return;
+                                }
+                                callback = RpcRdmaCallback.builder(two).attachTo(channel);
+                                called.add(callback.call(Rpc.echo(0, 8)));
+                                // The reply comes when that call could have gone out already.
+                                channel.eventLoop()
+                                        .execute(
+                                                () ->
+                                                        channel.eventLoop()
+                                                                .execute(() -> late(channel, xid)));
+                            }
+
+                            private void late(RdmaChannel channel, int xid) {
+                                channel.writeAndFlush(Rpc.reply(xid));
+                            }
+                        });
+        client =
+                RpcRdmaClient.builder(group, server.address())
+                        .config(isTwo ? two : one)
+                        .reverseProgram(Program::new)
+                        .build();
+        client.call(ready()).sync().getNow().release();
+        Received there = take();
+        there.reply();
+        answered(called.take(), there.xid());
+        assertThat(versions).hasSizeGreaterThanOrEqualTo(2).containsOnly(isTwo ? 2 : 1);
+    }
+
+    /** What the server sends, by the second word. */
+    private static final class Versions extends ChannelOutboundHandlerAdapter {
+        private final List<Integer> versions;
+
+        Versions(List<Integer> versions) {
+            this.versions = versions;
+        }
+
+        @Override
+        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+            ByteBuf send =
+                    message instanceof RdmaSend holder ? holder.content() : (ByteBuf) message;
+            versions.add(send.getInt(send.readerIndex() + 4));
+            ctx.write(message, promise);
+        }
     }
 
     // ------------------------------------------------------------------ loss
