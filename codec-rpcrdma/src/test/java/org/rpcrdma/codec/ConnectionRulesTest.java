@@ -101,7 +101,7 @@ class ConnectionRulesTest {
     }
 
     @Test
-    @Proves({"V1-FRAME-06", "BIDI-02", "BIDI-05", "SEC-20"})
+    @Proves({"V1-FRAME-06", "BIDI-02", "BIDI-05", "BIDI-29", "SEC-20"})
     void eitherSideSendsCallsAndRepliesAtAnyTime() throws Exception {
         RpcRdmaConfig config =
                 RpcRdmaConfig.builder()
