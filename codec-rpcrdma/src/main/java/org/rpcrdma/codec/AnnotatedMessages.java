@@ -68,7 +68,7 @@ final class AnnotatedMessages {
         long whole = message.wholeLength();
         boolean isShort =
                 LongMessageHandler.callHeaderBytes(call) + whole <= call.protocol.sendThreshold();
-        if (isShort || !call.isReducible || connection.isServer()) {
+        if (isShort || !call.isReducible || !connection.callsMayHaveChunks()) {
             if (whole > connection.config().maxMessageBytes()) {
                 return new CallTooLongException(
                         "a call of " + whole + " bytes is above maxMessageBytes");

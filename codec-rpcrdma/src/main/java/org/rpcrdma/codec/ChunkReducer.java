@@ -162,9 +162,8 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
         } else {
             limits.results(connection.config().defaultMaximumReply());
         }
-        if (connection.isServer()) {
-            return; // nothing is offered in the reverse direction: its replies are short (RFC 8167,
-            // 5.3)
+        if (!connection.callsMayHaveChunks()) {
+            return; // nothing is offered, and the reply is short (RFC 8167, 5.3)
         }
         call.replyMaximum = header + limits.totalBytes() + (call.isReducible ? 0 : GSS_OVERHEAD);
         int growth = call.annotated == null ? 0 : call.annotated.growth();
@@ -214,7 +213,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
     private void reduceArguments(RpcRdmaExchange call, ByteBuf message) {
         int limit = call.protocol.sendThreshold();
         if (!call.isReducible
-                || connection.isServer()
+                || !connection.callsMayHaveChunks()
                 || LongMessageHandler.callHeaderBytes(call) + message.readableBytes() <= limit) {
             return;
         }

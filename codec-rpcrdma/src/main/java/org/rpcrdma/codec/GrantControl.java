@@ -16,20 +16,30 @@ final class GrantControl implements ResponderLoad {
     private final int minimum;
 
     /** Receives for the replies to own calls, which share the channel (RFC 8167, 4.3). */
-    private final int forReplies;
+    private int forReplies;
 
     /** With the constant policy all receives stay posted, and there is nothing to do. */
     private final boolean isConstant;
 
-    GrantControl(RpcRdmaConnection connection, ResponderCredits credits, int forReplies) {
+    GrantControl(RpcRdmaConnection connection, ResponderCredits credits) {
         this.connection = connection;
         this.credits = credits;
-        this.forReplies = forReplies;
         channel = connection.channel();
         policy = connection.config().creditPolicy();
         isConstant =
                 connection.config().hasConstantCredits() && connection.waitingReplies() == null;
         minimum = Math.min(connection.config().minimumCredits(), credits.maximum());
+    }
+
+    /**
+     * Keeps so many receives more, for the replies to own calls.
+     *
+     * @return how many there are for them
+     */
+    int keepForReplies(int replies) {
+        int calls = Math.max(credits.granted(), credits.outstanding()) + completions();
+        forReplies = Math.min(replies, channel.keepReceives(calls + replies) - calls);
+        return forReplies;
     }
 
     /** The grant for the message that is built now. */

@@ -73,8 +73,12 @@ final class LongMessageHandler extends ChannelDuplexHandler {
         boolean fits = callHeaderBytes(call) + payload <= call.protocol.sendThreshold();
         boolean needsReplyChunk = needsReplyChunk(call);
         String problem = null;
-        if ((!fits || needsReplyChunk) && connection.isServer()) {
-            problem = "a reverse call and its reply have to be short (RFC 8167, 5.3)";
+        if ((!fits || needsReplyChunk) && !connection.callsMayHaveChunks()) {
+            problem =
+                    "a reverse call of "
+                            + call.message.readableBytes()
+                            + " bytes does not fit inline (expected: a short one, unless both sides"
+                            + " are configured for reverseChunks; RFC 8167, 5.3)";
         } else if (needsReplyChunk && call.replyMaximum > connection.config().maxMessageBytes()) {
             problem = "a reply of up to " + call.replyMaximum + " bytes is above maxMessageBytes";
         } else if (!fits && call.message.readableBytes() > connection.config().maxMessageBytes()) {

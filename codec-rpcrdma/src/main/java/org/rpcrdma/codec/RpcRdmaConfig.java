@@ -32,7 +32,8 @@ public final class RpcRdmaConfig {
     private final int defaultMaximumReply;
     private final int maxQueuedCalls;
     private final int maxChunkErrors;
-    private final boolean bidirectional;
+    private final int reverseCredits;
+    private final boolean reverseChunks;
     private final VersionTwo versionTwo;
     private final boolean annotatedCalls;
     private final RpcRdmaMetrics metrics;
@@ -58,7 +59,8 @@ public final class RpcRdmaConfig {
         defaultMaximumReply = builder.defaultMaximumReply;
         maxQueuedCalls = builder.maxQueuedCalls;
         maxChunkErrors = builder.maxChunkErrors;
-        bidirectional = builder.bidirectional;
+        reverseCredits = builder.reverseCredits;
+        reverseChunks = builder.reverseChunks;
         versionTwo = builder.versionTwo;
         readChunkReplies = builder.readChunkReplies;
         duplicateRequestCache = builder.duplicateRequestCache;
@@ -81,9 +83,7 @@ public final class RpcRdmaConfig {
     public Bootstrap applyTo(Bootstrap bootstrap) {
         return bootstrap
                 .option(RdmaChannelOption.RECEIVE_SIZE, privateData.receiveSize())
-                .option(
-                        RdmaChannelOption.RECEIVE_DEPTH,
-                        receiveDepth(requestedCredits, grantedCredits))
+                .option(RdmaChannelOption.RECEIVE_DEPTH, receiveDepth(requestedCredits))
                 .option(RdmaChannelOption.PRIVATE_DATA, privateData.encode());
     }
 
@@ -93,7 +93,7 @@ public final class RpcRdmaConfig {
                 .childOption(RdmaChannelOption.RECEIVE_SIZE, privateData.receiveSize())
                 .childOption(
                         RdmaChannelOption.RECEIVE_DEPTH,
-                        receiveDepth(grantedCredits, requestedCredits) + completions())
+                        receiveDepth(grantedCredits) + completions())
                 .childOption(RdmaChannelOption.PRIVATE_DATA, privateData.encode());
     }
 
@@ -103,8 +103,8 @@ public final class RpcRdmaConfig {
     }
 
     /** Both directions share the receives (RFC 8167, 4.3). */
-    private int receiveDepth(int forward, int reverse) {
-        return forward + (bidirectional ? reverse : 0) + RECEIVE_BATCH;
+    private int receiveDepth(int forward) {
+        return forward + reverseCredits + RECEIVE_BATCH;
     }
 
     public int requestedCredits() {
@@ -169,8 +169,14 @@ public final class RpcRdmaConfig {
         return maxChunkErrors;
     }
 
-    public boolean isBidirectional() {
-        return bidirectional;
+    /** The room for reverse calls; 0 for none. */
+    public int reverseCredits() {
+        return reverseCredits;
+    }
+
+    /** Whether reverse calls and their replies may have chunks. */
+    public boolean reverseChunks() {
+        return reverseChunks;
     }
 
     /** How version 2 is spoken besides version 1; {@code null} when it is not. */
@@ -242,7 +248,8 @@ public final class RpcRdmaConfig {
         private int defaultMaximumReply = 64 << 10;
         private int maxQueuedCalls = 16384;
         private int maxChunkErrors = 1024;
-        private boolean bidirectional;
+        private int reverseCredits;
+        private boolean reverseChunks;
         private VersionTwo versionTwo;
         private boolean annotatedCalls;
         private RpcRdmaMetrics metrics;
@@ -374,11 +381,24 @@ public final class RpcRdmaConfig {
         }
 
         /**
-         * Whether the accepting side may call too, and the connecting side answers (RFC 8167); default {@code false}. Both
-         * sides have to agree. Reverse calls and their replies are always short.
+         * Room for reverse calls, from the accepting to the connecting side (RFC 8167), 0 to 65535; default 0, for none. The
+         * connecting side grants at most so many credits for them, and the accepting side asks for so many: as many receives
+         * come on top of those for the forward direction. It is room and nothing else: the upper layer opens the direction,
+         * for each connection, by {@link RpcRdmaConnection#acceptReverseCalls} and {@link
+         * RpcRdmaConnection#allowReverseCalls}.
          */
-        public Builder bidirectional(boolean enabled) {
-            bidirectional = enabled;
+        public Builder reverseCredits(int credits) {
+            reverseCredits = check("reverseCredits", credits, 0, 65535);
+            return this;
+        }
+
+        /**
+         * Whether chunks are used in the reverse direction as in the forward one (RFC 8167, 5.3); default {@code false},
+         * which is what other implementations understand: then reverse calls and their replies have to be short, and one
+         * that comes with a chunk is answered with ERR_CHUNK. Both sides have to agree.
+         */
+        public Builder reverseChunks(boolean enabled) {
+            reverseChunks = enabled;
             return this;
         }
 

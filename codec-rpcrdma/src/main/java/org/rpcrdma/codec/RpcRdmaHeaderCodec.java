@@ -267,7 +267,10 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         if (isOfferedReply(header)) {
             // What looks like a long call is a reply where long calls do not come from, or the call
             // with this XID is there already; otherwise only its payload can tell.
-            boolean mayBeCall = connection.isResponder() && connection.served(header.xid()) == null;
+            boolean mayBeCall =
+                    connection.isResponder()
+                            && connection.takesChunks()
+                            && connection.served(header.xid()) == null;
             return mayBeCall
                     ? receiveCall(ctx, message, header, payload, true)
                     : receiveReply(ctx, message, header, payload);
@@ -301,11 +304,15 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
         boolean hasChunks =
                 header.reads().segments() > 0
-                        || header.writes().segments() > 0
-                        || header.reply().segments() > 0;
+                        || header.writes().chunks() > 0
+                        || header.reply().isPresent();
         if (hasChunks && connection.isFatal(header.xid())) {
             metrics.increment(RpcRdmaCounter.FATAL_XIDS_REFUSED);
             refuse(ctx, header, "call that has ended an earlier connection");
+            return false;
+        }
+        if (hasChunks && !connection.takesChunks()) {
+            refuse(ctx, header, "reverse call with chunks (expected: three empty lists)");
             return false;
         }
         RpcRdmaExchange call = connection.newServed(header.xid(), header.version());

@@ -418,7 +418,12 @@ class ReadChunkRequesterTest {
     @Test
     @Proves("RR-33")
     void replyOrLongReverseCall() throws Exception {
-        connect(ReadChunks.builder(ReplyChunks.NEVER).bidirectional(true).build());
+        connect(
+                ReadChunks.builder(ReplyChunks.NEVER)
+                        .reverseCredits(4)
+                        .reverseChunks(true)
+                        .build());
+        on(pair.clientChannel, () -> client().acceptReverseCalls(4));
         byte[] reverse = ByteBufUtil.getBytes(Rpc.echo(1, 6000));
         byte[] reply = reply(1, LENGTH);
         for (int round = 0; round < 4; round++) {

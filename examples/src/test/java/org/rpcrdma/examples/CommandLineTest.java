@@ -50,6 +50,8 @@ class CommandLineTest {
                 "nfs ls nfs://localhost/ --mount-port -1",
                 "demo --size 0",
                 "demo --size x",
+                "leases --clients 0",
+                "leases --rounds x",
             })
     void wrongUsageIsOneLineAndExitCode2(String line) {
         assertThat(run(line.split(" "))).isEqualTo(2);
