@@ -9,8 +9,8 @@ import org.rpcrdma.channel.RdmaSend;
  * have its memory back (draft-cel-nfsv4-rpcrdma-reliable-reply-04, 4.1.2 and 4.1.3). It takes the way of a call to the
  * responder, but has no answer.
  *
- * <p>What it looks like is the matter of the protocol version. Version 1 has RDMA_DONE. Version 2 has no procedure for it, so
- * that there are no Read chunk replies in version 2.
+ * <p>What it looks like is the matter of the protocol version. Version 1 has RDMA_DONE. Version 2 has no procedure for it:
+ * there are Read chunk replies in version 2 only when both sides are configured with the same type of optional operation.
  *
  * @param xid of the reply
  * @param version of the protocol that the reply is in
@@ -35,20 +35,38 @@ record PullCompletion(int xid, int version, boolean invalidates, int handle) {
     }
 
     /** Whether the version has a pull completion. Without one nobody may send a reply in Read chunks. */
-    static boolean isPartOf(int version) {
-        return version == TransportHeader.VERSION_ONE;
+    static boolean isPartOf(int version, ReadChunkReplies settings) {
+        return version == TransportHeader.VERSION_ONE || settings.optionType() != null;
     }
 
-    /** Whether the fixed words, which are decoded, are those of a pull completion. */
-    static boolean isIn(TransportHeader header) {
-        return header.version() == TransportHeader.VERSION_ONE
-                && header.proc() == TransportHeader.RDMA_DONE;
+    /** Whether a message, whose fixed words are decoded, is a pull completion. */
+    static boolean isIn(TransportHeader header, ByteBuf message, ReadChunkReplies settings) {
+        if (header.version() == TransportHeader.VERSION_ONE) {
+            return header.proc() == TransportHeader.RDMA_DONE;
+        }
+        return header.version() == TransportHeader.VERSION_TWO
+                && header.proc() == TransportHeader.RDMA2_OPTIONAL
+                && settings.optionType() != null
+                && RpcRdmaOption.isEmptyCall(message, settings.optionType());
     }
 
     /** The Send. */
     Object encode(RpcRdmaConnection connection) {
-        ByteBuf out = connection.buffer(TransportHeader.DONE_BYTES);
-        TransportHeader.encodeDone(out, xid, connection.requesterCredits().requested());
+        int credit = connection.requesterCredits().requested();
+        ByteBuf out;
+        if (version == TransportHeader.VERSION_ONE) {
+            out = connection.buffer(TransportHeader.DONE_BYTES);
+            TransportHeader.encodeDone(out, xid, credit);
+        } else {
+            out = connection.buffer(RpcRdmaOption.HEADER_BYTES);
+            RpcRdmaOption.encodeHeader(
+                    out,
+                    xid,
+                    credit,
+                    RpcCallHeader.CALL,
+                    connection.config().readChunkReplies().optionType(),
+                    0);
+        }
         return invalidates ? new RdmaSend(out, handle) : out;
     }
 }

@@ -12,7 +12,8 @@ import java.util.concurrent.TimeUnit;
  * <p>Version 1 of the protocol cannot negotiate it (draft, 6): <b>both sides have to be configured</b>, by {@link
  * RpcRdmaConfig.Builder#readChunkReplies}, and neither is unless told so. A requester that is not configured drops such a
  * reply, and its call ends by its time-out; a responder that is not answers ERR_CHUNK. It holds for calls of the connecting
- * side, and in version 1 only.
+ * side. Version 2 has no procedure for the pull completion: there it is off unless both sides are configured with the same
+ * {@link #withOptionType option type} for it.
  *
  * <p>Immutable.
  */
@@ -39,22 +40,25 @@ public final class ReadChunkReplies {
      * ReplyChunks#IF_BOUNDED}.
      */
     public static final ReadChunkReplies DEFAULT =
-            new ReadChunkReplies(64, 64L << 20, 30_000, ReplyChunks.IF_BOUNDED);
+            new ReadChunkReplies(64, 64L << 20, 30_000, ReplyChunks.IF_BOUNDED, null);
 
     private final int maxWaiting;
     private final long maxWaitingBytes;
     private final int completionTimeoutMillis;
     private final ReplyChunks replyChunks;
+    private final Integer optionType;
 
     private ReadChunkReplies(
             int maxWaiting,
             long maxWaitingBytes,
             int completionTimeoutMillis,
-            ReplyChunks replyChunks) {
+            ReplyChunks replyChunks,
+            Integer optionType) {
         this.maxWaiting = maxWaiting;
         this.maxWaitingBytes = maxWaitingBytes;
         this.completionTimeoutMillis = completionTimeoutMillis;
         this.replyChunks = replyChunks;
+        this.optionType = optionType;
     }
 
     /**
@@ -63,13 +67,15 @@ public final class ReadChunkReplies {
      */
     public ReadChunkReplies withMaxWaiting(int replies) {
         check("maxWaiting", replies, 1, 65535);
-        return new ReadChunkReplies(replies, maxWaitingBytes, completionTimeoutMillis, replyChunks);
+        return new ReadChunkReplies(
+                replies, maxWaitingBytes, completionTimeoutMillis, replyChunks, optionType);
     }
 
     /** Responder: the most bytes of such replies, per connection, from 1024. */
     public ReadChunkReplies withMaxWaitingBytes(long bytes) {
         check("maxWaitingBytes", bytes, 1024, Long.MAX_VALUE);
-        return new ReadChunkReplies(maxWaiting, bytes, completionTimeoutMillis, replyChunks);
+        return new ReadChunkReplies(
+                maxWaiting, bytes, completionTimeoutMillis, replyChunks, optionType);
     }
 
     /**
@@ -78,13 +84,25 @@ public final class ReadChunkReplies {
      */
     public ReadChunkReplies withCompletionTimeoutMillis(int millis) {
         check("completionTimeoutMillis", millis, 1, Integer.MAX_VALUE);
-        return new ReadChunkReplies(maxWaiting, maxWaitingBytes, millis, replyChunks);
+        return new ReadChunkReplies(maxWaiting, maxWaitingBytes, millis, replyChunks, optionType);
     }
 
     /** Requester: when a Reply chunk is offered. */
     public ReadChunkReplies withReplyChunks(ReplyChunks when) {
         Objects.requireNonNull(when, "when");
-        return new ReadChunkReplies(maxWaiting, maxWaitingBytes, completionTimeoutMillis, when);
+        return new ReadChunkReplies(
+                maxWaiting, maxWaitingBytes, completionTimeoutMillis, when, optionType);
+    }
+
+    /**
+     * Version 2: the optional operation that stands for RDMA_DONE there. It is private to the two sides, which have to be
+     * configured with the same one.
+     *
+     * @param type its number, unsigned; {@link VersionTwo} has no handler for it
+     */
+    public ReadChunkReplies withOptionType(int type) {
+        return new ReadChunkReplies(
+                maxWaiting, maxWaitingBytes, completionTimeoutMillis, replyChunks, type);
     }
 
     public int maxWaiting() {
@@ -105,6 +123,11 @@ public final class ReadChunkReplies {
 
     public ReplyChunks replyChunks() {
         return replyChunks;
+    }
+
+    /** The optional operation of version 2; {@code null} when there is none, and no Read chunk replies in version 2. */
+    public Integer optionType() {
+        return optionType;
     }
 
     private static void check(String name, long value, long low, long high) {

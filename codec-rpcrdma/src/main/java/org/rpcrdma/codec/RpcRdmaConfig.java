@@ -460,6 +460,14 @@ public final class RpcRdmaConfig {
                 int least = ProtocolVersion.VERSION_TWO_THRESHOLD;
                 check("sendSize with version 2", sendSize, least, Integer.MAX_VALUE);
                 check("receiveSize with version 2", receiveSize, least, Integer.MAX_VALUE);
+                if (readChunkReplies != null
+                        && readChunkReplies.optionType() != null
+                        && versionTwo.option(readChunkReplies.optionType()) != null) {
+                    throw new IllegalArgumentException(
+                            "option type of readChunkReplies: 0x"
+                                    + Integer.toHexString(readChunkReplies.optionType())
+                                    + " (expected: one without a handler in versionTwo)");
+                }
             }
             return new RpcRdmaConfig(this);
         }

@@ -681,12 +681,15 @@ public final class RpcRdmaConnection {
 
     /** Whether replies to own calls may come in Read chunks. */
     boolean takesReadChunkReplies(int version) {
-        return !isServer && config.readChunkReplies() != null && PullCompletion.isPartOf(version);
+        return !isServer
+                && config.readChunkReplies() != null
+                && PullCompletion.isPartOf(version, config.readChunkReplies());
     }
 
     /** Whether replies may be sent in Read chunks. */
     boolean sendsReadChunkReplies(int version) {
-        return waitingReplies != null && PullCompletion.isPartOf(version);
+        return waitingReplies != null
+                && PullCompletion.isPartOf(version, config.readChunkReplies());
     }
 
     /** The header of the message that is being handled. */

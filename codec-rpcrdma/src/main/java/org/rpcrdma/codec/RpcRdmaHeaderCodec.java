@@ -72,12 +72,13 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             return false;
         }
         TransportHeader header = connection.received();
-        header.clear(); // an error or an option has no lists, those of an earlier message may be
-        // there
+        // An error or an option has no lists, and those of an earlier message may still be there.
+        header.clear();
         header.decodeFixed(message, message.readerIndex());
         boolean isError = header.proc() == TransportHeader.RDMA_ERROR;
         WaitingReplies waiting = connection.waitingReplies();
-        if (waiting != null && PullCompletion.isIn(header)) {
+        if (waiting != null
+                && PullCompletion.isIn(header, message, connection.config().readChunkReplies())) {
             boolean isExpected = waiting.complete(header.xid());
             metrics.increment(
                     isExpected
@@ -264,7 +265,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
 
     private boolean receiveMessage(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        if (isOfferedReply(header)) {
+        if (header.version() == TransportHeader.VERSION_ONE && isOfferedReply(header)) {
             // What looks like a long call is a reply where long calls do not come from, or the call
             // with this XID is there already; otherwise only its payload can tell.
             boolean mayBeCall =
@@ -449,8 +450,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         connection.flushLater();
     }
 
-    // ------------------------------------------------------------------ optional operations
-    // received
+    // ------------------------------------------------------------------ options received
 
     /** RDMA2_OPTIONAL (draft, 3.1 and 4.2.2). */
     private boolean receiveOption(

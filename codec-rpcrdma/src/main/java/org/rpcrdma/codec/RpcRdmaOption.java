@@ -90,12 +90,27 @@ public final class RpcRdmaOption extends DefaultByteBufHolder {
 
     /** Appends header and payload. */
     void encode(ByteBuf out, int credit) {
-        out.writeInt(xid).writeInt(TransportHeader.VERSION_TWO).writeInt(credit);
-        out.writeInt(TransportHeader.RDMA2_OPTIONAL);
-        out.writeInt(isReply ? RpcCallHeader.REPLY : RpcCallHeader.CALL).writeInt(type);
-        out.writeInt(information.length).writeBytes(information);
+        int direction = isReply ? RpcCallHeader.REPLY : RpcCallHeader.CALL;
+        encodeHeader(out, xid, credit, direction, type, information.length);
+        out.writeBytes(information);
         out.writeZero(roundUp(information.length) - information.length);
         out.writeBytes(content(), content().readerIndex(), content().readableBytes());
+    }
+
+    static void encodeHeader(
+            ByteBuf out, int xid, int credit, int direction, int type, int informationBytes) {
+        out.writeInt(xid).writeInt(TransportHeader.VERSION_TWO).writeInt(credit);
+        out.writeInt(TransportHeader.RDMA2_OPTIONAL).writeInt(direction).writeInt(type);
+        out.writeInt(informationBytes);
+    }
+
+    /** Whether an RDMA2_OPTIONAL is a call of this type, and nothing else. */
+    static boolean isEmptyCall(ByteBuf message, int type) {
+        int start = message.readerIndex();
+        return message.readableBytes() == HEADER_BYTES
+                && message.getInt(start + TransportHeader.FIXED_BYTES) == RpcCallHeader.CALL
+                && type(message) == type
+                && message.getInt(start + LENGTH_INDEX) == 0;
     }
 
     /** The type of an RDMA2_OPTIONAL of at least {@link #HEADER_BYTES}. */

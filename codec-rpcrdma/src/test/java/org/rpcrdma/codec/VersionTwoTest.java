@@ -2,16 +2,21 @@
 package org.rpcrdma.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.util.ReferenceCountUtil;
+import io.netty.util.ReferenceCounted;
+import java.util.Locale;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
+import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.binding.BindingRegistry;
 
 /** Version 2 on the wire (draft-cel-nfsv4-rpcrdma-version-two-01, 4), at either end. */
@@ -47,7 +52,7 @@ class VersionTwoTest {
     void shortHeaders(int proc, int direction, String golden) {
         ByteBuf out = Unpooled.buffer();
         header(0xCAFE0007, proc, direction).encode(out);
-        assertThat(ByteBufUtil.hexDump(out).toUpperCase(java.util.Locale.ROOT)).isEqualTo(golden);
+        assertThat(ByteBufUtil.hexDump(out).toUpperCase(Locale.ROOT)).isEqualTo(golden);
         TransportHeader decoded = new TransportHeader();
         decoded.decodeFixed(out, 0);
         assertThat(decoded.decodeLists(out, 16, 32, 8)).isEqualTo(32);
@@ -113,8 +118,8 @@ class VersionTwoTest {
 
     private static int takeXid(RpcPair.Inbox inbox) throws InterruptedException {
         Object message = inbox.take();
-        int xid = Rpc.xid((io.netty.util.ReferenceCounted) message);
-        io.netty.util.ReferenceCountUtil.release(message);
+        int xid = Rpc.xid((ReferenceCounted) message);
+        ReferenceCountUtil.release(message);
         return xid;
     }
 
@@ -372,6 +377,132 @@ class VersionTwoTest {
             server.send(reply, RawPeer.nothing());
             assertThat(pair.client.takeBytes()).hasSize(8024);
             assertThat(pair.clientConnection().creditsGranted()).isEqualTo(3);
+        }
+    }
+
+    // ------------------------------------------------------------------ the other documents in
+    // version 2
+
+    private static RpcRdmaConfig withReadChunkReplies(int optionType) {
+        return RpcRdmaConfig.builder()
+                .versionTwo(VersionTwo.defaults())
+                .readChunkReplies(
+                        ReadChunkReplies.DEFAULT
+                                .withReplyChunks(ReadChunkReplies.ReplyChunks.NEVER)
+                                .withOptionType(optionType))
+                .build();
+    }
+
+    /** The pull completion of version 2 is an option that both sides have agreed on outside of the protocol. */
+    @Test
+    @Proves({"RR-01", "RR-02", "RR-08"})
+    void aReplyInAReadChunkIsCompletedByAnOption() throws Exception {
+        RpcRdmaConfig both = withReadChunkReplies(0xFFFF0010);
+        try (RpcPair pair = RpcPair.rawServer(both, both);
+                RawPeer server = RawPeer.server(pair)) {
+            pair.call(Rpc.echo(7, 8));
+            server.take();
+            server.send(header(server.header.xid(), 0, REPLY), Rpc.reply(server.header.xid()));
+            server.take();
+            assertThat(server.header.reply().isPresent()).isFalse();
+            byte[] reply = Rpc.bytes(Rpc.reply(7).writeZero(9000));
+            int handle = server.expose(server.memory(reply), RemoteAccess.READ);
+            TransportHeader offer = header(7, TransportHeader.RDMA_NOMSG, REPLY);
+            offer.reads().add(0, handle, reply.length, server.offset(handle));
+            server.send(offer, RawPeer.nothing());
+            assertThat(pair.client.takeBytes()).isEqualTo(reply);
+            assertThat(pair.server.takeBytes())
+                    .isEqualTo(
+                            ByteBufUtil.getBytes(
+                                    hex(
+                                            "00000007 00000002 00000080 00000005"
+                                                    + " 00000000 FFFF0010 00000000")));
+            assertThat(server.isExposed(handle)).isFalse();
+        }
+        try (RpcPair pair = RpcPair.of(both, both)) {
+            pair.call(Rpc.echo(7, 8));
+            pair.reply(Rpc.reply(pair.server.takeXid()));
+            for (int xid = 7; xid < 10; xid++) {
+                assertThat(pair.server.takeXid()).isEqualTo(xid);
+                pair.reply(Rpc.reply(xid).writeZero(100_000));
+                assertThat(pair.client.takeBytes()).hasSize(100_024);
+                pair.call(Rpc.echo(xid + 1, 8));
+            }
+            pair.awaitValue(RpcRdmaCounter.PULL_COMPLETIONS_RECEIVED, 3);
+            pair.server.takeXid();
+        }
+    }
+
+    /** A responder that was not told of the option sends no such reply, and does not know the option either. */
+    @Test
+    @Proves({"RR-01", "RR-06", "V2-EXT-03"})
+    void thePullCompletionHasToBeAgreedOn() throws Exception {
+        RpcRdmaConfig other = withReadChunkReplies(0xFFFF0011);
+        try (RpcPair pair = RpcPair.rawClient(other, other);
+                RawPeer client = RawPeer.client(pair)) {
+            client.send(hex("00000007 00000002 00000080 00000005 00000000 FFFF0010 00000000"));
+            assertThat(pair.client.takeBytes()[19]).isEqualTo((byte) 3);
+            // Its own, but with more than a pull completion has: no such thing.
+            client.send(
+                    hex(
+                            "00000007 00000002 00000080 00000005 00000000 FFFF0011 00000004"
+                                    + " 00000000"));
+            assertThat(pair.client.takeBytes()[19]).isEqualTo((byte) 3);
+            // A completion that nobody waits for is dropped.
+            client.send(hex("00000007 00000002 00000080 00000005 00000000 FFFF0011 00000000"));
+            client.send(header(8, 0, CALL), Rpc.echo(8, 8));
+            assertThat(pair.server.takeXid()).isEqualTo(8);
+            assertThat(pair.client.messages).isEmpty();
+            assertThat(pair.serverConnection().value(RpcRdmaCounter.DROPPED_COMPLETIONS)).isOne();
+        }
+    }
+
+    @Test
+    @Proves({"V2-DIR-01", "V2-DIR-05", "V2-NEG-13", "BIDI-16", "BIDI-18"})
+    void reverseCallsHaveTheVersionOfForwardCalls() throws Exception {
+        RpcRdmaConfig.Builder room =
+                RpcRdmaConfig.builder().reverseCredits(4).versionTwo(VersionTwo.defaults());
+        try (RpcPair pair = RpcPair.rawClient(room.build(), room.build());
+                RawPeer client = RawPeer.client(pair)) {
+            RpcPair.on(
+                    pair.serverChannel,
+                    () -> {
+                        pair.serverConnection().allowReverseCalls();
+                        return null;
+                    });
+            assertThatThrownBy(() -> pair.reply(Rpc.echo(9, 8)).sync())
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("version");
+            client.send(header(8, 0, CALL), Rpc.echo(8, 8));
+            assertThat(pair.server.takeXid()).isEqualTo(8);
+            pair.reply(Rpc.reply(8));
+            client.take();
+            pair.reply(Rpc.echo(8, 8)).sync();
+            client.take();
+            assertThat(client.header.version()).isEqualTo(2);
+            assertThat(client.header.direction()).isEqualTo(CALL);
+            assertThat(client.header.credit()).isEqualTo(4);
+            client.send(header(8, 0, REPLY), Rpc.reply(8));
+            assertThat(pair.server.takeXid()).isEqualTo(8);
+        }
+        try (RpcPair pair = RpcPair.rawServer(room.build(), room.build());
+                RawPeer server = RawPeer.server(pair)) {
+            RpcPair.on(pair.clientChannel, () -> pair.clientConnection().acceptReverseCalls(4));
+            pair.call(Rpc.echo(7, 8));
+            server.take();
+            server.send(header(server.header.xid(), 0, REPLY), Rpc.reply(server.header.xid()));
+            server.take();
+            // The same XID both ways; the reply to the one has nothing to do with the other.
+            server.send(header(7, 0, CALL), Rpc.echo(7, 8));
+            assertThat(pair.client.takeBytes()).hasSize(48);
+            pair.call(Rpc.reply(7));
+            server.take();
+            assertThat(server.header.version()).isEqualTo(2);
+            assertThat(server.header.direction()).isEqualTo(REPLY);
+            assertThat(server.header.credit()).isEqualTo(4);
+            assertThat(pair.clientConnection().callsInFlight()).isEqualTo(1);
+            server.send(header(7, 0, REPLY), Rpc.reply(7));
+            assertThat(pair.client.takeBytes()).hasSize(24);
         }
     }
 }
