@@ -31,8 +31,10 @@ final class AnnotatedMessages {
         }
         if (message.maximumReply() != RpcMessage.UNKNOWN) {
             call.replyMaximum = message.maximumReply();
+            call.isReplyBounded = true;
         }
         if (message.growth() > 0) {
+            call.isReplyBounded = true; // by what is tried now
             grow(call, message, hasSinks);
         }
     }

@@ -366,7 +366,8 @@ final class PendingCalls {
 
     /** As a new call, because the responder may have this one in its duplicate request cache, ERR_CHUNK and all. */
     private boolean mayGrow(ClientCall<?> call, RemoteChunkException chunk) {
-        return chunk.offered() > call.refused
+        return chunk.mayGrow()
+                && chunk.offered() > call.refused
                 && chunk.offered() < settings.maxReplyBytes()
                 && call.growth < MAX_DOUBLINGS
                 && channel != null

@@ -37,6 +37,7 @@ public final class RpcRdmaConfig {
     private final VersionTwo versionTwo;
     private final boolean annotatedCalls;
     private final RpcRdmaMetrics metrics;
+    private final ReadChunkReplies readChunkReplies;
     private final DuplicateRequestCache duplicateRequestCache;
     private final int lateReplyMillis;
     private final FatalXids fatalXids = new FatalXids(System::nanoTime);
@@ -61,6 +62,7 @@ public final class RpcRdmaConfig {
         reverseCredits = builder.reverseCredits;
         reverseChunks = builder.reverseChunks;
         versionTwo = builder.versionTwo;
+        readChunkReplies = builder.readChunkReplies;
         duplicateRequestCache = builder.duplicateRequestCache;
         lateReplyMillis = builder.lateReplyMillis;
         annotatedCalls = builder.annotatedCalls;
@@ -89,8 +91,15 @@ public final class RpcRdmaConfig {
     public ServerBootstrap applyTo(ServerBootstrap bootstrap) {
         return bootstrap
                 .childOption(RdmaChannelOption.RECEIVE_SIZE, privateData.receiveSize())
-                .childOption(RdmaChannelOption.RECEIVE_DEPTH, receiveDepth(grantedCredits))
+                .childOption(
+                        RdmaChannelOption.RECEIVE_DEPTH,
+                        receiveDepth(grantedCredits) + completions())
                 .childOption(RdmaChannelOption.PRIVATE_DATA, privateData.encode());
+    }
+
+    /** Receives outside of the grant (reliable reply draft, 5.2.3). */
+    private int completions() {
+        return readChunkReplies == null ? 0 : readChunkReplies.maxWaiting();
     }
 
     /** Both directions share the receives (RFC 8167, 4.3). */
@@ -175,6 +184,11 @@ public final class RpcRdmaConfig {
         return versionTwo;
     }
 
+    /** How replies in Read chunks are sent and taken; {@code null} when they are not. */
+    public ReadChunkReplies readChunkReplies() {
+        return readChunkReplies;
+    }
+
     /** What answers calls that are sent again; {@code null} when nothing does. */
     public DuplicateRequestCache duplicateRequestCache() {
         return duplicateRequestCache;
@@ -239,6 +253,7 @@ public final class RpcRdmaConfig {
         private VersionTwo versionTwo;
         private boolean annotatedCalls;
         private RpcRdmaMetrics metrics;
+        private ReadChunkReplies readChunkReplies;
         private DuplicateRequestCache duplicateRequestCache;
         private int lateReplyMillis = 30_000;
 
@@ -342,6 +357,7 @@ public final class RpcRdmaConfig {
         /**
          * The longest results in bytes for calls whose binding has no bound, and of programs without a binding; default 64
          * KiB. A call offers memory for a reply of that size; a longer reply fails with {@link RemoteChunkException}.
+         * Without meaning for a requester of {@link #readChunkReplies} that offers no Reply chunk for them.
          */
         public Builder defaultMaximumReply(int bytes) {
             defaultMaximumReply = check("defaultMaximumReply", bytes, 0, 1 << 29);
@@ -383,6 +399,15 @@ public final class RpcRdmaConfig {
          */
         public Builder reverseChunks(boolean enabled) {
             reverseChunks = enabled;
+            return this;
+        }
+
+        /**
+         * Sends and takes replies in Read chunks (draft-cel-nfsv4-rpcrdma-reliable-reply-04); default: neither. Nothing on the
+         * wire says whether the peer does: switch it on only where both sides are configured for it.
+         */
+        public Builder readChunkReplies(ReadChunkReplies replies) {
+            readChunkReplies = Objects.requireNonNull(replies, "replies");
             return this;
         }
 

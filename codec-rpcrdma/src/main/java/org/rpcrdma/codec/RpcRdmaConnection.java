@@ -103,6 +103,11 @@ public final class RpcRdmaConnection {
     /** {@code null} without a cache. */
     private DuplicateRequests duplicates;
 
+    /** {@code null} at a side that sends no replies in Read chunks. */
+    private final WaitingReplies waitingReplies;
+
+    private boolean bothTakeInvalidate;
+
     private final ReplyWork[] spareWork = new ReplyWork[MAX_SPARES];
     private int spareWorkCount;
 
@@ -118,6 +123,10 @@ public final class RpcRdmaConnection {
         metrics = new ConnectionMetrics(config.metrics());
         problems = new ProblemLog(channel);
         isServer = channel.parent() != null;
+        waitingReplies =
+                isServer && config.readChunkReplies() != null
+                        ? new WaitingReplies(this, config.readChunkReplies())
+                        : null;
         requesterCredits = new RequesterCredits(config.requestedCredits());
         responderCredits = new ResponderCredits(config.grantedCredits(), config.grantedCredits());
         grants = new GrantControl(this, responderCredits);
@@ -183,6 +192,7 @@ public final class RpcRdmaConnection {
         PrivateData own = announced == null ? PrivateData.DEFAULT : PrivateData.find(announced);
         byte[] theirs = channel.peerPrivateData();
         peer = theirs == null ? PrivateData.DEFAULT : PrivateData.find(theirs);
+        bothTakeInvalidate = own.remoteInvalidation() && peer.remoteInvalidation();
         one = ProtocolVersion.one(own, peer);
         two = config.versionTwo() == null ? null : ProtocolVersion.two(own, peer);
         current = one;
@@ -345,7 +355,9 @@ public final class RpcRdmaConnection {
         isClosed = true;
         for (RpcRdmaExchange exchange : calls.values()) {
             exchange.fence();
-            exchange.clear();
+            if (!exchange.hasPendingReads()) {
+                exchange.clear();
+            }
         }
         calls.clear();
         for (RpcRdmaExchange exchange : served.values()) {
@@ -355,6 +367,9 @@ public final class RpcRdmaConnection {
             }
         }
         served.clear();
+        if (waitingReplies != null) {
+            waitingReplies.close();
+        }
         if (duplicates != null) {
             duplicates.close();
         }
@@ -527,6 +542,7 @@ public final class RpcRdmaConnection {
     RpcRdmaExchange newCall(int xid) {
         RpcRdmaExchange exchange = acquire(xid);
         exchange.isRequester = true;
+        exchange.layout.apart(false);
         exchange.protocol = current;
         exchange.state = RpcRdmaExchange.State.QUEUED;
         calls.put(xid, exchange);
@@ -540,6 +556,7 @@ public final class RpcRdmaConnection {
     RpcRdmaExchange newServed(int xid, int version) {
         RpcRdmaExchange exchange = acquire(xid);
         exchange.isRequester = false;
+        exchange.layout.apart(config.annotatedCalls());
         exchange.protocol = protocolOfReply(version);
         exchange.state = RpcRdmaExchange.State.PULLING;
         served.put(xid, exchange);
@@ -651,6 +668,25 @@ public final class RpcRdmaConnection {
 
     boolean peerTakesInvalidate() {
         return peer.remoteInvalidation();
+    }
+
+    boolean bothTakeInvalidate() {
+        return bothTakeInvalidate;
+    }
+
+    /** The replies that wait for their pull completion; {@code null} at a side that sends none in Read chunks. */
+    WaitingReplies waitingReplies() {
+        return waitingReplies;
+    }
+
+    /** Whether replies to own calls may come in Read chunks. */
+    boolean takesReadChunkReplies(int version) {
+        return !isServer && config.readChunkReplies() != null && PullCompletion.isPartOf(version);
+    }
+
+    /** Whether replies may be sent in Read chunks. */
+    boolean sendsReadChunkReplies(int version) {
+        return waitingReplies != null && PullCompletion.isPartOf(version);
     }
 
     /** The header of the message that is being handled. */
