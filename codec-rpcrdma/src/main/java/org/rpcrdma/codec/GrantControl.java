@@ -37,8 +37,8 @@ final class GrantControl implements ResponderLoad {
      * @return how many there are for them
      */
     int keepForReplies(int replies) {
-        int others = Math.max(credits.granted(), credits.outstanding()) + completions();
-        forReplies = Math.min(replies, channel.keepReceives(others + replies) - others);
+        int calls = Math.max(credits.granted(), credits.outstanding()) + completions();
+        forReplies = Math.min(replies, channel.keepReceives(calls + replies) - calls);
         return forReplies;
     }
 

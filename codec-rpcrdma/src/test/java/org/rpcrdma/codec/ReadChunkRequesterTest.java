@@ -420,10 +420,10 @@ class ReadChunkRequesterTest {
     void replyOrLongReverseCall() throws Exception {
         connect(
                 ReadChunks.builder(ReplyChunks.NEVER)
-                        .reverseCredits(8)
+                        .reverseCredits(4)
                         .reverseChunks(true)
                         .build());
-        pair.openReverse(8);
+        on(pair.clientChannel, () -> client().acceptReverseCalls(4));
         byte[] reverse = ByteBufUtil.getBytes(Rpc.echo(1, 6000));
         byte[] reply = reply(1, LENGTH);
         for (int round = 0; round < 4; round++) {
