@@ -270,8 +270,8 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             // with this XID is there already; otherwise only its payload can tell.
             boolean mayBeCall =
                     connection.isResponder()
-                            && connection.takesChunks()
-                            && connection.served(header.xid()) == null;
+                            && connection.served(header.xid()) == null
+                            && (connection.takesChunks() || connection.call(header.xid()) == null);
             return mayBeCall
                     ? receiveCall(ctx, message, header, payload, true)
                     : receiveReply(ctx, message, header, payload);

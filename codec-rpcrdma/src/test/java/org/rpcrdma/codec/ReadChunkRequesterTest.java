@@ -468,6 +468,23 @@ class ReadChunkRequesterTest {
         assertThat(client().value(RpcRdmaCounter.CALLS_RECEIVED)).isEqualTo(4);
     }
 
+    /** Without reverse chunks it cannot be a call that is taken, and is the reply to the one that is out. */
+    @Test
+    @Proves({"RR-33", "BIDI-21"})
+    void replyBesideAReverseDirectionWithoutChunks() throws Exception {
+        connect(ReadChunks.builder(ReplyChunks.NEVER).reverseCredits(8).build());
+        pair.openReverse(8);
+        call(1);
+        byte[] reply = reply(1, LENGTH);
+        offerAlone(1, reply);
+        assertThat(pair.client.takeBytes()).isEqualTo(reply);
+        takeCompletion(1);
+        offerAlone(2, ByteBufUtil.getBytes(Rpc.echo(2, 6000)));
+        server.take();
+        assertThat(server.header.xid()).isEqualTo(2);
+        assertThat(server.header.proc()).isEqualTo(TransportHeader.RDMA_ERROR);
+    }
+
     private void offerAlone(int xid, byte[] message) throws Exception {
         TransportHeader header = noMessage(xid);
         offer(header, 0, message);
