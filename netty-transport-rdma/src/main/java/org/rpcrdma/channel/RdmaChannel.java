@@ -25,6 +25,7 @@ import java.nio.channels.UnresolvedAddressException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairHandler;
@@ -204,7 +205,12 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         int rights = access == RemoteAccess.READ ? QueuePair.REMOTE_READ : QueuePair.REMOTE_WRITE;
         MemoryRegion region = exposesParts() ? pooledRegion(buffer, index, length) : null;
         if (region != null) {
-            return queuePair.expose(region, buffer.memoryAddress() + index, length, rights);
+            boolean isPooled = config.getRegistrationPolicy() == RegistrationPolicy.POOLED;
+            return queuePair.expose(
+                    region,
+                    buffer.memoryAddress() + index,
+                    length,
+                    isPooled ? rights | QueuePair.SHARED : rights);
         }
         region = loop().pool().register(buffer, index, length);
         try {
@@ -335,12 +341,13 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         }
         ConnectionRequest accepted = request;
         request = null;
+        DeviceCapabilities capabilities = loop().context().capabilities();
         try {
             queuePair =
                     loop().context()
                             .createQueuePair(accepted, config.queuePairConfig(), new Events());
             createRings();
-            queuePair.accept(config.getPrivateData());
+            queuePair.accept(privateData(capabilities.privateDataOnAccept()));
         } catch (Throwable t) {
             // Netty does not deregister what it could not register: the loop would wait for it.
             super.doDeregister();
@@ -374,10 +381,19 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     }
 
     private void connect0(InetSocketAddress remote, InetSocketAddress local) throws Exception {
+        DeviceCapabilities capabilities = loop().context().capabilities();
         queuePair = loop().context().createQueuePair(config.queuePairConfig(), new Events());
         createRings();
-        queuePair.connect(remote, local != null ? local : boundAddress, config.getPrivateData());
+        queuePair.connect(
+                remote,
+                local != null ? local : boundAddress,
+                privateData(capabilities.maxPrivateData() > 0));
         state = State.CONNECTING;
+    }
+
+    /** Where the device carries none, both ends go by their configuration, as with a peer that sends none (RFC 8797, 4). */
+    private byte[] privateData(boolean isCarried) {
+        return isCarried ? config.getPrivateData() : new byte[0];
     }
 
     /** There is no half-close: a channel that cannot send ends. */

@@ -156,7 +156,11 @@ public final class FaultContext implements VerbsContext {
                 c.privateDataOnAccept(),
                 provider.hasExactExposure(),
                 c.cheapRegistration(),
-                c.sendWithInvalidate());
+                c.sendWithInvalidate(),
+                c.remoteInvalidation(),
+                c.rejectWithData(),
+                c.disconnectCause(),
+                c.ipv6());
     }
 
     @Override
