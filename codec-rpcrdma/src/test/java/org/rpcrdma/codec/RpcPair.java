@@ -20,6 +20,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 
@@ -61,20 +62,23 @@ final class RpcPair implements AutoCloseable {
             RpcRdmaConfig serverConfig,
             boolean serverCodec)
             throws Exception {
+        Bootstrap bootstrap =
+                new Bootstrap()
+                        .group(group)
+                        .channel(RdmaChannel.class)
+                        .handler(initializer(client, clientCodec ? clientConfig : null));
         ServerBootstrap serverBootstrap =
                 new ServerBootstrap()
                         .group(group)
                         .channel(RdmaServerChannel.class)
                         .childHandler(initializer(server, serverCodec ? serverConfig : null));
         if (serverConfig != null) {
-            serverConfig.applyTo(serverBootstrap);
+            serverConfig
+                    .applyTo(serverBootstrap)
+                    .childOption(RdmaChannelOption.PEER_PRIVATE_DATA, assumed(clientConfig));
+            bootstrap.option(RdmaChannelOption.PEER_PRIVATE_DATA, assumed(serverConfig));
         }
         listener = serverBootstrap.bind(InetAddress.getLoopbackAddress(), 0).sync().channel();
-        Bootstrap bootstrap =
-                new Bootstrap()
-                        .group(group)
-                        .channel(RdmaChannel.class)
-                        .handler(initializer(client, clientCodec ? clientConfig : null));
         clientChannel =
                 (RdmaChannel)
                         clientConfig
@@ -84,6 +88,12 @@ final class RpcPair implements AutoCloseable {
                                 .channel();
         serverChannel = server.active.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
         settle(clientChannel);
+    }
+
+    /** For devices without private data: what both ends are configured to be. Such a device lets nobody invalidate. */
+    private static byte[] assumed(RpcRdmaConfig config) {
+        PrivateData data = config.privateData();
+        return new PrivateData(data.sendSize(), data.receiveSize(), false).encode();
     }
 
     private static ChannelInitializer<Channel> initializer(Inbox inbox, RpcRdmaConfig config) {

@@ -89,6 +89,7 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     private SocketAddress requestedAddress;
     private Future<?> connectTimeout;
 
+    private boolean carriesPrivateData;
     private QueuePair queuePair;
     private SendRing sends;
     private ReceiveRing receives;
@@ -347,7 +348,8 @@ public final class RdmaChannel extends AbstractRdmaChannel {
                     loop().context()
                             .createQueuePair(accepted, config.queuePairConfig(), new Events());
             createRings();
-            queuePair.accept(privateData(capabilities.privateDataOnAccept()));
+            carriesPrivateData = capabilities.privateDataOnAccept();
+            queuePair.accept(privateData());
         } catch (Throwable t) {
             // Netty does not deregister what it could not register: the loop would wait for it.
             super.doDeregister();
@@ -384,16 +386,14 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         DeviceCapabilities capabilities = loop().context().capabilities();
         queuePair = loop().context().createQueuePair(config.queuePairConfig(), new Events());
         createRings();
-        queuePair.connect(
-                remote,
-                local != null ? local : boundAddress,
-                privateData(capabilities.maxPrivateData() > 0));
+        carriesPrivateData = capabilities.maxPrivateData() > 0;
+        queuePair.connect(remote, local != null ? local : boundAddress, privateData());
         state = State.CONNECTING;
     }
 
-    /** Where the device carries none, both ends go by their configuration, as with a peer that sends none (RFC 8797, 4). */
-    private byte[] privateData(boolean isCarried) {
-        return isCarried ? config.getPrivateData() : new byte[0];
+    /** Where the device carries none, both ends go by their configuration. */
+    private byte[] privateData() {
+        return carriesPrivateData ? config.getPrivateData() : new byte[0];
     }
 
     /** There is no half-close: a channel that cannot send ends. */
@@ -830,7 +830,7 @@ public final class RdmaChannel extends AbstractRdmaChannel {
             if (!isOpen()) {
                 return;
             }
-            peerPrivateData = privateData;
+            peerPrivateData = carriesPrivateData ? privateData : config.getPeerPrivateData();
             localAddress = queuePair.localAddress();
             remoteAddress = queuePair.remoteAddress();
             state = State.ACTIVE;

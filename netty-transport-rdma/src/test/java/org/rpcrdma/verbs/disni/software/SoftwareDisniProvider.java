@@ -2,8 +2,10 @@
 package org.rpcrdma.verbs.disni.software;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
+import org.rpcrdma.verbs.disni.DisniConfig;
 import org.rpcrdma.verbs.disni.DisniProvider;
 
 /**
@@ -39,7 +41,16 @@ public final class SoftwareDisniProvider implements VerbsProvider {
     @Override
     public VerbsContext open() throws IOException {
         SoftwareRdmaProvider.install();
-        return new DisniProvider().open();
+        DisniConfig defaults = DisniConfig.defaults();
+        return new DisniProvider(
+                        new DisniConfig(
+                                // Where the tests are, so that they meet the addresses that they
+                                // expect.
+                                InetAddress.getLoopbackAddress(),
+                                defaults.completions(),
+                                defaults.registrationCache(),
+                                defaults.resolveMillis()))
+                .open();
     }
 
     @Override

@@ -47,12 +47,12 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
         this.send_cq = sendQueue;
         this.recv_cq = receiveQueue;
         this.qp_type = IBV_QPT_RC;
-        sendQueue.users.incrementAndGet();
-        receiveQueue.users.incrementAndGet();
     }
 
     void is(QueuePair made) {
         queuePair = made;
+        sendQueue.users.incrementAndGet();
+        receiveQueue.users.incrementAndGet();
     }
 
     InetSocketAddress localAddress() {

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.disni.software;
 
+import com.ibm.disni.util.DiSNILogger;
 import com.ibm.disni.verbs.RdmaCm;
 import com.ibm.disni.verbs.RdmaCmEvent.EventType;
 import com.ibm.disni.verbs.RdmaProvider;
 import com.ibm.disni.verbs.RdmaVerbs;
 import java.io.IOException;
+import java.io.InputStream;
+import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Field;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.UnaryOperator;
@@ -27,6 +32,7 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
     private final SoftwareVerbs verbs = new SoftwareVerbs(device);
     private final List<String> problems = new CopyOnWriteArrayList<>();
     private volatile UnaryOperator<EventType> eventFilter = UnaryOperator.identity();
+    private volatile boolean completionsAreLost;
     private volatile long memoryLimit = Long.MAX_VALUE;
 
     private SoftwareRdmaProvider() throws IOException {}
@@ -49,6 +55,7 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
                                     + " already; install the software provider before DiSNI is"
                                     + " first used");
                 }
+                replaceAffinity();
                 provider.set(null, made);
                 installed = made;
             } catch (IOException | ReflectiveOperationException e) {
@@ -58,9 +65,27 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
         return installed;
     }
 
+    /** The class that is loaded first is that of this library, wherever it stands on the class path. */
+    private static void replaceAffinity() throws IOException, IllegalAccessException {
+        URL own = SoftwareRdmaProvider.class.getProtectionDomain().getCodeSource().getLocation();
+        try (URLClassLoader loader = new URLClassLoader(new URL[] {own}, null);
+                InputStream bytes =
+                        loader.getResourceAsStream("com/ibm/disni/util/NativeAffinity.class")) {
+            MethodHandles.privateLookupIn(DiSNILogger.class, MethodHandles.lookup())
+                    .defineClass(bytes.readAllBytes());
+        } catch (LinkageError e) {
+            // It is loaded already.
+        }
+    }
+
     /** What was done in a way that a real device does not forgive. */
     public List<String> problems() {
         return List.copyOf(problems);
+    }
+
+    /** Forgets what was written down so far. */
+    public void forgetProblems() {
+        problems.clear();
     }
 
     void problem(String problem) {
@@ -79,6 +104,15 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
     /** The most bytes that can be registered at a time, as by {@code RLIMIT_MEMLOCK}. */
     public void limitMemory(long bytes) {
         memoryLimit = bytes;
+    }
+
+    /** Whether nothing completes any more, as when the device is gone. */
+    public void loseCompletions(boolean lost) {
+        completionsAreLost = lost;
+    }
+
+    boolean losesCompletions() {
+        return completionsAreLost;
     }
 
     long memoryLimit() {
