@@ -67,6 +67,7 @@ final class RpcPair implements AutoCloseable {
                         .group(group)
                         .channel(RdmaChannel.class)
                         .handler(initializer(client, clientCodec ? clientConfig : null));
+        clientConfig.applyTo(bootstrap);
         ServerBootstrap serverBootstrap =
                 new ServerBootstrap()
                         .group(group)
@@ -79,13 +80,7 @@ final class RpcPair implements AutoCloseable {
             bootstrap.option(RdmaChannelOption.PEER_PRIVATE_DATA, assumed(serverConfig));
         }
         listener = serverBootstrap.bind(InetAddress.getLoopbackAddress(), 0).sync().channel();
-        clientChannel =
-                (RdmaChannel)
-                        clientConfig
-                                .applyTo(bootstrap)
-                                .connect(listener.localAddress())
-                                .sync()
-                                .channel();
+        clientChannel = (RdmaChannel) bootstrap.connect(listener.localAddress()).sync().channel();
         serverChannel = server.active.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
         settle(clientChannel);
     }

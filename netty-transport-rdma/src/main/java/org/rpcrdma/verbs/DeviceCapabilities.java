@@ -16,6 +16,8 @@ package org.rpcrdma.verbs;
  *     not tell the rejection from a port where nobody listens
  * @param disconnectCause whether {@link QueuePairHandler#disconnected} always tells a broken connection from an orderly end;
  *     where it does not, a connection that was broken by the peer may end without a cause
+ * @param keyPerConnection whether a key that is exposed on one queue pair is of no use to the peers of others; where it is of
+ *     use to all peers of a context, peers that must not meet belong on different event loops
  * @param ipv6 whether addresses may be of IPv6
  */
 public record DeviceCapabilities(
@@ -29,4 +31,5 @@ public record DeviceCapabilities(
         boolean remoteInvalidation,
         boolean rejectWithData,
         boolean disconnectCause,
+        boolean keyPerConnection,
         boolean ipv6) {}

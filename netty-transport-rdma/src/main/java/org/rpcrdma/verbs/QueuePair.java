@@ -96,7 +96,8 @@ public interface QueuePair {
 
     /**
      * Makes an exact range of registered memory reachable by the peer of this queue pair, and by nobody else, under a
-     * fresh, unpredictable key.
+     * fresh, unpredictable key. A device may fall short of that: see {@link DeviceCapabilities#exactExposure()} and {@link
+     * DeviceCapabilities#keyPerConnection()}.
      *
      * @param access {@link #REMOTE_READ} or {@link #REMOTE_WRITE}, if wanted with {@link #SHARED}
      * @return the key to advertise; the offset that goes with it is {@link #exposedOffset}

@@ -160,6 +160,7 @@ public final class FaultContext implements VerbsContext {
                 c.remoteInvalidation(),
                 c.rejectWithData(),
                 c.disconnectCause(),
+                c.keyPerConnection(),
                 c.ipv6());
     }
 

@@ -80,6 +80,7 @@ final class DisniContext implements VerbsContext {
                         false,
                         false,
                         false,
+                        false,
                         false);
         List<AutoCloseable> undo = new ArrayList<>();
         try {
