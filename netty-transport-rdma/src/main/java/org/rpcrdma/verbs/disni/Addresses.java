@@ -27,6 +27,17 @@ final class Addresses {
     }
 
     /**
+     * Where to listen: the address without a host is that of IPv4, whichever the JVM prefers.
+     *
+     * @throws SocketException when it is not of IPv4
+     */
+    static InetSocketAddress toListen(InetSocketAddress local) throws SocketException {
+        return local.getAddress() != null && local.getAddress().isAnyLocalAddress()
+                ? new InetSocketAddress("0.0.0.0", local.getPort())
+                : checked(local);
+    }
+
+    /**
      * What to bind to.
      *
      * @param local where the user wants to, or {@code null}

@@ -33,7 +33,7 @@ final class DisniListener implements Listener, CmTarget {
         this.id = context.events.newId();
         try {
             context.events.target(id, this);
-            id.bindAddr(Addresses.checked(address));
+            id.bindAddr(Addresses.toListen(address));
             id.listen(this.backlog);
             this.local = Addresses.local(id);
         } catch (IOException | RuntimeException e) {

@@ -189,11 +189,14 @@ final class DisniQueuePair implements QueuePair, CmTarget {
                     failConnect(ActiveConnect.failure(event, remote));
                 }
             }
-            case OPEN, DRAINING -> {
-                if (event == EventType.RDMA_CM_EVENT_DEVICE_REMOVAL) {
+            case OPEN, DRAINING, FLUSHING -> {
+                if (event == EventType.RDMA_CM_EVENT_DEVICE_REMOVAL && cause == null) {
                     cause = ActiveConnect.failure(event, remote);
-                    flush();
-                } else if (event == EventType.RDMA_CM_EVENT_DISCONNECTED) {
+                }
+                boolean isEnd =
+                        event == EventType.RDMA_CM_EVENT_DEVICE_REMOVAL
+                                || event == EventType.RDMA_CM_EVENT_DISCONNECTED;
+                if (isEnd && state != State.FLUSHING) {
                     flush();
                 }
             }

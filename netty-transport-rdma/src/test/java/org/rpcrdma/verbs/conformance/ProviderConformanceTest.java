@@ -214,6 +214,35 @@ class ProviderConformanceTest {
         }
     }
 
+    @ParameterizedTest
+    @MethodSource("providers")
+    void aSharedKeyIsGoodForEachRangeUntilAllAreInvalidated(VerbsProvider provider)
+            throws IOException {
+        try (Ends ends = Ends.connected(provider)) {
+            QueuePair owner = ends.passive.queuePair;
+            int first = ends.passive.expose(0, 10, REMOTE_WRITE | SHARED);
+            long firstOffset = owner.exposedOffset(first);
+            int second = ends.passive.expose(100, 10, REMOTE_WRITE | SHARED);
+            long secondOffset = owner.exposedOffset(second);
+            ends.active.put(0, (byte) 1, (byte) 2);
+            ends.active.queuePair.write(1, 0, firstOffset, first);
+            ends.active.gather(0, 1);
+            ends.active.queuePair.write(2, 0, secondOffset, second);
+            ends.active.gather(1, 1);
+            ends.active.queuePair.send(3, SIGNALED);
+            ends.passive.receive(4, 200, 10);
+            ends.passiveContext.poll(1);
+            ends.active.queuePair.doorbell();
+            ends.until(() -> ends.passive.isComplete(4));
+            assertThat(ends.passive.get(0, 1)).containsExactly(1);
+            assertThat(ends.passive.get(100, 1)).containsExactly(2);
+            owner.invalidate(first);
+            assertThat(owner.isExposed(second)).isTrue();
+            owner.invalidate(second);
+            assertThat(owner.isExposed(second)).isFalse();
+        }
+    }
+
     /** A peer's key beyond its bounds, after its end, or without the right costs the connection and reaches nothing. */
     @ParameterizedTest
     @MethodSource("providers")
