@@ -176,6 +176,9 @@ probe() {
     at_most "leaks that $1 reports" 0 "$(grep -c 'LEAK:' "$log" || true)"
 }
 
+# client ARGUMENT...: the commands of the launcher that call a server.
+client() { timeout 120 "$root/rpcrdma" "$@"; }
+
 # start_capture PORT: of the loopback, into $work/capture.pcap. The port is kept in $work/capture.port.
 start_capture() {
     capture_pid=""

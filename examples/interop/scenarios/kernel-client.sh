@@ -6,7 +6,14 @@ for i in $(seq -w 1000); do echo "name-$i-$(printf 'x%.0s' {1..200})"; done >"$w
 (cd "$export_dir/names" && xargs touch <"$work/job/names")
 digests "$export_dir/sizes" >"$work/job/sizes.sha256"
 
-if start_server "$export_dir"; then
+pings_in_version_2() {
+    client ping "127.0.0.1:$port" --highest-version 2 | grep -E '^RPC-over-RDMA +version 2$'
+}
+
+# The server speaks both versions at once; the kernel is served in version 1 as ever.
+if start_server "$export_dir" --highest-version 2; then
+    check "ping in version 2" pings_in_version_2
+
     start_capture "$port"
     start_guest kernel-client "PORT=$port" "MOUNT_PORT=$mount_port" -- --timeout 600
     finish_guest

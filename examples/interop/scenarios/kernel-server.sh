@@ -5,7 +5,6 @@ make_sizes "$work/job/sizes"
 digests "$work/job/sizes" >"$work/sizes.sha256"
 mkdir -p "$work/got"
 
-client() { timeout 120 "$root/rpcrdma" "$@"; }
 url=nfs://127.0.0.1:$port/export
 
 get_sizes() {

@@ -40,7 +40,7 @@ final class AnnotatedMessages {
     /** The responder has found the room for the reply too small: nobody knows which part of it, so all of it grows. */
     private static void grow(RpcRdmaExchange call, RpcMessage message, boolean hasSinks) {
         RpcRdmaConfig config = call.connection.config();
-        int threshold = call.connection.receiveThreshold();
+        int threshold = call.protocol.receiveThreshold();
         call.replyMaximum =
                 Math.min(
                         Math.max(call.replyMaximum, threshold) << message.growth(),
@@ -65,8 +65,7 @@ final class AnnotatedMessages {
         }
         long whole = message.wholeLength();
         boolean isShort =
-                LongMessageHandler.callHeaderBytes(connection, call) + whole
-                        <= connection.sendThreshold();
+                LongMessageHandler.callHeaderBytes(call) + whole <= call.protocol.sendThreshold();
         if (isShort || !call.isReducible || connection.isServer()) {
             if (whole > connection.config().maxMessageBytes()) {
                 return new CallTooLongException(

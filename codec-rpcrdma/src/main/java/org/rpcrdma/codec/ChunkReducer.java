@@ -7,8 +7,6 @@ import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
-import java.nio.channels.ClosedChannelException;
-import java.nio.channels.NotYetConnectedException;
 import org.rpcrdma.codec.binding.MalformedXdrException;
 import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.ReplyLimits;
@@ -71,14 +69,9 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
     }
 
     private Exception check(ByteBuf message) {
-        // A listener of the connect promise runs before channelActive.
-        if (!connection.isStarted() && connection.channel().isActive()) {
-            connection.start();
-        }
-        if (!connection.isStarted()) {
-            return connection.isClosed()
-                    ? new ClosedChannelException()
-                    : new NotYetConnectedException();
+        Exception problem = connection.writeProblem();
+        if (problem != null) {
+            return problem;
         }
         if (message.readableBytes() < RpcCallHeader.DIRECTION_BYTES) {
             return new IllegalArgumentException(
@@ -105,16 +98,9 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             RpcMessage annotated,
             int xid,
             ChannelPromise promise) {
-        if (!connection.mayCall()) {
-            return new IllegalStateException(
-                    "call from the accepting side (expected: none, unless both sides are configured"
-                            + " bidirectional)");
-        }
-        if (connection.call(xid) != null) {
-            return new IllegalStateException(
-                    "call with XID 0x"
-                            + Integer.toHexString(xid)
-                            + " (expected: one that is not in use)");
+        Exception wrong = connection.callProblem(xid);
+        if (wrong != null) {
+            return wrong;
         }
         RpcRdmaExchange call = connection.newCall(xid);
         keep(call, message, annotated);
@@ -182,7 +168,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
         call.replyMaximum = header + limits.totalBytes() + (call.isReducible ? 0 : GSS_OVERHEAD);
         int growth = call.annotated == null ? 0 : call.annotated.growth();
         boolean fits =
-                TransportHeader.MINIMUM_BYTES + call.replyMaximum <= connection.receiveThreshold()
+                call.protocol.headerBytes() + call.replyMaximum <= call.protocol.receiveThreshold()
                         && growth == 0;
         if (!fits && call.isReducible && limits.sinks() > 0) {
             call.replyMaximum = header + limits.fixedBytes();
@@ -225,11 +211,10 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
 
     /** Moves eligible arguments into Read chunks when the call does not fit inline but does so without them. */
     private void reduceArguments(RpcRdmaExchange call, ByteBuf message) {
-        int limit = connection.sendThreshold();
+        int limit = call.protocol.sendThreshold();
         if (!call.isReducible
                 || connection.isServer()
-                || LongMessageHandler.callHeaderBytes(connection, call) + message.readableBytes()
-                        <= limit) {
+                || LongMessageHandler.callHeaderBytes(call) + message.readableBytes() <= limit) {
             return;
         }
         XdrCursor in = argumentsOf(message, connection.rpc(), Reduction.NONE);
@@ -246,7 +231,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             }
         }
         int payload = message.readableBytes() - call.items.removedBytes();
-        if (LongMessageHandler.callHeaderBytes(connection, call) + payload > limit) {
+        if (LongMessageHandler.callHeaderBytes(call) + payload > limit) {
             call.items.clear();
         }
     }
@@ -354,7 +339,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             call.message = null;
             return payload;
         }
-        int room = connection.receiveThreshold();
+        int room = call.protocol.receiveThreshold();
         int before = results.itemIndex(0) - payload.readerIndex();
         int after = payload.writerIndex() - results.itemIndex(0);
         if (results.items() == 1 && before <= room && after + 3 <= room) {
@@ -594,7 +579,9 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             int xid,
             ChannelPromise promise) {
         RpcRdmaExchange reply = connection.served(xid);
-        if (reply == null || reply.state != RpcRdmaExchange.State.DELIVERED) {
+        if (reply == null
+                || reply.option != null
+                || reply.state != RpcRdmaExchange.State.DELIVERED) {
             return new IllegalStateException(
                     "reply with XID 0x"
                             + Integer.toHexString(xid)

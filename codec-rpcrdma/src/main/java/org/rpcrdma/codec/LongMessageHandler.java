@@ -24,26 +24,26 @@ final class LongMessageHandler extends ChannelDuplexHandler {
     // ------------------------------------------------------------------ requester
 
     /** The header of the call if it goes with its items reduced and everything else inline. */
-    static int callHeaderBytes(RpcRdmaConnection connection, RpcRdmaExchange call) {
+    static int callHeaderBytes(RpcRdmaExchange call) {
         int bytes =
-                TransportHeader.MINIMUM_BYTES
+                call.protocol.headerBytes()
                         + ReadList.ENTRY_BYTES * call.items.count()
                         + (8 + SegmentList.SEGMENT_BYTES) * call.sinkCount();
-        return needsReplyChunk(connection, call) ? bytes + 4 + SegmentList.SEGMENT_BYTES : bytes;
+        return needsReplyChunk(call) ? bytes + 4 + SegmentList.SEGMENT_BYTES : bytes;
     }
 
     /** Whether the longest reply, with the lists that it repeats, is above its threshold (RFC 8166, 4.3.3). */
-    private static boolean needsReplyChunk(RpcRdmaConnection connection, RpcRdmaExchange call) {
+    private static boolean needsReplyChunk(RpcRdmaExchange call) {
         long header =
-                TransportHeader.MINIMUM_BYTES + (8L + SegmentList.SEGMENT_BYTES) * call.sinkCount();
-        return header + call.replyMaximum > connection.receiveThreshold();
+                call.protocol.headerBytes() + (8L + SegmentList.SEGMENT_BYTES) * call.sinkCount();
+        return header + call.replyMaximum > call.protocol.receiveThreshold();
     }
 
     private void writeCall(
             ChannelHandlerContext ctx, RpcRdmaExchange call, ChannelPromise promise) {
         int payload = call.message.readableBytes() - call.items.removedBytes();
-        boolean fits = callHeaderBytes(connection, call) + payload <= connection.sendThreshold();
-        boolean needsReplyChunk = needsReplyChunk(connection, call);
+        boolean fits = callHeaderBytes(call) + payload <= call.protocol.sendThreshold();
+        boolean needsReplyChunk = needsReplyChunk(call);
         String problem = null;
         if ((!fits || needsReplyChunk) && connection.isServer()) {
             problem = "a reverse call and its reply have to be short (RFC 8167, 5.3)";
@@ -172,8 +172,9 @@ final class LongMessageHandler extends ChannelDuplexHandler {
         int payload = reply.message.readableBytes() - reply.items.removedBytes();
         WriteList writes = reply.header.writes();
         ReplyChunk chunk = reply.header.reply();
-        int header = TransportHeader.FIXED_BYTES + 4 + writes.encodedBytes() + chunk.encodedBytes();
-        reply.isLong = header + payload > connection.sendThreshold();
+        int header =
+                reply.protocol.listsOffset() + 4 + writes.encodedBytes() + chunk.encodedBytes();
+        reply.isLong = header + payload > reply.protocol.sendThreshold();
         if (reply.isLong && payload > chunk.chunkLength()) {
             // Nothing has been written yet: a chunk that is too small is found before it is touched
             // (4.5.3).
@@ -181,7 +182,7 @@ final class LongMessageHandler extends ChannelDuplexHandler {
                     "reply of "
                             + payload
                             + " bytes (expected: at most "
-                            + Math.max(chunk.chunkLength(), connection.sendThreshold() - header)
+                            + Math.max(chunk.chunkLength(), reply.protocol.sendThreshold() - header)
                             + ", inline or in the Reply chunk)";
             reject(ctx, connection, reply, what);
             promise.tryFailure(new ReplyTooLongException(what));

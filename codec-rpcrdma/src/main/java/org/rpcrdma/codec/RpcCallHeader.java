@@ -27,7 +27,7 @@ final class RpcCallHeader {
     /** GARBAGE_ARGS as accept status. */
     static final int GARBAGE_ARGS = 4;
 
-    private static final int RPC_VERSION = 2;
+    static final int RPC_VERSION = 2;
     private static final int RPCSEC_GSS = 6;
     private static final int GSS_DATA = 0;
     private static final int GSS_SERVICE_NONE = 1;

@@ -65,8 +65,14 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
         RpcRdmaConnection connection = new RpcRdmaConnection(channel, config);
         ChannelPipeline pipeline = ctx.pipeline();
         // Network side first: each one goes right behind this handler, so the last comes first.
+        if (config.versionTwo() != null && !connection.isServer()) {
+            pipeline.addAfter(ctx.name(), null, new VersionNegotiation(connection));
+        }
         pipeline.addAfter(ctx.name(), null, new ChunkReducer(connection));
         pipeline.addAfter(ctx.name(), null, new LongMessageHandler(connection));
+        if (config.versionTwo() != null) {
+            pipeline.addAfter(ctx.name(), null, new OptionalOperations(connection));
+        }
         pipeline.addAfter(ctx.name(), null, new CreditHandler(connection));
         pipeline.addAfter(ctx.name(), null, new RpcRdmaHeaderCodec(connection));
         pipeline.remove(this);

@@ -34,6 +34,7 @@ public final class RpcRdmaConfig {
     private final int maxQueuedCalls;
     private final int maxChunkErrors;
     private final boolean bidirectional;
+    private final VersionTwo versionTwo;
     private final boolean annotatedCalls;
     private final RpcRdmaMetrics metrics;
     private final DuplicateRequestCache duplicateRequestCache;
@@ -59,6 +60,7 @@ public final class RpcRdmaConfig {
         maxQueuedCalls = builder.maxQueuedCalls;
         maxChunkErrors = builder.maxChunkErrors;
         bidirectional = builder.bidirectional;
+        versionTwo = builder.versionTwo;
         duplicateRequestCache = builder.duplicateRequestCache;
         lateReplyMillis = builder.lateReplyMillis;
         annotatedCalls = builder.annotatedCalls;
@@ -168,6 +170,11 @@ public final class RpcRdmaConfig {
         return bidirectional;
     }
 
+    /** How version 2 is spoken besides version 1; {@code null} when it is not. */
+    public VersionTwo versionTwo() {
+        return versionTwo;
+    }
+
     /** What answers calls that are sent again; {@code null} when nothing does. */
     public DuplicateRequestCache duplicateRequestCache() {
         return duplicateRequestCache;
@@ -198,6 +205,14 @@ public final class RpcRdmaConfig {
         return metrics;
     }
 
+    static int check(String name, int value, int low, int high) {
+        if (value < low || value > high) {
+            throw new IllegalArgumentException(
+                    name + ": " + value + " (expected: " + low + " to " + high + ')');
+        }
+        return value;
+    }
+
     /** Builds a {@link RpcRdmaConfig}. */
     public static final class Builder {
 
@@ -221,6 +236,7 @@ public final class RpcRdmaConfig {
         private int maxQueuedCalls = 16384;
         private int maxChunkErrors = 1024;
         private boolean bidirectional;
+        private VersionTwo versionTwo;
         private boolean annotatedCalls;
         private RpcRdmaMetrics metrics;
         private DuplicateRequestCache duplicateRequestCache;
@@ -401,16 +417,23 @@ public final class RpcRdmaConfig {
             return this;
         }
 
-        public RpcRdmaConfig build() {
-            return new RpcRdmaConfig(this);
+        /**
+         * Speaks version 2 of the protocol with peers that have it, and version 1 with others; default: version 1 alone. The
+         * sizes of sends and receives have to be 4096 bytes at least.
+         */
+        public Builder versionTwo(VersionTwo settings) {
+            versionTwo = Objects.requireNonNull(settings, "settings");
+            return this;
         }
 
-        private static int check(String name, int value, int low, int high) {
-            if (value < low || value > high) {
-                throw new IllegalArgumentException(
-                        name + ": " + value + " (expected: " + low + " to " + high + ')');
+        public RpcRdmaConfig build() {
+            if (versionTwo != null) {
+                // The default threshold, which nobody announces (draft, 2.3).
+                int least = ProtocolVersion.VERSION_TWO_THRESHOLD;
+                check("sendSize with version 2", sendSize, least, Integer.MAX_VALUE);
+                check("receiveSize with version 2", receiveSize, least, Integer.MAX_VALUE);
             }
-            return value;
+            return new RpcRdmaConfig(this);
         }
     }
 }

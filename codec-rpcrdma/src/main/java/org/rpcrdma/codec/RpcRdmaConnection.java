@@ -11,6 +11,9 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.net.SocketAddress;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.NotYetConnectedException;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaException;
@@ -65,8 +68,19 @@ public final class RpcRdmaConnection {
     private ResponderCredits responderCredits;
     private GrantControl grants;
     private volatile PrivateData peer = PrivateData.DEFAULT;
-    private volatile int sendThreshold;
-    private volatile int receiveThreshold;
+
+    /** The version of own calls; {@code null} before active. */
+    private volatile ProtocolVersion current;
+
+    private ProtocolVersion one;
+
+    /** {@code null} when version 2 is not spoken here. */
+    private ProtocolVersion two;
+
+    /** As responder: the peer has had a reply in version 2, and knows of the larger threshold (draft, 5.1). */
+    private boolean hasRepliedInTwo;
+
+    private volatile boolean isVersionSettled;
 
     @SuppressWarnings("UnusedVariable") // by its handle
     private long creditsGranted = 1;
@@ -114,12 +128,22 @@ public final class RpcRdmaConnection {
 
     /** The longest Send to the peer in bytes: the smaller of what is sent here and received there. 0 before active. */
     public int sendThreshold() {
-        return sendThreshold;
+        ProtocolVersion version = current;
+        return version == null ? 0 : version.sendThreshold();
     }
 
     /** The longest Send from the peer in bytes. 0 before active. */
     public int receiveThreshold() {
-        return receiveThreshold;
+        ProtocolVersion version = current;
+        return version == null ? 0 : version.receiveThreshold();
+    }
+
+    /**
+     * The version that calls from here are sent in, 1 or 2; 0 until it is known, which takes the answer to a first call when
+     * version 2 is spoken here. An accepting side goes by the calls that it has answered last (RFC 8167, 5.1).
+     */
+    public int version() {
+        return isVersionSettled ? current.number() : 0;
     }
 
     /** What the peer has announced; the defaults of version 1 before active, and when it has announced nothing. */
@@ -154,9 +178,13 @@ public final class RpcRdmaConnection {
         PrivateData own = announced == null ? PrivateData.DEFAULT : PrivateData.find(announced);
         byte[] theirs = channel.peerPrivateData();
         peer = theirs == null ? PrivateData.DEFAULT : PrivateData.find(theirs);
-        sendThreshold = Math.min(own.sendSize(), peer.receiveSize());
-        receiveThreshold = Math.min(peer.sendSize(), own.receiveSize());
-        channel.config().setOption(RdmaChannelOption.MAX_SEND_SIZE, sendThreshold);
+        one = ProtocolVersion.one(own, peer);
+        two = config.versionTwo() == null ? null : ProtocolVersion.two(own, peer);
+        current = one;
+        isVersionSettled = two == null;
+        channel.config()
+                .setOption(
+                        RdmaChannelOption.MAX_SEND_SIZE, (two == null ? one : two).sendThreshold());
         startCredits(channel.keptReceives());
         publishCredits();
         config.metrics().opened(this);
@@ -177,6 +205,38 @@ public final class RpcRdmaConnection {
 
     boolean isStarted() {
         return isStarted && !isClosed;
+    }
+
+    /** Why nothing can be written now; {@code null} when it can. */
+    Exception writeProblem() {
+        // A listener of the connect promise runs before channelActive.
+        if (!isStarted && channel.isActive()) {
+            start();
+        }
+        if (isClosed) {
+            return new ClosedChannelException();
+        }
+        return isStarted ? null : new NotYetConnectedException();
+    }
+
+    /** Why no call with this XID can be sent; {@code null} when it can. */
+    Exception callProblem(int xid) {
+        if (!mayCall()) {
+            return new IllegalStateException(
+                    "call from the accepting side (expected: none, unless both sides are configured"
+                            + " bidirectional)");
+        }
+        if (isServer && !isVersionSettled) {
+            return new IllegalStateException(
+                    "call before one of the peer was answered (expected: none, it has the version"
+                            + " of the peer's calls)");
+        }
+        return calls.containsKey(xid)
+                ? new IllegalStateException(
+                        "call with XID 0x"
+                                + Integer.toHexString(xid)
+                                + " (expected: one that is not in use)")
+                : null;
     }
 
     /** Ends all calls: nobody reaches their memory any more, because the channel is closed. */
@@ -273,8 +333,64 @@ public final class RpcRdmaConnection {
                         null);
     }
 
-    void replySent() {
+    void replySent(ProtocolVersion version) {
         chunkErrorsInRow = 0;
+        boolean isTwo = version.number() == TransportHeader.VERSION_TWO;
+        hasRepliedInTwo |= isTwo;
+        if (isServer && (!isVersionSettled || version.number() != current.number())) {
+            current = isTwo ? two : one;
+            isVersionSettled = true;
+        }
+    }
+
+    /** From now on calls are short and in version 2, until {@link #settleVersion}. */
+    void proposeVersionTwo() {
+        current = ProtocolVersion.probe();
+    }
+
+    void settleVersion(int version) {
+        current = version == TransportHeader.VERSION_TWO ? two : one;
+        isVersionSettled = true;
+    }
+
+    /** Whether the responder is known to speak version 1 only. */
+    boolean isVersionRemembered() {
+        return config.versionTwo().memory().contains(channel.remoteAddress());
+    }
+
+    void rememberVersionOne() {
+        SocketAddress responder = channel.remoteAddress();
+        if (responder != null) {
+            config.versionTwo().memory().add(responder);
+        }
+    }
+
+    /** Whether messages of this version are understood. */
+    boolean speaks(int version) {
+        return version == TransportHeader.VERSION_ONE
+                || (version == TransportHeader.VERSION_TWO && two != null);
+    }
+
+    /** Whether any version of this range, unsigned and with both ends, is spoken here. */
+    boolean speaksAny(int lowest, int highest) {
+        return Integer.compareUnsigned(lowest, highestVersion()) <= 0 && highest != 0;
+    }
+
+    int highestVersion() {
+        return two == null ? TransportHeader.VERSION_ONE : TransportHeader.VERSION_TWO;
+    }
+
+    /** The version of own calls. */
+    ProtocolVersion protocol() {
+        return current;
+    }
+
+    /** A reply has the version of its call (draft, 5.3); the first one in version 2 is short. */
+    private ProtocolVersion protocolOfReply(int version) {
+        if (version == TransportHeader.VERSION_ONE) {
+            return one;
+        }
+        return hasRepliedInTwo ? two : ProtocolVersion.probe();
     }
 
     /**
@@ -300,6 +416,7 @@ public final class RpcRdmaConnection {
     RpcRdmaExchange newCall(int xid) {
         RpcRdmaExchange exchange = acquire(xid);
         exchange.isRequester = true;
+        exchange.protocol = current;
         exchange.state = RpcRdmaExchange.State.QUEUED;
         calls.put(xid, exchange);
         return exchange;
@@ -309,9 +426,10 @@ public final class RpcRdmaConnection {
         return calls.get(xid);
     }
 
-    RpcRdmaExchange newServed(int xid) {
+    RpcRdmaExchange newServed(int xid, int version) {
         RpcRdmaExchange exchange = acquire(xid);
         exchange.isRequester = false;
+        exchange.protocol = protocolOfReply(version);
         exchange.state = RpcRdmaExchange.State.PULLING;
         served.put(xid, exchange);
         return exchange;

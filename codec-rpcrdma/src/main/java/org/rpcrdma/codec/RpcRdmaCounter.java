@@ -57,6 +57,8 @@ public enum RpcRdmaCounter {
     VERSION_ERRORS_SENT,
     /** ERR_CHUNK sent. */
     CHUNK_ERRORS_SENT,
+    /** INVAL_OPTION sent: optional operations of version 2 that are not known here. */
+    OPTION_ERRORS_SENT,
     /** GARBAGE_ARGS sent by the transport. */
     GARBAGE_ARGS_SENT,
     /** RDMA_ERROR received for a call of ours. */

@@ -14,7 +14,8 @@ public abstract sealed class RpcRdmaException extends IOException
                 CallQueueFullException,
                 MarshalException,
                 CallTimeoutException,
-                ConnectionLostException {
+                ConnectionLostException,
+                UnknownOptionException {
 
     private static final long serialVersionUID = 1L;
 

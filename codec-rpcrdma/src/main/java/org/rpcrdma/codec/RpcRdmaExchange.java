@@ -38,6 +38,9 @@ final class RpcRdmaExchange implements ChannelFutureListener {
     boolean isRequester;
     int xid;
 
+    /** What call and reply are sent in. */
+    ProtocolVersion protocol;
+
     /** Requester: the lists that were offered. Responder: the lists of the call, then those of the reply. */
     TransportHeader header = new TransportHeader();
 
@@ -53,6 +56,9 @@ final class RpcRdmaExchange implements ChannelFutureListener {
 
     /** What the user wrote in the place of a plain message, with the memory that belongs to it. Owned. */
     RpcMessage annotated;
+
+    /** An optional operation in the place of an RPC message: first its call, then its reply. Owned. */
+    RpcRdmaOption option;
 
     /** Arguments or results that go into chunks. */
     final ItemList items = new ItemList();
@@ -117,6 +123,12 @@ final class RpcRdmaExchange implements ChannelFutureListener {
     RpcRdmaExchange(RpcRdmaConnection connection) {
         this.connection = connection;
         layout = new ReadLayout(connection.config().annotatedCalls());
+    }
+
+    RpcRdmaOption takeOption() {
+        RpcRdmaOption taken = option;
+        option = null;
+        return taken;
     }
 
     // ------------------------------------------------------------------ requester
@@ -257,6 +269,7 @@ final class RpcRdmaExchange implements ChannelFutureListener {
         ReferenceCountUtil.release(assembly);
         assembly = null;
         releaseAnnotated();
+        ReferenceCountUtil.release(takeOption());
         items.clear();
         header.clear();
         binding = GenericBinding.INSTANCE;

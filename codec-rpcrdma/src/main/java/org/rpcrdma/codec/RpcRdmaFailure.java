@@ -8,8 +8,8 @@ import java.util.Objects;
  * fenced and its XID is free.
  *
  * @param xid of the call
- * @param cause {@link UnsupportedVersionException}, {@link RemoteChunkException}, {@link EligibilityException} or {@link
- *     MalformedReplyException}
+ * @param cause {@link UnsupportedVersionException}, {@link RemoteChunkException}, {@link EligibilityException}, {@link
+ *     MalformedReplyException} or {@link UnknownOptionException}
  */
 public record RpcRdmaFailure(int xid, RpcRdmaException cause) {
 

@@ -6,24 +6,23 @@ import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
-import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaSend;
-import org.rpcrdma.channel.RemoteAccess;
 
 /**
  * Transport headers (RFC 8166, 4): takes each Send apart, answers or drops what is wrong with it (4.5), and finds the
- * exchange it belongs to; builds the Sends of calls and replies. The chunks of a call are exposed here, just before its
- * Send, and fenced here, before anybody looks at the reply (4.4.1).
+ * exchange it belongs to; sends calls and replies. The chunks of a call are exposed here, just before its Send, and fenced
+ * here, before anybody looks at the reply (4.4.1).
  */
 final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
 
     private final RpcRdmaConnection connection;
     private final ConnectionMetrics metrics;
-    private final Piece piece = new Piece();
+    private final MessageEncoder encoder;
 
     RpcRdmaHeaderCodec(RpcRdmaConnection connection) {
         this.connection = connection;
         this.metrics = connection.metrics();
+        encoder = new MessageEncoder(connection);
     }
 
     @Override
@@ -84,19 +83,26 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             receiveError(ctx, message, header);
             return false;
         }
-        if (header.version() != TransportHeader.VERSION) {
+        if (!connection.speaks(header.version())) {
             receiveOtherVersion(ctx, header);
             return false;
         }
-        if (header.proc() == TransportHeader.RDMA_DONE) {
+        if (header.version() == TransportHeader.VERSION_ONE
+                && header.proc() == TransportHeader.RDMA_DONE) {
             connection.drop(RpcRdmaCounter.DROPPED_PROCEDURE, header.xid(), "RDMA_DONE");
             return false;
+        }
+        Direction direction = Direction.fromHeader(header, message);
+        if (header.version() == TransportHeader.VERSION_TWO
+                && header.proc() == TransportHeader.RDMA2_OPTIONAL) {
+            return receiveOption(ctx, message, header, direction);
         }
         if (header.proc() != TransportHeader.RDMA_MSG
                 && header.proc() != TransportHeader.RDMA_NOMSG) {
             badMessage(
                     ctx,
                     header,
+                    direction,
                     RpcRdmaCounter.DROPPED_PROCEDURE,
                     "procedure " + Integer.toUnsignedString(header.proc()));
             return false;
@@ -108,7 +114,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                         message.writerIndex(),
                         connection.config().maxSegmentsPerMessage());
         if (payload < 0) {
-            badMessage(ctx, header, RpcRdmaCounter.DROPPED_BAD_REPLY, header.problem());
+            badMessage(ctx, header, direction, RpcRdmaCounter.DROPPED_BAD_REPLY, header.problem());
             return false;
         }
         return receiveMessage(ctx, message, header, payload);
@@ -124,7 +130,8 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         if (isVersion && message.readableBytes() >= TransportHeader.ERR_VERS_BYTES) {
             lowest = message.getInt(index + 20);
             highest = message.getInt(index + 24);
-        } else if (code != TransportHeader.ERR_CHUNK) {
+        } else if (code != TransportHeader.ERR_CHUNK
+                && code != TransportHeader.RDMA2_ERR_INVAL_OPTION) {
             connection.drop(
                     RpcRdmaCounter.DROPPED_ERROR, header.xid(), "RDMA_ERROR that does not decode");
             return;
@@ -140,26 +147,39 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                     RpcRdmaCounter.DROPPED_ERROR, header.xid(), "ERR_VERS with an empty range");
             return;
         }
+        if (code == TransportHeader.RDMA2_ERR_INVAL_OPTION && call.option == null) {
+            connection.drop(
+                    RpcRdmaCounter.DROPPED_ERROR,
+                    header.xid(),
+                    "INVAL_OPTION for a call that is no option");
+            return;
+        }
         metrics.increment(RpcRdmaCounter.ERRORS_RECEIVED);
         call.fence();
         call.failure =
-                isVersion
-                        ? new UnsupportedVersionException(lowest, highest)
-                        : remoteChunkException(call);
-        boolean isHopeless =
-                isVersion
-                        && (Integer.compareUnsigned(lowest, TransportHeader.VERSION) > 0
-                                || highest == 0);
+                switch (code) {
+                    case TransportHeader.ERR_VERS ->
+                            new UnsupportedVersionException(lowest, highest);
+                    case TransportHeader.RDMA2_ERR_INVAL_OPTION ->
+                            new UnknownOptionException(call.option.type());
+                    default -> remoteChunkException(call);
+                };
+        boolean isHopeless = isVersion && !connection.speaksAny(lowest, highest);
         ctx.fireChannelRead(call);
         if (isHopeless) {
-            connection.closeNow("the responder does not speak version 1", null);
+            connection.closeNow(
+                    "the responder speaks versions "
+                            + Integer.toUnsignedString(lowest)
+                            + " to "
+                            + Integer.toUnsignedString(highest),
+                    null);
         }
     }
 
     private RemoteChunkException remoteChunkException(RpcRdmaExchange call) {
         WriteList writes = call.header.writes();
         return new RemoteChunkException(
-                connection.receiveThreshold(),
+                call.protocol.receiveThreshold(),
                 writes.sum(0, writes.segments()),
                 call.header.reply().chunkLength(),
                 call.replyLimit);
@@ -177,30 +197,44 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         metrics.increment(RpcRdmaCounter.VERSION_ERRORS_SENT);
         connection.responderCredits().refused();
         ByteBuf out = connection.buffer(TransportHeader.ERR_VERS_BYTES);
-        TransportHeader.encodeErrVers(out, header.xid(), header.version(), grant());
+        TransportHeader.encodeErrVers(
+                out, header.xid(), header.version(), grant(), connection.highestVersion());
         sendError(ctx, out, ChannelFutureListener.CLOSE_ON_FAILURE);
     }
 
-    /** A header error: of a call as far as the accepting side can know, of a reply at the connecting side. */
+    /** A header error: only calls are answered. What nothing tells apart is a call at the accepting side. */
     private void badMessage(
             ChannelHandlerContext ctx,
             TransportHeader header,
+            Direction direction,
             RpcRdmaCounter dropped,
             String what) {
-        if (connection.isServer()) {
+        boolean isCall =
+                direction == Direction.UNKNOWN
+                        ? connection.isServer()
+                        : direction == Direction.CALL && connection.isResponder();
+        if (isCall) {
             refuse(ctx, header, what);
         } else {
             connection.drop(dropped, header.xid(), what);
         }
     }
 
-    /** ERR_CHUNK for a call that no exchange was made for (RFC 8166, 4.5.2). */
+    /** ERR_CHUNK, or BAD_HEADER in version 2, for a call that no exchange was made for (RFC 8166, 4.5.2). */
     private void refuse(ChannelHandlerContext ctx, TransportHeader header, String what) {
         connection.problem(header.xid(), what, "answered with ERR_CHUNK");
+        refuse(ctx, header, TransportHeader.ERR_CHUNK, connection.chunkErrorSent());
+    }
+
+    private void refuse(
+            ChannelHandlerContext ctx,
+            TransportHeader header,
+            int code,
+            ChannelFutureListener then) {
         connection.responderCredits().refused();
         ByteBuf out = connection.buffer(TransportHeader.ERR_CHUNK_BYTES);
-        TransportHeader.encodeErrChunk(out, header.xid(), header.version(), grant());
-        sendError(ctx, out, connection.chunkErrorSent());
+        TransportHeader.encodeError(out, header.xid(), header.version(), grant(), code);
+        sendError(ctx, out, then);
     }
 
     private void sendError(ChannelHandlerContext ctx, ByteBuf out, ChannelFutureListener then) {
@@ -212,42 +246,29 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         return connection.grants().next();
     }
 
-    /** Tells calls from replies (RFC 8167, 5): by message type, or by the list that holds a long message. */
     private boolean receiveMessage(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        int inline = message.writerIndex() - payload;
-        int direction = -1;
-        if (header.proc() == TransportHeader.RDMA_NOMSG) {
-            if (header.reads().hasChunkAt(0)) {
-                direction = RpcCallHeader.CALL;
-            } else if (header.reads().segments() == 0 && header.reply().isPresent()) {
-                direction = RpcCallHeader.REPLY;
+        Direction direction = Direction.of(header, message, payload);
+        return switch (direction) {
+            case CALL -> receiveCall(ctx, message, header, payload);
+            case REPLY -> receiveReply(ctx, message, header, payload);
+            case UNKNOWN -> {
+                badMessage(
+                        ctx,
+                        header,
+                        direction,
+                        RpcRdmaCounter.DROPPED_BAD_REPLY,
+                        "neither a call nor a reply");
+                yield false;
             }
-        } else if (inline >= RpcCallHeader.DIRECTION_BYTES) {
-            direction = message.getInt(payload + 4);
-        }
-        if (direction == RpcCallHeader.CALL) {
-            return receiveCall(ctx, message, header, payload);
-        }
-        if (direction == RpcCallHeader.REPLY) {
-            return receiveReply(ctx, message, header, payload);
-        }
-        badMessage(ctx, header, RpcRdmaCounter.DROPPED_BAD_REPLY, "neither a call nor a reply");
-        return false;
+        };
     }
 
     // ------------------------------------------------------------------ calls received
 
     private boolean receiveCall(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        if (!connection.isResponder()) {
-            connection.drop(
-                    RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, header.xid(), "call at a requester");
-            return false;
-        }
-        if (connection.served(header.xid()) != null) {
-            connection.drop(
-                    RpcRdmaCounter.DROPPED_DUPLICATE_XID, header.xid(), "call that is in progress");
+        if (!isAcceptable(header)) {
             return false;
         }
         boolean hasChunks =
@@ -259,14 +280,14 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             refuse(ctx, header, "call that has ended an earlier connection");
             return false;
         }
-        RpcRdmaExchange call = connection.newServed(header.xid());
-        String problem = checkCall(call, message, header, payload);
+        RpcRdmaExchange call = connection.newServed(header.xid(), header.version());
+        String problem = HeaderChecks.call(call, message, header, payload);
         if (problem != null) {
             connection.finish(call);
             refuse(ctx, header, problem);
             return false;
         }
-        findInvalidateHandle(call, header);
+        HeaderChecks.findInvalidateHandle(call, header);
         call.isLong = header.proc() == TransportHeader.RDMA_NOMSG;
         connection.keepHeader(call);
         metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
@@ -281,78 +302,16 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         return true;
     }
 
-    /** What can be seen from the header alone, before memory is taken or anything is read (RFC 8166, 4.5.2). */
-    private String checkCall(
-            RpcRdmaExchange call, ByteBuf message, TransportHeader header, int payload) {
-        ReadList reads = header.reads();
-        boolean hasPositionZero = reads.hasChunkAt(0);
-        long stream = (long) message.writerIndex() - payload;
-        if (header.proc() == TransportHeader.RDMA_NOMSG) {
-            stream = reads.chunkLength(0);
-            if ((stream & 3) != 0 || stream < RpcCallHeader.MINIMUM_CALL_BYTES) {
-                return "Position Zero Read chunk of " + stream + " bytes";
-            }
-        } else if (hasPositionZero) {
-            return "RDMA_MSG with a Position Zero Read chunk";
-        } else if (message.getInt(payload) != header.xid()) {
-            return "payload with another XID";
+    private boolean isAcceptable(TransportHeader call) {
+        if (!connection.isResponder()) {
+            connection.drop(
+                    RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, call.xid(), "call at a requester");
+            return false;
         }
-        if (reads.anyWraps() || header.writes().anyWraps() || header.reply().anyWraps()) {
-            return "segment past the end of the address space";
-        }
-        RpcRdmaConfig config = connection.config();
-        if (header.reply().segments() > config.maxSegmentsPerChunk()) {
-            return "Reply chunk with too many segments";
-        }
-        for (int i = 0; i < header.writes().chunks(); i++) {
-            if (header.writes().endSegment(i) - header.writes().firstSegment(i)
-                    > config.maxSegmentsPerChunk()) {
-                return "Write chunk with too many segments";
-            }
-        }
-        // The reply repeats these lists, and a header cannot be chunked (3.5.1).
-        if (TransportHeader.FIXED_BYTES
-                        + 4
-                        + header.writes().encodedBytes()
-                        + header.reply().encodedBytes()
-                > connection.sendThreshold()) {
-            return "chunk lists longer than the reply's inline threshold";
-        }
-        if (reads.segments() == 0) {
-            return null;
-        }
-        return call.layout.compute(
-                reads,
-                stream,
-                config.maxSegmentsPerChunk(),
-                config.maxChunkBytes(),
-                config.maxMessageBytes());
-    }
-
-    /** Send With Invalidate is for calls with exactly one handle: with several the requester has to do it anyway. */
-    private void findInvalidateHandle(RpcRdmaExchange call, TransportHeader header) {
-        call.mayInvalidate =
-                connection.peerTakesInvalidate()
-                        && singleHandle(header.reads(), call, false)
-                        && singleHandle(header.writes(), call, header.reads().segments() > 0)
-                        && singleHandle(
-                                header.reply(),
-                                call,
-                                header.reads().segments() + header.writes().segments() > 0)
-                        && header.reads().segments()
-                                        + header.writes().segments()
-                                        + header.reply().segments()
-                                > 0;
-    }
-
-    private static boolean singleHandle(SegmentList list, RpcRdmaExchange call, boolean isKnown) {
-        boolean known = isKnown;
-        for (int i = 0; i < list.segments(); i++) {
-            if (known && list.handle(i) != call.invalidateHandle) {
-                return false;
-            }
-            call.invalidateHandle = list.handle(i);
-            known = true;
+        if (connection.served(call.xid()) != null) {
+            connection.drop(
+                    RpcRdmaCounter.DROPPED_DUPLICATE_XID, call.xid(), "call that is in progress");
+            return false;
         }
         return true;
     }
@@ -387,7 +346,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             return false;
         }
         boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;
-        String problem = checkReply(call, message, header, payload, isLong);
+        String problem = HeaderChecks.reply(call, message, header, payload, isLong);
         if (problem != null) {
             connection.drop(RpcRdmaCounter.DROPPED_BAD_REPLY, header.xid(), problem);
             return false;
@@ -416,32 +375,82 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         return true;
     }
 
-    /** The lists of a reply against what the call offered; never trusted. */
-    private static String checkReply(
-            RpcRdmaExchange call,
+    // ------------------------------------------------------------------ optional operations
+    // received
+
+    /** RDMA2_OPTIONAL (draft, 3.1 and 4.2.2). */
+    private boolean receiveOption(
+            ChannelHandlerContext ctx,
             ByteBuf message,
             TransportHeader header,
-            int payload,
-            boolean isLong) {
-        if (header.reads().segments() > 0) {
-            return "reply with a Read list";
+            Direction direction) {
+        int type = RpcRdmaOption.type(message);
+        OptionHandler handler = connection.config().versionTwo().option(type);
+        boolean isReply = direction == Direction.REPLY;
+        if (direction != Direction.UNKNOWN && handler == null) {
+            receiveUnknownOption(ctx, header, type, isReply);
+            return false;
         }
-        if (!header.writes().mirrors(call.header.writes())) {
-            return "reply whose Write list is not the one of the call";
+        String problem =
+                direction == Direction.UNKNOWN
+                        ? "option that is neither a call nor a reply"
+                        : RpcRdmaOption.problem(message, isReply, handler.payload());
+        if (problem != null) {
+            badMessage(ctx, header, direction, RpcRdmaCounter.DROPPED_BAD_REPLY, problem);
+            return false;
         }
-        if (header.reply().isPresent() && !header.reply().mirrors(call.header.reply())) {
-            return "reply whose Reply chunk is not the one of the call";
+        return isReply
+                ? receiveOptionReply(ctx, message, header, type)
+                : receiveOptionCall(ctx, message, header);
+    }
+
+    /** Only calls are answered: an error could hit a call with this XID that goes the other way (draft, 4.2.2). */
+    private void receiveUnknownOption(
+            ChannelHandlerContext ctx, TransportHeader header, int type, boolean isReply) {
+        String what = "option type 0x" + Integer.toHexString(type);
+        if (isReply || !connection.isResponder()) {
+            connection.drop(RpcRdmaCounter.DROPPED_PROCEDURE, header.xid(), what);
+            return;
         }
-        long placed = header.reply().chunkLength();
-        if (isLong) {
-            return placed < RpcCallHeader.MINIMUM_REPLY_BYTES
-                    ? "Reply chunk with " + placed + " bytes"
-                    : null;
+        connection.problem(header.xid(), what, "answered with INVAL_OPTION");
+        metrics.increment(RpcRdmaCounter.OPTION_ERRORS_SENT);
+        refuse(
+                ctx,
+                header,
+                TransportHeader.RDMA2_ERR_INVAL_OPTION,
+                ChannelFutureListener.CLOSE_ON_FAILURE);
+    }
+
+    private boolean receiveOptionCall(
+            ChannelHandlerContext ctx, ByteBuf message, TransportHeader header) {
+        if (!isAcceptable(header)) {
+            return false;
         }
-        if (placed != 0) {
-            return "RDMA_MSG with a Reply chunk in use";
+        RpcRdmaExchange call = connection.newServed(header.xid(), header.version());
+        call.option = RpcRdmaOption.decode(message, false);
+        metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
+        ctx.fireChannelRead(call);
+        return true;
+    }
+
+    private boolean receiveOptionReply(
+            ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int type) {
+        RpcRdmaExchange call = connection.call(header.xid());
+        if (call == null
+                || call.state == RpcRdmaExchange.State.QUEUED
+                || call.option == null
+                || call.option.type() != type) {
+            connection.drop(
+                    RpcRdmaCounter.DROPPED_UNKNOWN_XID,
+                    header.xid(),
+                    "reply to an option that was not called");
+            return false;
         }
-        return message.getInt(payload) == header.xid() ? null : "payload with another XID";
+        call.takeOption().release();
+        call.option = RpcRdmaOption.decode(message, true);
+        metrics.increment(RpcRdmaCounter.REPLIES_RECEIVED);
+        ctx.fireChannelRead(call);
+        return true;
     }
 
     // ------------------------------------------------------------------ sent
@@ -463,7 +472,10 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             ChannelHandlerContext ctx, RpcRdmaExchange call, ChannelPromise promise) {
         ByteBuf send;
         try {
-            send = encodeCall(call);
+            send =
+                    call.option == null
+                            ? encoder.call(call)
+                            : encoder.option(call, connection.requesterCredits().requested());
         } catch (Exception e) {
             // This call fails, and nothing else (RFC 8166, 4.5.4).
             call.fence();
@@ -475,7 +487,9 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
         call.state = RpcRdmaExchange.State.SENT;
         metrics.increment(RpcRdmaCounter.CALLS_SENT);
-        countCall(call.header, call.isLong);
+        if (call.option == null) {
+            countCall(call.header, call.isLong);
+        }
         ctx.write(send, promise);
     }
 
@@ -486,130 +500,12 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         return cause instanceof RpcRdmaException ? cause : new MarshalException(cause);
     }
 
-    private ByteBuf encodeCall(RpcRdmaExchange call) throws CallTooLongException {
-        ByteBuf message = call.message;
-        TransportHeader header = call.header;
-        header.clear();
-        header.set(
-                call.xid,
-                connection.requesterCredits().requested(),
-                call.isLong ? TransportHeader.RDMA_NOMSG : TransportHeader.RDMA_MSG);
-        boolean isInPlace = false;
-        if (call.isLong) {
-            isInPlace =
-                    exposeArgument(
-                            call, message, 0, message.readerIndex(), message.readableBytes());
-        }
-        ItemList items = call.items;
-        for (int i = 0; i < items.count(); i++) {
-            ByteBuf apart = items.apart(i);
-            if (apart == null) {
-                isInPlace |=
-                        exposeArgument(
-                                call, message, items.position(i), items.index(i), items.length(i));
-            } else {
-                exposeArgument(
-                        call, apart, items.position(i), apart.readerIndex(), items.length(i));
-            }
-        }
-        for (int i = 0; i < call.sinkCount(); i++) {
-            exposeSink(call, i);
-        }
-        if (call.replyChunkBytes > 0) {
-            call.replySink = connection.buffer(call.replyChunkBytes);
-            int handle = expose(call, call.replySink, 0, call.replyChunkBytes, RemoteAccess.WRITE);
-            header.reply().setPresent();
-            header.reply()
-                    .add(handle, call.replyChunkBytes, connection.channel().exposedOffset(handle));
-        }
-        int inline = call.isLong ? 0 : message.readableBytes() - call.items.removedBytes();
-        ByteBuf send = encode(header, inline);
-        if (inline > 0) {
-            writePayload(send, message, call.items);
-            metrics.add(RpcRdmaCounter.INLINE_BYTES, inline);
-        }
-        if (!isInPlace) {
-            call.releaseMessage();
-        }
-        return send;
-    }
-
-    /** Returns whether the memory itself is exposed, and not a copy of it. */
-    private boolean exposeArgument(
-            RpcRdmaExchange call, ByteBuf argument, long position, int index, int length) {
-        piece.of(argument, index, length);
-        ByteBuf memory = piece.memory();
-        int start = piece.index();
-        boolean isInPlace =
-                piece.length() == length
-                        && connection.channel().exposesInPlace(memory, start, length);
-        if (!isInPlace) {
-            ByteBuf copy = connection.buffer(length);
-            call.addCopy(copy);
-            copy.writeBytes(argument, index, length);
-            metrics.add(RpcRdmaCounter.COPIED_BYTES, length);
-            memory = copy;
-            start = 0;
-        }
-        int handle = expose(call, memory, start, length, RemoteAccess.READ);
-        call.header
-                .reads()
-                .add(position, handle, length, connection.channel().exposedOffset(handle));
-        return isInPlace;
-    }
-
-    /**
-     * A Write chunk with its memory: room before the data for what is inline before the item, and after it for the pad and
-     * the rest, so that the reply becomes one piece by copying only what came inline. The pad is not offered (RFC 8166,
-     * 3.4.6.2).
-     */
-    private void exposeSink(RpcRdmaExchange call, int sink) {
-        int length = call.sinkLength(sink);
-        if (call.annotated != null && call.annotated.sinks() > 0) {
-            ByteBuf given = call.annotated.sink(sink);
-            if (given != null) {
-                int index = call.annotated.sinkIndex(sink);
-                int handle = expose(call, given, index, length, RemoteAccess.WRITE);
-                call.header
-                        .writes()
-                        .add(handle, length, connection.channel().exposedOffset(handle));
-            }
-            call.header.writes().endChunk();
-            return;
-        }
-        int room = connection.receiveThreshold();
-        ByteBuf memory = connection.buffer(room + length + room);
-        call.sink(sink, memory);
-        int handle = expose(call, memory, room, length, RemoteAccess.WRITE);
-        call.header.writes().add(handle, length, connection.channel().exposedOffset(handle));
-        call.header.writes().endChunk();
-    }
-
-    private int expose(
-            RpcRdmaExchange call, ByteBuf memory, int index, int length, RemoteAccess access) {
-        RdmaChannel channel = connection.channel();
-        int handle = channel.expose(memory, index, length, access);
-        call.addHandle(handle);
-        return handle;
-    }
-
     private void writeReply(
             ChannelHandlerContext ctx, RpcRdmaExchange reply, ChannelPromise promise) {
         TransportHeader header = reply.header;
-        header.reads().clear();
-        header.set(
-                reply.xid,
-                connection.grants().next(),
-                reply.isLong ? TransportHeader.RDMA_NOMSG : TransportHeader.RDMA_MSG);
         ByteBuf send;
         try {
-            int inline =
-                    reply.isLong ? 0 : reply.message.readableBytes() - reply.items.removedBytes();
-            send = encode(header, inline);
-            if (inline > 0) {
-                writePayload(send, reply.message, reply.items);
-                metrics.add(RpcRdmaCounter.INLINE_BYTES, inline);
-            }
+            send = reply.option == null ? encoder.reply(reply) : encoder.option(reply, grant());
         } catch (Exception e) {
             // The requester has to know that no reply comes (RFC 8166, 4.5.4).
             connection.finish(reply);
@@ -618,10 +514,12 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             return;
         }
         metrics.increment(RpcRdmaCounter.REPLIES_SENT);
-        connection.replySent();
+        connection.replySent(reply.protocol);
         if (reply.isLong) {
             metrics.increment(RpcRdmaCounter.LONG_REPLIES);
-        } else if (header.writes().chunks() == 0 && !header.reply().isPresent()) {
+        } else if (reply.option == null
+                && header.writes().chunks() == 0
+                && !header.reply().isPresent()) {
             metrics.increment(RpcRdmaCounter.SHORT_MESSAGES);
         }
         ReplyWork work = connection.replyWork(reply.xid);
@@ -634,34 +532,8 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             ChannelHandlerContext ctx, RpcRdmaExchange call, ChannelPromise promise) {
         ByteBuf out = connection.buffer(TransportHeader.ERR_CHUNK_BYTES);
         TransportHeader.encodeErrChunk(
-                out, call.xid, TransportHeader.VERSION, connection.grants().next());
+                out, call.xid, call.protocol.number(), connection.grants().next());
         connection.finish(call);
         ctx.write(out, promise.unvoid().addListener(connection.chunkErrorSent()));
-    }
-
-    /** One registered buffer with the header, and room for the payload. */
-    private ByteBuf encode(TransportHeader header, int inline) throws CallTooLongException {
-        int length = header.encodedBytes() + inline;
-        if (length > connection.sendThreshold()) {
-            throw new CallTooLongException(
-                    "message of "
-                            + length
-                            + " bytes (expected: at most the inline threshold of "
-                            + connection.sendThreshold()
-                            + ')');
-        }
-        ByteBuf send = connection.buffer(length);
-        header.encode(send);
-        return send;
-    }
-
-    /** The payload stream without the items and their round-up. */
-    private static void writePayload(ByteBuf send, ByteBuf message, ItemList items) {
-        int index = message.readerIndex();
-        for (int i = 0; i < items.count(); i++) {
-            send.writeBytes(message, index, items.index(i) - index);
-            index = items.index(i) + items.bytesInMessage(i);
-        }
-        send.writeBytes(message, index, message.writerIndex() - index);
     }
 }

@@ -4,17 +4,20 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 
 /**
- * The transport header of RPC-over-RDMA version 1 (RFC 8166, 4). One object is decoded into, or encoded from, again and
- * again; it holds no reference to the buffer it came from.
+ * The transport header of RPC-over-RDMA version 1 (RFC 8166, 4) and version 2 (draft-cel-nfsv4-rpcrdma-version-two-01, 4).
+ * One object is decoded into, or encoded from, again and again; it holds no reference to the buffer it came from.
  *
  * <p>Not safe for use by several threads.
  */
 public final class TransportHeader {
 
     /** The protocol version in word 1 (RFC 8166, 4.2.2). */
-    public static final int VERSION = 1;
+    public static final int VERSION_ONE = 1;
 
-    /** Procedures in word 3 (RFC 8166, 4.2.4). */
+    /** The protocol version of the version two draft. */
+    public static final int VERSION_TWO = 2;
+
+    /** Procedures in word 3 (RFC 8166, 4.2.4); version 2 has those with the numbers 0, 1 and 4. */
     public static final int RDMA_MSG = 0;
 
     public static final int RDMA_NOMSG = 1;
@@ -27,16 +30,26 @@ public final class TransportHeader {
 
     public static final int RDMA_ERROR = 4;
 
+    /** Version 2: an operation that the base protocol does not know (draft, 3.1). */
+    public static final int RDMA2_OPTIONAL = 5;
+
     /** Error codes in word 4 (RFC 8166, 4.5). */
     public static final int ERR_VERS = 1;
 
+    /** In version 2 the same number is RDMA2_ERR_BAD_HEADER (draft, 4.2.3). */
     public static final int ERR_CHUNK = 2;
+
+    /** Version 2: an option type that the responder does not know. */
+    public static final int RDMA2_ERR_INVAL_OPTION = 3;
 
     /** XID, version, credit and procedure. */
     public static final int FIXED_BYTES = 16;
 
-    /** The shortest message that is not an error: the fixed words and three empty lists. */
+    /** The shortest message that is not an error: the fixed words and three empty lists. In version 2 a word more. */
     public static final int MINIMUM_BYTES = 28;
+
+    /** XID, version, credit and procedure of an RDMA_DONE, which has nothing else (RFC 5666, 4.1). */
+    public static final int DONE_BYTES = FIXED_BYTES;
 
     public static final int ERR_CHUNK_BYTES = 20;
 
@@ -52,6 +65,7 @@ public final class TransportHeader {
     private int version;
     private int credit;
     private int proc;
+    private int direction;
     private String problem = "";
 
     /** Word 0: the XID of the RPC message. */
@@ -74,6 +88,11 @@ public final class TransportHeader {
         return proc;
     }
 
+    /** Version 2, RDMA2_MSG and RDMA2_NOMSG: 0 for a call, 1 for a reply (draft, 4.2.2); unsigned. */
+    public int direction() {
+        return direction;
+    }
+
     public ReadList reads() {
         return reads;
     }
@@ -91,12 +110,28 @@ public final class TransportHeader {
         return problem;
     }
 
+    /** An RDMA_MSG or RDMA_NOMSG of version 1. */
     TransportHeader set(int xid, int credit, int proc) {
+        return set(xid, VERSION_ONE, credit, proc, 0);
+    }
+
+    TransportHeader set(int xid, int version, int credit, int proc, int direction) {
         this.xid = xid;
-        this.version = VERSION;
+        this.version = version;
         this.credit = credit;
         this.proc = proc;
+        this.direction = direction;
         return this;
+    }
+
+    /** Where the Read list of an RDMA_MSG or RDMA_NOMSG begins: after the direction word, if the version has one. */
+    static int listsOffset(int version) {
+        return version == VERSION_TWO ? FIXED_BYTES + 4 : FIXED_BYTES;
+    }
+
+    /** The bytes of an RDMA_MSG or RDMA_NOMSG header with three empty lists. */
+    static int minimumBytes(int version) {
+        return listsOffset(version) + MINIMUM_BYTES - FIXED_BYTES;
     }
 
     void clear() {
@@ -118,10 +153,19 @@ public final class TransportHeader {
     }
 
     /**
-     * Takes the three chunk lists of RDMA_MSG and RDMA_NOMSG. Nothing is trusted: each count is checked against the bytes
+     * Takes the direction word of version 2.
+     *
+     * @param index of the word
+     */
+    void decodeDirection(ByteBuf in, int index) {
+        direction = in.getInt(index);
+    }
+
+    /**
+     * Takes what follows word 3 in RDMA_MSG and RDMA_NOMSG: the direction of version 2, and three chunk lists. Nothing is trusted: each count is checked against the bytes
      * that are left before anything is stored (RFC 8166, 4.5.2).
      *
-     * @param index of the Read list
+     * @param index of word 4
      * @param end after the last byte of the message
      * @param maxSegments the most segments, and the most Write chunks, taken in all
      * @return the index after the lists, where the payload begins; negative when the lists are malformed, see {@link
@@ -129,7 +173,15 @@ public final class TransportHeader {
      */
     public int decodeLists(ByteBuf in, int index, int end, int maxSegments) {
         clear();
-        int at = decodeReads(in, index, end, maxSegments);
+        int at = index;
+        if (version == VERSION_TWO) {
+            if (end - at < 4) {
+                return malformed("no direction");
+            }
+            decodeDirection(in, at);
+            at += 4;
+        }
+        at = decodeReads(in, at, end, maxSegments);
         if (at >= 0) {
             at = decodeWrites(in, at, end, maxSegments);
         }
@@ -228,12 +280,18 @@ public final class TransportHeader {
 
     /** The bytes of an RDMA_MSG or RDMA_NOMSG header with the lists as they are now. */
     public int encodedBytes() {
-        return FIXED_BYTES + reads.encodedBytes() + writes.encodedBytes() + reply.encodedBytes();
+        return listsOffset(version)
+                + reads.encodedBytes()
+                + writes.encodedBytes()
+                + reply.encodedBytes();
     }
 
     /** Appends an RDMA_MSG or RDMA_NOMSG header. */
     public void encode(ByteBuf out) {
         encodeFixed(out, xid, version, credit, proc);
+        if (version == VERSION_TWO) {
+            out.writeInt(direction);
+        }
         reads.encode(out);
         writes.encode(out);
         reply.encode(out);
@@ -246,17 +304,30 @@ public final class TransportHeader {
         out.writeInt(proc);
     }
 
-    /** Appends an RDMA_ERROR of 20 bytes; XID and version are those of the request (RFC 8166, 4.5). */
-    public static void encodeErrChunk(ByteBuf out, int xid, int version, int credit) {
-        encodeFixed(out, xid, version, credit, RDMA_ERROR);
-        out.writeInt(ERR_CHUNK);
+    /** Appends an RDMA_DONE of version 1, the pull completion (draft-cel-nfsv4-rpcrdma-reliable-reply-04, 4.1.3). */
+    static void encodeDone(ByteBuf out, int xid, int credit) {
+        encodeFixed(out, xid, VERSION_ONE, credit, RDMA_DONE);
     }
 
-    /** Appends an RDMA_ERROR of 28 bytes that names the versions spoken here (RFC 8166, 4.5.1). */
-    public static void encodeErrVers(ByteBuf out, int xid, int version, int credit) {
+    /** Appends an RDMA_ERROR of 20 bytes; XID and version are those of the request (RFC 8166, 4.5). */
+    static void encodeError(ByteBuf out, int xid, int version, int credit, int code) {
         encodeFixed(out, xid, version, credit, RDMA_ERROR);
-        out.writeInt(ERR_VERS);
-        out.writeInt(VERSION);
-        out.writeInt(VERSION);
+        out.writeInt(code);
+    }
+
+    /** As {@link #encodeError} with ERR_CHUNK, which version 2 calls BAD_HEADER. */
+    public static void encodeErrChunk(ByteBuf out, int xid, int version, int credit) {
+        encodeError(out, xid, version, credit, ERR_CHUNK);
+    }
+
+    /**
+     * Appends an RDMA_ERROR of 28 bytes that names the versions spoken here (RFC 8166, 4.5.1).
+     *
+     * @param highest the highest of these; the lowest is 1
+     */
+    public static void encodeErrVers(ByteBuf out, int xid, int version, int credit, int highest) {
+        encodeError(out, xid, version, credit, ERR_VERS);
+        out.writeInt(VERSION_ONE);
+        out.writeInt(highest);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-/** The responder does not speak version 1 (RFC 8166, 4.5.1). The connection is closed. */
+/** The responder speaks no version of RPC-over-RDMA that is spoken here (RFC 8166, 4.5.1). The connection is closed. */
 public final class UnsupportedVersionException extends RpcRdmaException {
 
     private static final long serialVersionUID = 1L;
@@ -15,9 +15,14 @@ public final class UnsupportedVersionException extends RpcRdmaException {
                         + Integer.toUnsignedString(lowest)
                         + " to "
                         + Integer.toUnsignedString(highest)
-                        + " (expected: 1 among them)");
+                        + " (expected: one that is spoken here, 1, or 2 if configured)");
         this.lowest = lowest;
         this.highest = highest;
+    }
+
+    boolean contains(int version) {
+        return Integer.compareUnsigned(lowest, version) <= 0
+                && Integer.compareUnsigned(version, highest) <= 0;
     }
 
     /** The lowest version that the responder speaks, unsigned. */

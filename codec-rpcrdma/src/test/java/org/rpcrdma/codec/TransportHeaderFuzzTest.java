@@ -96,7 +96,7 @@ class TransportHeaderFuzzTest extends FuzzTarget {
             assertThat(header.problem()).isNotEmpty();
             return;
         }
-        assertThat(payload).isBetween(TransportHeader.MINIMUM_BYTES, send.length);
+        assertThat(payload).isBetween(TransportHeader.minimumBytes(header.version()), send.length);
         ReadList reads = header.reads();
         WriteList writes = header.writes();
         ReplyChunk reply = header.reply();
@@ -105,7 +105,7 @@ class TransportHeaderFuzzTest extends FuzzTarget {
         // A marker is 0 or 1 and nothing is optional: every header has one form only.
         assertThat(encoded(header)).isEqualTo(Arrays.copyOf(send, payload));
         assertThat(reads.encodedBytes() + writes.encodedBytes() + reply.encodedBytes())
-                .isEqualTo(payload - TransportHeader.FIXED_BYTES);
+                .isEqualTo(payload - TransportHeader.listsOffset(header.version()));
 
         TransportHeader fresh = new TransportHeader();
         fresh.decodeFixed(in, 0);

@@ -325,7 +325,7 @@ class TransportHeaderTest {
         TransportHeader.encodeErrChunk(out, 0xCAFE0003, 1, 16);
         assertHex(out, "CAFE0003 00000001 00000010 00000004 00000002");
         out.clear();
-        TransportHeader.encodeErrVers(out, 0xCAFE0004, 2, 16);
+        TransportHeader.encodeErrVers(out, 0xCAFE0004, 2, 16, 1);
         assertHex(out, "CAFE0004 00000002 00000010 00000004 00000001 00000001 00000001");
     }
 

@@ -108,7 +108,8 @@ final class DemoCommand implements Callable<Integer> {
         try (Export export = new Export(exported, false, directory.resolve("handle.key"));
                 NfsServer server = new NfsServer(export)) {
             new RpcRdmaMeterBinder(config.metrics()).bindTo(meters);
-            InetSocketAddress nfsAddress = server.serveNfsOverRdma(local, NfsServer.rdmaConfig());
+            InetSocketAddress nfsAddress =
+                    server.serveNfsOverRdma(local, NfsServer.rdmaConfig().build());
             InetSocketAddress mountAddress = server.serveMountOverTcp(local);
             try (NfsSession session =
                     NfsSession.open(nfsAddress, config, mountAddress, LocalUser.credential())) {

@@ -42,6 +42,8 @@ final class PingCommand implements Callable<Integer> {
     @SuppressWarnings("UnusedVariable") // picocli needs the field
     private Verbosity verbosity;
 
+    @Mixin private HighestVersion highestVersion;
+
     @Spec private CommandSpec spec;
 
     @Parameters(
@@ -74,7 +76,7 @@ final class PingCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         Check.atLeastOne(spec, "--count", count);
-        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        RpcRdmaConfig config = highestVersion.applyTo(RpcRdmaConfig.builder()).build();
         try (RdmaRpcClient client = RdmaRpcClient.connect(server, config)) {
             callNull(client, FIRST_TIMEOUT_MILLIS);
             Histogram latency = new Histogram(HIGHEST_NANOS, 3);
@@ -107,6 +109,7 @@ final class PingCommand implements Callable<Integer> {
             Histogram latency) {
         out.println("server              " + server.getHostString() + ":" + server.getPort());
         out.println("program             " + program + " version " + version);
+        out.println("RPC-over-RDMA       version " + connection.version());
         out.println("inline to server    " + connection.sendThreshold() + " bytes");
         out.println("inline from server  " + connection.receiveThreshold() + " bytes");
         out.println(

@@ -35,6 +35,8 @@ final class ServeNfsCommand implements Callable<Integer> {
     @SuppressWarnings("UnusedVariable") // picocli needs the field
     private Verbosity verbosity;
 
+    @Mixin private HighestVersion highestVersion;
+
     @Spec private CommandSpec spec;
 
     @Option(
@@ -110,7 +112,8 @@ final class ServeNfsCommand implements Callable<Integer> {
             InetSocketAddress tcp = server.serveNfsOverTcp(new InetSocketAddress(address, tcpPort));
             InetSocketAddress rdma =
                     server.serveNfsOverRdma(
-                            new InetSocketAddress(address, port), NfsServer.rdmaConfig());
+                            new InetSocketAddress(address, port),
+                            highestVersion.applyTo(NfsServer.rdmaConfig()).build());
             print("listening on " + text(rdma) + " for NFS over RDMA");
             print("listening on " + text(mount) + " for MOUNT over TCP");
             print("listening on " + text(tcp) + " for NFS over TCP");

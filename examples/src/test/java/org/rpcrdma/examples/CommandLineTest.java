@@ -32,6 +32,7 @@ class CommandLineTest {
                 "ping localhost:99999",
                 "ping localhost:x",
                 "ping localhost:20049 -c 0",
+                "ping localhost:20049 --highest-version 3",
                 "serve-nfs",
                 "serve-nfs --export /tmp --port 70000",
                 "serve-nfs --export /tmp --port 5 --mount-port 5",
@@ -93,6 +94,9 @@ class CommandLineTest {
             assertThat(out.toString())
                     .contains("3 calls", "4096 bytes")
                     .containsPattern("credits +64 granted, 128 asked for");
+            assertThat(out.toString()).containsPattern("RPC-over-RDMA +version 1");
+            assertThat(run("ping", at(fixture), "--highest-version", "2")).isZero();
+            assertThat(out.toString()).containsPattern("RPC-over-RDMA +version 1");
             assertThat(run("ping", at(fixture), "--program", "100005")).isEqualTo(1);
             assertThat(err.toString()).contains("the server has no program 100005");
         }

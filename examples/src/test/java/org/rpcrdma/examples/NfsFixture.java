@@ -41,7 +41,7 @@ public final class NfsFixture implements AutoCloseable {
         boolean isRdma = transport == Transport.RDMA;
         nfsAddress =
                 isRdma
-                        ? server.serveNfsOverRdma(local, NfsServer.rdmaConfig())
+                        ? server.serveNfsOverRdma(local, NfsServer.rdmaConfig().build())
                         : server.serveNfsOverTcp(local);
         mountAddress = server.serveMountOverTcp(local);
         session =

@@ -65,15 +65,14 @@ public final class NfsServer implements AutoCloseable {
      * The defaults, and a duplicate request cache: over RDMA a client loses its connection more easily than over TCP, and
      * then sends its calls again.
      */
-    public static RpcRdmaConfig rdmaConfig() {
+    public static RpcRdmaConfig.Builder rdmaConfig() {
         return RpcRdmaConfig.builder()
                 .duplicateRequestCache(
                         new BoundedDuplicateRequestCache(
                                 REMEMBERED_CALLS,
                                 REMEMBERED_REPLY_MAX,
                                 (long) REMEMBERED_CALLS * REMEMBERED_REPLY_MAX,
-                                Nfs3Program::isRemembered))
-                .build();
+                                Nfs3Program::isRemembered));
     }
 
     /** NFS over RDMA. Parameters and result as with {@link #serveNfsOverTcp}. */

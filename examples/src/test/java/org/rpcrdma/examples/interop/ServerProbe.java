@@ -42,6 +42,7 @@ public final class ServerProbe {
         new NfsAclChecks(peer, nfs.create("acl")).run(report);
         nfs.create("v4");
         new Nfs4Checks(peer).run(report, "v4");
+        new VersionChecks(loops, server).run(report);
         report.check("the clients' end", () -> client.close().get());
         loops.shutdownGracefully().sync();
         System.exit(report.failed() == 0 ? 0 : 1);

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.DefaultByteBufHolder;
+import io.netty.buffer.Unpooled;
+import java.util.Objects;
+
+/**
+ * A message of an optional operation: RDMA2_OPTIONAL (draft-cel-nfsv4-rpcrdma-version-two-01, 3.1 and 4.2). It has to fit one
+ * Send. Its content is the payload after the header, and is owned by it; writing it gives it away.
+ */
+public final class RpcRdmaOption extends DefaultByteBufHolder {
+
+    /** The fixed words, direction, type and the length of the information. */
+    static final int HEADER_BYTES = TransportHeader.FIXED_BYTES + 12;
+
+    private static final int TYPE_INDEX = TransportHeader.FIXED_BYTES + 4;
+    private static final int LENGTH_INDEX = TYPE_INDEX + 4;
+
+    private final int xid;
+    private final boolean isReply;
+    private final int type;
+    private final byte[] information;
+
+    private RpcRdmaOption(int xid, boolean isReply, int type, byte[] information, ByteBuf payload) {
+        super(payload);
+        this.xid = xid;
+        this.isReply = isReply;
+        this.type = type;
+        this.information = Objects.requireNonNull(information, "information");
+    }
+
+    /**
+     * An operation to be called.
+     *
+     * @param xid that no other outstanding call of this side has
+     * @param type the number of the operation, unsigned
+     * @param information what the operation defines, opaque to the transport; not copied
+     * @param payload what follows the header, taken over; empty for nothing
+     */
+    public static RpcRdmaOption call(int xid, int type, byte[] information, ByteBuf payload) {
+        return new RpcRdmaOption(xid, false, type, information, payload);
+    }
+
+    /** As {@link #call(int, int, byte[], ByteBuf)}, without payload. */
+    public static RpcRdmaOption call(int xid, int type, byte[] information) {
+        return call(xid, type, information, Unpooled.EMPTY_BUFFER);
+    }
+
+    /**
+     * The answer to this call; the call itself stays with the caller.
+     *
+     * @param information not copied
+     * @param payload taken over; empty for nothing
+     */
+    public RpcRdmaOption reply(byte[] information, ByteBuf payload) {
+        return new RpcRdmaOption(xid, true, type, information, payload);
+    }
+
+    /** As {@link #reply(byte[], ByteBuf)}, without payload. */
+    public RpcRdmaOption reply(byte[] information) {
+        return reply(information, Unpooled.EMPTY_BUFFER);
+    }
+
+    public int xid() {
+        return xid;
+    }
+
+    /** Whether it is a reply, and not a call. */
+    public boolean isReply() {
+        return isReply;
+    }
+
+    /** The number of the operation, unsigned. */
+    public int type() {
+        return type;
+    }
+
+    /** What the operation defines; not a copy. */
+    public byte[] information() {
+        return information;
+    }
+
+    // ------------------------------------------------------------------ wire
+
+    int encodedBytes() {
+        return HEADER_BYTES + roundUp(information.length) + content().readableBytes();
+    }
+
+    /** Appends header and payload. */
+    void encode(ByteBuf out, int credit) {
+        out.writeInt(xid).writeInt(TransportHeader.VERSION_TWO).writeInt(credit);
+        out.writeInt(TransportHeader.RDMA2_OPTIONAL);
+        out.writeInt(isReply ? RpcCallHeader.REPLY : RpcCallHeader.CALL).writeInt(type);
+        out.writeInt(information.length).writeBytes(information);
+        out.writeZero(roundUp(information.length) - information.length);
+        out.writeBytes(content(), content().readerIndex(), content().readableBytes());
+    }
+
+    /** The type of an RDMA2_OPTIONAL of at least {@link #HEADER_BYTES}. */
+    static int type(ByteBuf message) {
+        return message.getInt(message.readerIndex() + TYPE_INDEX);
+    }
+
+    /**
+     * What is wrong with an RDMA2_OPTIONAL of at least {@link #HEADER_BYTES}; {@code null} when nothing is.
+     *
+     * @param isReply what its direction word says
+     */
+    static String problem(ByteBuf message, boolean isReply, OptionHandler.Payload policy) {
+        int start = message.readerIndex();
+        long information = message.getUnsignedInt(start + LENGTH_INDEX);
+        long left = message.readableBytes() - HEADER_BYTES - ((information + 3) & ~3L);
+        if (left < 0) {
+            return "option information past the end of the message";
+        }
+        int payload = (int) (message.writerIndex() - left);
+        return switch (policy) {
+            case ANY -> null;
+            case NONE -> left == 0 ? null : "option with a payload (expected: none)";
+            case RPC_MESSAGE -> {
+                int direction = isReply ? RpcCallHeader.REPLY : RpcCallHeader.CALL;
+                boolean isSame =
+                        left >= RpcCallHeader.DIRECTION_BYTES
+                                && message.getInt(payload) == message.getInt(start)
+                                && message.getInt(payload + 4) == direction;
+                yield isSame ? null : "option whose payload is not the RPC message of its header";
+            }
+        };
+    }
+
+    /** Takes a message apart that has no {@link #problem}; it is given away. */
+    static RpcRdmaOption decode(ByteBuf message, boolean isReply) {
+        int xid = message.getInt(message.readerIndex());
+        int type = type(message);
+        byte[] information = new byte[message.getInt(message.readerIndex() + LENGTH_INDEX)];
+        message.skipBytes(HEADER_BYTES).readBytes(information);
+        message.skipBytes(roundUp(information.length) - information.length);
+        return new RpcRdmaOption(xid, isReply, type, information, message);
+    }
+
+    private static int roundUp(int length) {
+        return (length + 3) & ~3;
+    }
+
+    // ------------------------------------------------------------------ holder
+
+    @Override
+    public RpcRdmaOption replace(ByteBuf content) {
+        return new RpcRdmaOption(xid, isReply, type, information, content);
+    }
+
+    @Override
+    public RpcRdmaOption copy() {
+        return (RpcRdmaOption) super.copy();
+    }
+
+    @Override
+    public RpcRdmaOption duplicate() {
+        return (RpcRdmaOption) super.duplicate();
+    }
+
+    @Override
+    public RpcRdmaOption retainedDuplicate() {
+        return (RpcRdmaOption) super.retainedDuplicate();
+    }
+
+    @Override
+    public RpcRdmaOption retain() {
+        super.retain();
+        return this;
+    }
+
+    @Override
+    public RpcRdmaOption retain(int increment) {
+        super.retain(increment);
+        return this;
+    }
+
+    @Override
+    public RpcRdmaOption touch() {
+        super.touch();
+        return this;
+    }
+
+    @Override
+    public RpcRdmaOption touch(Object hint) {
+        super.touch(hint);
+        return this;
+    }
+
+    @Override
+    public String toString() {
+        return "RpcRdmaOption("
+                + (isReply ? "reply" : "call")
+                + " 0x"
+                + Integer.toHexString(xid)
+                + ", type 0x"
+                + Integer.toHexString(type)
+                + ", "
+                + information.length
+                + " bytes, payload "
+                + content()
+                + ')';
+    }
+}

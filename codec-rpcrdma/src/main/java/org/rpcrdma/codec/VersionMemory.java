@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import java.net.SocketAddress;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.LongSupplier;
+
+/**
+ * The responders that do not speak version 2 (draft-cel-nfsv4-rpcrdma-version-two-01, 5.2), for some time: they may be
+ * replaced by newer ones. It is shared by all channels of a configuration, on whatever event loops; they meet here once for
+ * each connection.
+ */
+final class VersionMemory {
+
+    static final int RESPONDERS = 256;
+
+    private final LongSupplier clock;
+    private final long lifetimeNanos;
+
+    /** When each was added; the least recently added goes first. */
+    private final Map<SocketAddress, Long> responders =
+            new LinkedHashMap<>() {
+                @Override
+                protected boolean removeEldestEntry(Map.Entry<SocketAddress, Long> eldest) {
+                    return size() > RESPONDERS;
+                }
+            };
+
+    VersionMemory(LongSupplier clock, long lifetimeNanos) {
+        this.clock = clock;
+        this.lifetimeNanos = lifetimeNanos;
+    }
+
+    synchronized void add(SocketAddress responder) {
+        responders.remove(responder);
+        responders.put(responder, clock.getAsLong());
+    }
+
+    synchronized boolean contains(SocketAddress responder) {
+        Long added = responders.get(responder);
+        if (added != null && clock.getAsLong() - added >= lifetimeNanos) {
+            responders.remove(responder);
+            added = null;
+        }
+        return added != null;
+    }
+}

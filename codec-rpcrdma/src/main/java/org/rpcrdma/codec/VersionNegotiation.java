@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+import io.netty.util.ReferenceCountUtil;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.util.ArrayDeque;
+import java.util.Queue;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Finds out on a connection that was made from here whether the responder speaks version 2 (draft, 5): the first call of the
+ * user waits, and others behind it, while an RPC NULL call of the same program goes ahead in version 2. With the answer the
+ * version is settled, what has waited is written, and this handler leaves. The others never see two versions.
+ */
+final class VersionNegotiation extends ChannelDuplexHandler {
+
+    /** The NULL call and the first call of the user may both end up in a duplicate request cache. */
+    private static final int OTHER_XID = 0x80000000;
+
+    private static final int PROGRAM_INDEX = 12;
+    private static final int VERSION_INDEX = 16;
+
+    private record Held(Object message, int xid, ChannelPromise promise) {}
+
+    private final RpcRdmaConnection connection;
+    private final Queue<Held> held = new ArrayDeque<>();
+    private ScheduledFuture<?> timeout;
+    private boolean isProbing;
+    private int probe;
+
+    VersionNegotiation(RpcRdmaConnection connection) {
+        this.connection = connection;
+    }
+
+    // ------------------------------------------------------------------ written
+
+    @Override
+    public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        if (connection.writeProblem() != null) {
+            ctx.write(
+                    message,
+                    promise); // it fails there, and may be seen by the duplicate request cache
+        } else if (message instanceof RpcRdmaCancel cancel) {
+            cancel(cancel.xid());
+            promise.trySuccess();
+        } else {
+            hold(ctx, message, promise);
+        }
+    }
+
+    private void hold(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        ByteBuf call = callOf(message);
+        if (call == null && !(message instanceof RpcRdmaOption)) {
+            ctx.write(message, promise); // whatever it is, the other handlers know it or refuse it
+            return;
+        }
+        if (connection.isVersionRemembered()) {
+            settle(ctx, TransportHeader.VERSION_ONE);
+            ctx.write(message, promise);
+            return;
+        }
+        int limit = connection.config().maxQueuedCalls(); // and one that is about to be sent
+        if (held.size() > limit) {
+            ReferenceCountUtil.release(message);
+            promise.tryFailure(new CallQueueFullException(limit));
+            return;
+        }
+        int xid = call == null ? ((RpcRdmaOption) message).xid() : call.getInt(call.readerIndex());
+        held.add(new Held(message, xid, promise));
+        if (!isProbing) {
+            probe(ctx, xid ^ OTHER_XID, call);
+        }
+    }
+
+    /** A whole RPC call; {@code null} for anything else. */
+    private static ByteBuf callOf(Object message) {
+        ByteBuf call =
+                message instanceof ByteBuf buffer
+                        ? buffer
+                        : message instanceof RpcMessage annotated ? annotated.content() : null;
+        return call != null
+                        && call.readableBytes() >= RpcCallHeader.DIRECTION_BYTES
+                        && call.getInt(call.readerIndex() + 4) == RpcCallHeader.CALL
+                ? call
+                : null;
+    }
+
+    /** The first message: without side effects, and short whatever the threshold is (draft, 5 and 5.2). */
+    private void probe(ChannelHandlerContext ctx, int xid, ByteBuf call) {
+        isProbing = true;
+        probe = xid;
+        ByteBuf nullCall = ctx.alloc().directBuffer(RpcCallHeader.MINIMUM_CALL_BYTES).writeInt(xid);
+        nullCall.writeInt(RpcCallHeader.CALL).writeInt(RpcCallHeader.RPC_VERSION);
+        if (call == null || call.readableBytes() < VERSION_INDEX + 4) {
+            nullCall.writeLong(0); // any answer will do, also that there is no such program
+        } else {
+            nullCall.writeInt(call.getInt(call.readerIndex() + PROGRAM_INDEX));
+            nullCall.writeInt(call.getInt(call.readerIndex() + VERSION_INDEX));
+        }
+        nullCall.writeZero(RpcCallHeader.MINIMUM_CALL_BYTES - nullCall.readableBytes());
+        connection.proposeVersionTwo();
+        timeout =
+                ctx.executor()
+                        .schedule(
+                                this::unanswered,
+                                connection.config().versionTwo().probeTimeoutNanos(),
+                                TimeUnit.NANOSECONDS);
+        ctx.writeAndFlush(nullCall)
+                .addListener(
+                        sent -> {
+                            if (!sent.isSuccess()) {
+                                ctx.close();
+                            }
+                        });
+    }
+
+    private void cancel(int xid) {
+        for (Held call : held) {
+            if (call.xid() == xid) {
+                held.remove(call);
+                connection.metrics().increment(RpcRdmaCounter.CALLS_CANCELLED);
+                ReferenceCountUtil.release(call.message());
+                call.promise()
+                        .tryFailure(
+                                new CancellationException(
+                                        "call 0x" + Integer.toHexString(xid) + " was cancelled"));
+                return;
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------ answered
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        if (isProbing && message instanceof RpcRdmaFailure failure && failure.xid() == probe) {
+            refused(ctx, failure.cause());
+        } else if (isProbing && isAnswer(message)) {
+            ReferenceCountUtil.release(message);
+            settle(ctx, TransportHeader.VERSION_TWO);
+        } else {
+            ctx.fireChannelRead(message);
+        }
+    }
+
+    private boolean isAnswer(Object message) {
+        ByteBuf reply =
+                message instanceof ByteBuf buffer
+                        ? buffer
+                        : message instanceof RpcMessage annotated ? annotated.content() : null;
+        return reply != null
+                && reply.getInt(reply.readerIndex()) == probe
+                && reply.getInt(reply.readerIndex() + 4) == RpcCallHeader.REPLY;
+    }
+
+    /** ERR_VERS without any version that is spoken here ends the connection; nobody has to be asked again. */
+    private void refused(ChannelHandlerContext ctx, RpcRdmaException cause) {
+        connection.rememberVersionOne();
+        if (cause instanceof UnsupportedVersionException range && !range.contains(1)) {
+            stop();
+            fail(cause);
+            connection.closeNow(cause.getMessage(), null);
+        } else {
+            settle(ctx, TransportHeader.VERSION_ONE);
+        }
+    }
+
+    private void settle(ChannelHandlerContext ctx, int version) {
+        stop();
+        connection.settleVersion(version);
+        for (Held call = held.poll(); call != null; call = held.poll()) {
+            ctx.write(call.message(), call.promise());
+        }
+        ctx.flush();
+        ctx.pipeline().remove(this);
+    }
+
+    private void unanswered() {
+        timeout = null;
+        connection.closeNow("the responder does not answer the first message of version 2", null);
+    }
+
+    // ------------------------------------------------------------------ end
+
+    private void stop() {
+        isProbing = false;
+        if (timeout != null) {
+            timeout.cancel(false);
+            timeout = null;
+        }
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        end();
+        ctx.fireChannelInactive();
+    }
+
+    @Override
+    public void handlerRemoved(ChannelHandlerContext ctx) {
+        end();
+    }
+
+    /** A connection that ends before the answer came: the responder may have died of the question (draft, 5.2). */
+    private void end() {
+        if (isProbing) {
+            connection.rememberVersionOne();
+        }
+        stop();
+        if (!held.isEmpty()) {
+            fail(new NotSentException());
+        }
+    }
+
+    private void fail(Exception cause) {
+        for (Held call = held.poll(); call != null; call = held.poll()) {
+            ReferenceCountUtil.release(call.message());
+            call.promise().tryFailure(cause);
+        }
+    }
+}

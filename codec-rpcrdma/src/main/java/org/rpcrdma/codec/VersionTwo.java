@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.util.collection.IntObjectHashMap;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * How version 2 of the protocol is spoken (draft-cel-nfsv4-rpcrdma-version-two-01), which is off without this: {@link
+ * RpcRdmaConfig.Builder#versionTwo}. Immutable and shared by any number of connections.
+ *
+ * <p>A connecting side proposes version 2 on each new connection with an RPC NULL call, and goes on in version 1 on the same
+ * connection when the responder does not speak it; calls wait meanwhile. A responder that does not even answer is given up
+ * with its connection, and remembered: later connections to it start in version 1. An accepting side answers each call in
+ * the version of the call.
+ */
+public final class VersionTwo {
+
+    private final long probeTimeoutNanos;
+    private final IntObjectHashMap<OptionHandler> options;
+    private final VersionMemory memory;
+
+    private VersionTwo(Builder builder) {
+        probeTimeoutNanos = TimeUnit.MILLISECONDS.toNanos(builder.probeTimeoutMillis);
+        options = new IntObjectHashMap<>();
+        options.putAll(builder.options);
+        memory =
+                new VersionMemory(
+                        System::nanoTime, TimeUnit.MILLISECONDS.toNanos(builder.memoryMillis));
+    }
+
+    /** Version 2 with the defaults, and without optional operations. */
+    public static VersionTwo defaults() {
+        return builder().build();
+    }
+
+    /** A builder with the defaults. */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    long probeTimeoutNanos() {
+        return probeTimeoutNanos;
+    }
+
+    /** {@code null} for an operation that is not known here. */
+    OptionHandler option(int type) {
+        return options.get(type);
+    }
+
+    /** The responders that are known not to speak version 2. */
+    VersionMemory memory() {
+        return memory;
+    }
+
+    /** Builds a {@link VersionTwo}. */
+    public static final class Builder {
+
+        private int probeTimeoutMillis = 2000;
+        private int memoryMillis = (int) TimeUnit.MINUTES.toMillis(10);
+        private final IntObjectHashMap<OptionHandler> options = new IntObjectHashMap<>();
+
+        private Builder() {}
+
+        /**
+         * How long a responder may take to answer the first message of version 2, in milliseconds, from 1; default 2 seconds.
+         * Then the connection is closed, and the next one to this responder starts in version 1.
+         */
+        public Builder probeTimeoutMillis(int millis) {
+            probeTimeoutMillis =
+                    RpcRdmaConfig.check("probeTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+            return this;
+        }
+
+        /** How long a responder without version 2 is remembered, in milliseconds, from 0; default 10 minutes. */
+        public Builder memoryMillis(int millis) {
+            memoryMillis = RpcRdmaConfig.check("memoryMillis", millis, 0, Integer.MAX_VALUE);
+            return this;
+        }
+
+        /**
+         * Adds an optional operation (draft, 3). Both sides have to know it: the draft has no way to ask, but a responder
+         * without it answers {@link UnknownOptionException}.
+         *
+         * @param type its number, unsigned; one handler for each
+         */
+        public Builder option(int type, OptionHandler handler) {
+            Objects.requireNonNull(handler, "handler");
+            if (options.putIfAbsent(type, handler) != null) {
+                throw new IllegalArgumentException(
+                        "option type: 0x"
+                                + Integer.toHexString(type)
+                                + " (expected: one that has no handler yet)");
+            }
+            return this;
+        }
+
+        public VersionTwo build() {
+            return new VersionTwo(this);
+        }
+    }
+}
