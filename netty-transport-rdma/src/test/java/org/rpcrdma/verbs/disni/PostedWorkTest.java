@@ -226,7 +226,8 @@ class PostedWorkTest {
         for (int batch = 1; batch <= 10_000; batch++) {
             work(sends, receives, 16 * batch);
         }
-        // Asking, and compiling, allocate a little; one byte for each of 320 000 work requests would show.
+        // Asking, and compiling, allocate a little; one byte for each of 320 000 work requests
+        // would show.
         assertThat(threads.getCurrentThreadAllocatedBytes() - before).isLessThan(320_000);
     }
 
