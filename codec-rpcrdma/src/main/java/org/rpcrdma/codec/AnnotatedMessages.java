@@ -31,8 +31,10 @@ final class AnnotatedMessages {
         }
         if (message.maximumReply() != RpcMessage.UNKNOWN) {
             call.replyMaximum = message.maximumReply();
+            call.isReplyBounded = true;
         }
         if (message.growth() > 0) {
+            call.isReplyBounded = true; // by what is tried now
             grow(call, message, hasSinks);
         }
     }
@@ -66,7 +68,7 @@ final class AnnotatedMessages {
         long whole = message.wholeLength();
         boolean isShort =
                 LongMessageHandler.callHeaderBytes(call) + whole <= call.protocol.sendThreshold();
-        if (isShort || !call.isReducible || connection.isServer()) {
+        if (isShort || !call.isReducible || !connection.callsMayHaveChunks()) {
             if (whole > connection.config().maxMessageBytes()) {
                 return new CallTooLongException(
                         "a call of " + whole + " bytes is above maxMessageBytes");

@@ -158,12 +158,12 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
         }
         if (limits.isKnown()) {
             call.replyLimit = header + limits.totalBytes();
+            call.isReplyBounded = true;
         } else {
             limits.results(connection.config().defaultMaximumReply());
         }
-        if (connection.isServer()) {
-            return; // nothing is offered in the reverse direction: its replies are short (RFC 8167,
-            // 5.3)
+        if (!connection.callsMayHaveChunks()) {
+            return; // nothing is offered, and the reply is short (RFC 8167, 5.3)
         }
         call.replyMaximum = header + limits.totalBytes() + (call.isReducible ? 0 : GSS_OVERHEAD);
         int growth = call.annotated == null ? 0 : call.annotated.growth();
@@ -213,7 +213,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
     private void reduceArguments(RpcRdmaExchange call, ByteBuf message) {
         int limit = call.protocol.sendThreshold();
         if (!call.isReducible
-                || connection.isServer()
+                || !connection.callsMayHaveChunks()
                 || LongMessageHandler.callHeaderBytes(call) + message.readableBytes() <= limit) {
             return;
         }
@@ -237,6 +237,93 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
     }
 
     private void receiveReply(ChannelHandlerContext ctx, RpcRdmaExchange call) {
+        if (call.header.reads().segments() > 0) {
+            if (call.failure == null && pull(ctx, call)) {
+                return;
+            }
+            ctx.write(PullCompletion.plain(call.xid, call.protocol.number()));
+            connection.metrics().increment(RpcRdmaCounter.BAD_REPLIES);
+            connection.problem(call.xid, call.failure.getMessage(), "the call fails");
+        }
+        end(ctx, call);
+    }
+
+    /** All Reads of a reply have ended; whatever came of them, the responder is told (reliable reply draft, 4.1.2). */
+    private void pulledReply(RpcRdmaExchange call, boolean success) {
+        if (!success && !call.isPullRefused()) {
+            // The call is lost with the connection, and can be sent again on the next one.
+            connection.closeNow("an RDMA Read has failed", null);
+            return;
+        }
+        if (!success) {
+            call.failure = new PullException("the Read chunks of the reply cannot be read");
+        }
+        completeReply(call, success);
+    }
+
+    private void completeReply(RpcRdmaExchange call, boolean success) {
+        context.write(
+                success
+                        ? PullCompletion.of(call)
+                        : PullCompletion.plain(call.xid, call.protocol.number()));
+        if (call.state == RpcRdmaExchange.State.ZOMBIE) {
+            connection.finish(call);
+        } else {
+            if (success) {
+                call.message = call.assembly.setIndex(0, call.layout.memoryBytes());
+                call.assembly = null;
+            }
+            end(context, call);
+            context.fireChannelReadComplete();
+        }
+        connection.flushNow(context);
+    }
+
+    /** What was pulled as a call of the other direction is a reply (RFC 8167, 4.1): its call takes it over. */
+    private void takeReply(RpcRdmaExchange pulled) {
+        RpcRdmaExchange call = connection.call(pulled.xid);
+        boolean isKnown =
+                call != null
+                        && call.isUnanswered()
+                        && HeaderChecks.match(call, pulled.header) == null;
+        if (!isKnown) {
+            connection.drop(RpcRdmaCounter.DROPPED_UNKNOWN_XID, pulled.xid, "reply without a call");
+            connection.requesterCredits().completionDue();
+            context.write(PullCompletion.plain(pulled.xid, pulled.protocol.number()));
+            connection.finish(pulled);
+            connection.flushNow(context);
+            return;
+        }
+        String problem = HeaderChecks.reply(call, pulled.assembly, pulled.header, 0, true);
+        if (problem == null && pulled.layout.isApart() && pulled.layout.chunks() > 0) {
+            problem = "results in Read chunks of their own";
+        }
+        call.fence();
+        TransportHeader offered = call.header;
+        call.header = pulled.header;
+        pulled.header = offered;
+        call.assembly = pulled.assembly;
+        pulled.assembly = null;
+        connection.finish(pulled);
+        if (!connection.channel().isActive()) {
+            return; // the call is lost with its connection (RFC 8166, 4.5.4)
+        }
+        connection.metrics().increment(RpcRdmaCounter.REPLIES_RECEIVED);
+        connection.metrics().increment(RpcRdmaCounter.READ_CHUNK_REPLIES);
+        RequesterCredits credits = connection.requesterCredits();
+        credits.answered(call.completionsBefore);
+        credits.repliedUndetermined();
+        credits.completionDue();
+        connection.publishCredits();
+        call.isLong = true;
+        if (problem != null) {
+            call.failure = new PullException(problem);
+            connection.metrics().increment(RpcRdmaCounter.BAD_REPLIES);
+        }
+        completeReply(call, problem == null);
+    }
+
+    private void end(ChannelHandlerContext ctx, RpcRdmaExchange call) {
         Object delivered;
         if (call.failure != null) {
             delivered = new RpcRdmaFailure(call.xid, call.failure);
@@ -260,9 +347,10 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             return bad(
                     call,
                     new MalformedReplyException(
-                            "what is in the Reply chunk is not the reply to this call"));
+                            "what is in the Reply chunk or Read chunk is not the reply to this"
+                                    + " call"));
         }
-        WriteList returned = connection.received().writes();
+        WriteList returned = call.header.writes();
         XdrCursor results = connection.cursor();
         results.wrap(payload, start, start, start, Reduction.NONE);
         if (returned.chunks() == 0) {
@@ -383,23 +471,35 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
         return sink.setIndex(room - before, room + length + pad + after);
     }
 
-    // ------------------------------------------------------------------ responder
+    // ------------------------------------------------------------------ who pulls
 
     private void receiveCall(ChannelHandlerContext ctx, RpcRdmaExchange call) {
         if (call.header.reads().segments() == 0) {
             deliver(ctx, call, call.message);
             return;
         }
-        if (!call.isLong) {
-            if (!LongMessageHandler.allocate(connection, call)) {
-                LongMessageHandler.reject(ctx, connection, call, "no memory for the Read chunks");
-                return;
-            }
-            placeInline(call);
+        if (!pull(ctx, call)) {
+            LongMessageHandler.reject(ctx, connection, call, "no memory for the Read chunks");
         }
-        call.reader(this);
-        pullChunks(ctx, call);
-        call.readDone(true);
+    }
+
+    /** Reads what the handler of long messages has not read; {@code false} when there is no memory. */
+    private boolean pull(ChannelHandlerContext ctx, RpcRdmaExchange exchange) {
+        if (!exchange.isLong) {
+            if (!LongMessageHandler.allocate(connection, exchange)) {
+                exchange.failure =
+                        exchange.isRequester ? LongMessageHandler.noMemory(exchange) : null;
+                return false;
+            }
+            placeInline(exchange);
+        }
+        if (exchange.isRequester) {
+            exchange.state = RpcRdmaExchange.State.REPLIED_BY_READ_CHUNK;
+        }
+        exchange.reader(this);
+        pullChunks(ctx, exchange);
+        exchange.readDone(true);
+        return true;
     }
 
     private static void placeInline(RpcRdmaExchange call) {
@@ -437,12 +537,28 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             connection.finish(call);
             return;
         }
+        if (call.isRequester) {
+            pulledReply(call, success);
+            return;
+        }
         if (!success) {
             connection.finish(call);
             connection.closeNow("an RDMA Read has failed", null);
             return;
         }
         ByteBuf whole = call.assembly.setIndex(0, call.layout.memoryBytes());
+        if (call.isUndetermined) {
+            if (whole.getInt(0) == call.xid && whole.getInt(4) == RpcCallHeader.REPLY) {
+                takeReply(call);
+                return;
+            }
+            call.isUndetermined = false;
+            connection.metrics().increment(RpcRdmaCounter.CALLS_RECEIVED);
+            connection.metrics().increment(RpcRdmaCounter.LONG_CALLS);
+            if (!CreditHandler.admit(connection, call)) {
+                return;
+            }
+        }
         String problem = null;
         boolean isGarbage = false;
         if (call.isLong && (whole.getInt(0) != call.xid || whole.getInt(4) != RpcCallHeader.CALL)) {
@@ -466,6 +582,8 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             context.fireChannelReadComplete();
         }
     }
+
+    // ------------------------------------------------------------------ responder
 
     private enum ArgumentCheck {
         FINE,

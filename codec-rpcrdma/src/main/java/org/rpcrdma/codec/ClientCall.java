@@ -5,7 +5,6 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
-import io.netty.channel.EventLoop;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.ReferenceCounted;
 import io.netty.util.concurrent.DefaultPromise;
@@ -14,14 +13,14 @@ import io.netty.util.concurrent.GlobalEventExecutor;
 import org.rpcrdma.codec.binding.Reduction;
 
 /**
- * One call of an {@link RpcRdmaClient}, and the future of its reply. All but the future belongs to the event loop of its
- * connection.
+ * One call of an {@link RpcRdmaClient} or an {@link RpcRdmaCallback}, and the future of its reply. All but the future
+ * belongs to the event loop of the calls that it is one of.
  *
  * @param <V> what was written, which is what comes back
  */
 final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> {
 
-    private final ClientConnection connection;
+    private final PendingCalls calls;
     private final V message;
     final CallOptions options;
     final long deadline;
@@ -31,6 +30,9 @@ final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> {
 
     int xid;
     boolean isStarted;
+
+    /** It is sent on one channel and ends with it. */
+    boolean isOfOneChannel;
 
     /** Where it was written last; {@code null} while it waits for a connection. */
     Channel channel;
@@ -55,14 +57,9 @@ final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> {
     /** What was offered for the reply when the responder refused it last. */
     long refused = -1;
 
-    ClientCall(
-            ClientConnection connection,
-            EventLoop loop,
-            V message,
-            CallOptions options,
-            long deadline) {
-        super(loop);
-        this.connection = connection;
+    ClientCall(PendingCalls calls, V message, CallOptions options, long deadline) {
+        super(calls.loop());
+        this.calls = calls;
         this.message = message;
         this.options = options;
         this.deadline = deadline;
@@ -100,7 +97,7 @@ final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> {
 
     private void written(ChannelFuture write) {
         if (!write.isSuccess() && write.channel() == channel) {
-            connection.writeFailed(this, write.cause());
+            calls.writeFailed(this, write.cause());
         }
     }
 
@@ -124,7 +121,7 @@ final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> {
     /** Listeners are told although the event loop has ended meanwhile. */
     @Override
     protected EventExecutor executor() {
-        EventExecutor loop = super.executor();
+        EventExecutor loop = calls.loop();
         return loop.isShutdown() ? GlobalEventExecutor.INSTANCE : loop;
     }
 
@@ -134,7 +131,7 @@ final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> {
         if (!super.cancel(mayInterruptIfRunning)) {
             return false;
         }
-        connection.cancelled(this);
+        calls.cancelled(this);
         return true;
     }
 }

@@ -11,38 +11,23 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
-import io.netty.util.ReferenceCounted;
-import io.netty.util.collection.IntObjectHashMap;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
-import io.netty.util.concurrent.FutureListener;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import io.netty.util.concurrent.Promise;
-import io.netty.util.concurrent.ScheduledFuture;
-import io.netty.util.internal.PlatformDependent;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
-import java.util.Queue;
-import java.util.concurrent.CancellationException;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
-import java.util.function.Function;
 import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.channel.RdmaException;
-import org.rpcrdma.codec.binding.MalformedXdrException;
-import org.rpcrdma.codec.binding.XdrCursor;
 
 /**
- * One of the connections of an {@link RpcRdmaClient}: one channel at a time, made when a call needs it, and the calls that
- * wait for their replies. One event loop for all of its channels; only {@link #submit}, {@link #cancelled} and {@link
- * #close} are for other threads.
+ * One of the connections of an {@link RpcRdmaClient}: one channel at a time, made when a call needs it, or kept up for
+ * reverse calls. One event loop for all of its channels; {@link #connectNow} and {@link #close} are for any thread.
  */
-final class ClientConnection {
+final class ClientConnection implements PendingCalls.Owner {
 
     private enum State {
         IDLE,
@@ -51,31 +36,20 @@ final class ClientConnection {
         CLOSED
     }
 
-    /** The most doublings of anything. */
-    private static final int MAX_DOUBLINGS = 16;
+    private static final InternalLogger LOGGER =
+            InternalLoggerFactory.getInstance(ClientConnection.class);
 
-    private static final AtomicIntegerFieldUpdater<ClientConnection> OUTSTANDING =
-            AtomicIntegerFieldUpdater.newUpdater(ClientConnection.class, "outstanding");
+    /** So many connections in a row may be lost by reverse calls before no more are made for them (RFC 8167, 6). */
+    static final int MAX_REVERSE_LOSSES = 3;
 
     private final RpcRdmaClient.Settings settings;
     private final EventLoop loop;
+    private final PendingCalls calls;
     private final Bootstrap bootstrap;
     private final Promise<Void> closed = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
-
-    private final Queue<ClientCall<?>> submitted = PlatformDependent.newMpscQueue();
-    private final AtomicBoolean isDraining = new AtomicBoolean();
-    private final FutureListener<Object> atTermination = future -> terminated();
-    private volatile int outstanding;
     private volatile RpcRdmaConnection current;
 
     // ---- event loop only
-
-    private final IntObjectHashMap<ClientCall<?>> pending = new IntObjectHashMap<>();
-    private final RpcCallHeader rpc = new RpcCallHeader();
-    private final XdrCursor arguments = new XdrCursor();
-    private final int xidStep;
-    private int nextXid;
-    private long nextSerial;
 
     private State state = State.IDLE;
     private Channel channel;
@@ -96,8 +70,10 @@ final class ClientConnection {
     private boolean hasFirstDeadline;
     private int silentStarts;
 
-    private ScheduledFuture<?> timer;
-    private long timerDeadline;
+    /** From the first connection on, if it is to be kept. */
+    private boolean isKept;
+
+    private int reverseLosses;
 
     /**
      * A connection that does nothing yet.
@@ -107,10 +83,9 @@ final class ClientConnection {
     ClientConnection(RpcRdmaClient.Settings settings, EventLoop loop, int number, int log2) {
         this.settings = settings;
         this.loop = loop;
-        xidStep = 1 << log2;
-        nextXid = (ThreadLocalRandom.current().nextInt() << log2) | number;
         lastAttempt = System.nanoTime();
-        RpcRdmaConfig config = settings.config();
+        calls = new PendingCalls(this, settings.calls(), loop, number, log2);
+        RpcRdmaConfig config = settings.calls().config();
         bootstrap =
                 config.applyTo(new Bootstrap())
                         .group(loop)
@@ -125,56 +100,21 @@ final class ClientConnection {
                                         made.pipeline()
                                                 .addLast(new RpcRdmaCodec(config))
                                                 .addLast(new Replies());
+                                        if (settings.reverseProgram() != null) {
+                                            made.pipeline()
+                                                    .addLast(settings.reverseProgram().get());
+                                        }
                                         if (settings.handler() != null) {
                                             made.pipeline().addLast(settings.handler().get());
                                         }
                                     }
                                 });
-        // The last resort: after this nobody else can end what is left.
-        addTerminationListener();
-    }
-
-    @SuppressWarnings("unchecked") // as below
-    private void addTerminationListener() {
-        ((Future<Object>) loop.terminationFuture()).addListener(atTermination);
     }
 
     // ------------------------------------------------------------------ any thread
 
-    /** The calls that are not over. */
-    int outstanding() {
-        return outstanding;
-    }
-
-    EventLoop loop() {
-        return loop;
-    }
-
-    void submit(ClientCall<?> call) {
-        OUTSTANDING.incrementAndGet(this);
-        submitted.add(call);
-        if (isDraining.compareAndSet(false, true)) {
-            try {
-                loop.execute(this::drain);
-            } catch (RejectedExecutionException e) {
-                isDraining.set(false);
-                if (loop.isTerminated()) {
-                    terminated();
-                }
-            }
-        }
-    }
-
-    void cancelled(ClientCall<?> call) {
-        if (loop.inEventLoop()) {
-            giveUp(call);
-        } else {
-            try {
-                loop.execute(() -> giveUp(call));
-            } catch (RejectedExecutionException e) {
-                // The event loop is gone, and so is everything that the call has.
-            }
-        }
+    PendingCalls calls() {
+        return calls;
     }
 
     /** What is known of the connection that there is; {@code null} while there is none. */
@@ -202,195 +142,88 @@ final class ClientConnection {
         return closed;
     }
 
-    // ------------------------------------------------------------------ calls
+    // ------------------------------------------------------------------ for the calls
 
-    private void drain() {
-        isDraining.set(false);
-        for (ClientCall<?> call = submitted.poll(); call != null; call = submitted.poll()) {
-            start(call);
-        }
-        if (state == State.ACTIVE) {
-            channel.flush();
-        }
-    }
-
-    private void start(ClientCall<?> call) {
-        call.isStarted = true;
-        call.serial = nextSerial++;
-        if (call.isDone()) {
-            forget(call);
-        } else if (state == State.CLOSED) {
-            fail(call, closedException(call));
-        } else if (pending.size() > settings.config().maxQueuedCalls()) {
-            fail(call, new CallQueueFullException(settings.config().maxQueuedCalls()));
-        } else {
-            add(call);
-            arm(call.deadline);
-            if (state == State.ACTIVE) {
-                send(call);
-            } else {
-                connectWhenAllowed();
-            }
-        }
-    }
-
-    /** Gives the call a fresh XID: not that of one that waits, nor of one that was given up and may still be answered. */
-    private void add(ClientCall<?> call) {
-        RpcRdmaConnection codec = channel == null ? null : RpcRdmaConnection.of(channel);
-        int xid;
-        do {
-            xid = nextXid;
-            nextXid += xidStep;
-        } while (pending.containsKey(xid) || (codec != null && codec.call(xid) != null));
-        call.xid(xid);
-        pending.put(xid, call);
-    }
-
-    private void send(ClientCall<?> call) {
-        if (!channel.isActive()) {
-            return; // closed already: lost() is on its way, and sees a call that was not sent
-        }
-        call.answersBefore = answers(channel);
-        if (call.answersBefore == 0 && RpcRdmaConnection.of(channel).callsInFlight() == 0) {
-            timeFirst(call);
-        }
-        call.writeTo(channel);
+    @Override
+    public void callWaits() {
+        connectWhenAllowed();
     }
 
     /** The only credit of a fresh connection goes to this call (RFC 8166, 3.3.3): those behind it wait for its reply. */
-    private void timeFirst(ClientCall<?> call) {
-        hasFirstDeadline = call.options.isRetransmitted();
+    @Override
+    public void firstSent(ClientCall<?> call) {
+        hasFirstDeadline = call.options.isRetransmitted() || call.isOfOneChannel;
         if (hasFirstDeadline) {
-            firstDeadline =
-                    System.nanoTime()
-                            + (settings.firstCallNanos() << Math.min(silentStarts, MAX_DOUBLINGS));
-            arm(firstDeadline);
+            int doublings = Math.min(silentStarts, PendingCalls.MAX_DOUBLINGS);
+            firstDeadline = System.nanoTime() + (settings.firstCallNanos() << doublings);
+            calls.arm(firstDeadline);
         }
     }
 
-    /** What the responder has answered on a channel, calls that were given up included: what answers is alive. */
-    private static long answers(Channel channel) {
-        RpcRdmaConnection connection = RpcRdmaConnection.of(channel);
-        return connection.value(RpcRdmaCounter.REPLIES_RECEIVED)
-                + connection.value(RpcRdmaCounter.ERRORS_RECEIVED);
-    }
-
-    /** The write of a call has failed: either it alone is bad, or the connection ends, which {@link #lost} sees to. */
-    void writeFailed(ClientCall<?> call, Throwable cause) {
-        if (pending.get(call.xid) != call) {
-            return;
+    @Override
+    public void wake(long now) {
+        if (hasFirstDeadline && firstDeadline - now <= 0) {
+            hasFirstDeadline = false;
+            if (PendingCalls.answers(channel) == 0) {
+                silentStarts++;
+                lastAttempt = now - backOff;
+                channel.close();
+            }
         }
-        if (cause instanceof NotSentException) {
-            call.isInDoubt = false;
-        } else if (cause instanceof ClosedChannelException || cause instanceof RdmaException) {
-            call.channel.close();
-        } else if (!(cause instanceof CancellationException)) {
-            pending.remove(call.xid);
-            boolean isNamed =
-                    cause instanceof RpcRdmaException || cause instanceof IllegalArgumentException;
-            fail(call, isNamed ? cause : new MarshalException(cause));
+        calls.expire(now);
+        if (state == State.IDLE && wantsConnection()) {
+            connectWhenAllowed();
+        }
+        if (hasFirstDeadline) {
+            calls.arm(firstDeadline);
         }
     }
 
-    private void answered(int xid, ReferenceCounted reply) {
-        ClientCall<?> call = pending.remove(xid);
-        if (call == null) {
-            reply.release(); // the caller has just given it up
-            return;
-        }
-        forget(call);
-        call.succeed(reply);
-    }
-
-    private void refused(RpcRdmaFailure failure) {
-        ClientCall<?> call = pending.remove(failure.xid());
-        if (call == null) {
-            return;
-        }
-        if (failure.cause() instanceof RemoteChunkException chunk && mayGrow(call, chunk)) {
-            call.refused = chunk.offered();
-            call.growth++;
-            add(call);
-            RpcRdmaConnection.of(channel).metrics().increment(RpcRdmaCounter.CALLS_REPEATED);
-            send(call);
-            channel.flush();
-        } else {
-            fail(call, failure.cause());
+    /**
+     * The responder, or the way to it, is gone. A fresh connection helps those that wait, and gives back the credits and the
+     * memory of those that were given up.
+     */
+    @Override
+    public void isSilent() {
+        if (calls.mayLoseAll()) {
+            channel.close();
         }
     }
 
-    /** As a new call, because the responder may have this one in its duplicate request cache, ERR_CHUNK and all. */
-    private boolean mayGrow(ClientCall<?> call, RemoteChunkException chunk) {
-        return chunk.offered() > call.refused
-                && chunk.offered() < settings.maxReplyBytes()
-                && call.growth < MAX_DOUBLINGS
-                && state == State.ACTIVE
-                && switch (call.options.repetition()) {
-                    case NEVER -> false;
-                    case ALWAYS -> true;
-                    case IF_IDEMPOTENT -> isIdempotent(call);
-                };
+    @Override
+    public String end() {
+        return state == State.CLOSED ? "the client was closed" : null;
     }
 
-    private boolean isIdempotent(ClientCall<?> call) {
-        ByteBuf payload = call.payload();
-        int start = payload.readerIndex();
-        int end = payload.writerIndex();
-        if (!rpc.decode(payload, start, end) || !rpc.isReductionAllowed()) {
-            return false; // arguments that RPCSEC_GSS has wrapped are not where the binding looks
-        }
-        arguments.wrap(payload, start, rpc.argumentsIndex(), end, call.reduction());
-        try {
-            return settings.config()
-                    .bindings()
-                    .find(rpc.program(), rpc.version())
-                    .isIdempotent(rpc.version(), rpc.procedure(), arguments);
-        } catch (MalformedXdrException e) {
-            return false;
-        } finally {
-            arguments.release();
-        }
+    @Override
+    public Throwable lastFailure() {
+        return lastFailure;
     }
 
-    private void giveUp(ClientCall<?> call) {
-        if (!call.isStarted) {
-            return; // it is still in the queue, which will find it done
-        }
-        if (pending.get(call.xid) == call) {
-            pending.remove(call.xid);
-            cancelInChannel(call);
-            forget(call);
-        }
-    }
-
-    private void cancelInChannel(ClientCall<?> call) {
-        if (call.channel != null && call.channel == channel) {
-            channel.writeAndFlush(new RpcRdmaCancel(call.xid, settings.fencesCancelled()));
-        }
-    }
-
-    private void fail(ClientCall<?> call, Throwable cause) {
-        forget(call);
-        call.tryFailure(cause);
-    }
-
-    private void forget(ClientCall<?> call) {
-        call.releaseMessage();
-        OUTSTANDING.decrementAndGet(this);
+    @Override
+    public synchronized void terminated() {
+        state = State.CLOSED;
+        endConnectPromises(new ClosedChannelException());
+        calls.end();
+        closed.trySuccess(null);
     }
 
     // ------------------------------------------------------------------ connection
+
+    private boolean wantsConnection() {
+        return calls.areWaiting() || isKept;
+    }
 
     private void connectWhenAllowed() {
         if (state != State.IDLE) {
             return;
         }
         if (loop.isShuttingDown()) {
-            failAll(call -> lostException(call, "the event loop is shut down", null));
+            calls.failAll("the event loop is shut down");
             return;
         }
         if (lastAttempt + backOff - System.nanoTime() > 0) {
-            arm(lastAttempt + backOff);
+            calls.arm(lastAttempt + backOff);
         } else {
             connect();
         }
@@ -450,10 +283,8 @@ final class ClientConnection {
             return;
         }
         state = State.IDLE;
-        for (ClientCall<?> call : inOrder()) {
-            loseOrKeep(call, "no connection to " + settings.remoteAddress(), cause);
-        }
-        if (!pending.isEmpty()) {
+        calls.notConnected("no connection to " + settings.remoteAddress(), cause);
+        if (wantsConnection()) {
             connectWhenAllowed();
         }
     }
@@ -463,20 +294,27 @@ final class ClientConnection {
             made.close();
             return;
         }
+        RpcRdmaConnection connection = RpcRdmaConnection.of(made);
+        if (settings.reverseProgram() != null) {
+            try {
+                connection.acceptReverseCalls(settings.calls().config().reverseCredits());
+            } catch (IllegalStateException e) {
+                connectFailed(made, e);
+                made.close();
+                return;
+            }
+        }
         state = State.ACTIVE;
+        isKept = settings.isKept() && reverseLosses < MAX_REVERSE_LOSSES;
         connecting = null;
         channel = made;
-        current = RpcRdmaConnection.of(made);
+        current = connection;
+        calls.connected(made);
         endConnectPromises(null);
-        for (ClientCall<?> call : inOrder()) {
-            if (call.wasSent) {
-                RpcRdmaConnection.of(channel)
-                        .metrics()
-                        .increment(RpcRdmaCounter.CALLS_RETRANSMITTED);
-            }
-            send(call);
+        if (settings.onConnection() != null) {
+            settings.onConnection().accept(new NewConnection(connection));
         }
-        channel.flush();
+        calls.sendAll();
     }
 
     /** The channel is gone, and with it every handle: calls go to the next one with the same XID, or fail. */
@@ -492,143 +330,35 @@ final class ClientConnection {
             return;
         }
         state = State.IDLE;
-        if (answers(gone) > 0) {
+        boolean isByReverseCall = countReverseLoss(RpcRdmaConnection.of(gone));
+        if (PendingCalls.answers(gone) > 0) {
             silentStarts = 0;
-            backOff = settings.minBackOffNanos();
+            backOff = isByReverseCall ? backOff : settings.minBackOffNanos();
         }
-        for (ClientCall<?> call : inOrder()) {
-            boolean wasInDoubt = call.isInDoubt;
-            call.channel = null;
-            call.isInDoubt = false;
-            call.wasSent |= wasInDoubt;
-            if (wasInDoubt && !call.options.isRetransmitted()) {
-                pending.remove(call.xid);
-                fail(call, lostException(call, "the connection was lost", lastFailure));
-            } else if (wasInDoubt) {
-                loseOrKeep(call, "the connection was lost", lastFailure);
-            }
-        }
-        if (!pending.isEmpty()) {
+        calls.lost("the connection was lost", true);
+        if (wantsConnection()) {
             connectWhenAllowed();
         }
     }
 
-    private void loseOrKeep(ClientCall<?> call, String why, Throwable cause) {
-        if (++call.losses > settings.maxRetransmissions()) {
-            pending.remove(call.xid);
-            fail(call, lostException(call, why + ' ' + call.losses + " times", cause));
+    /** A connection that has got reverse calls, and has ended before one was answered, has perhaps ended by them. */
+    private boolean countReverseLoss(RpcRdmaConnection gone) {
+        boolean isByReverseCall =
+                gone.value(RpcRdmaCounter.CALLS_RECEIVED) > 0
+                        && gone.value(RpcRdmaCounter.REPLIES_SENT) == 0;
+        if (!isByReverseCall) {
+            reverseLosses = gone.value(RpcRdmaCounter.REPLIES_SENT) > 0 ? 0 : reverseLosses;
+            return false;
         }
-    }
-
-    private ConnectionLostException lostException(ClientCall<?> call, String why, Throwable cause) {
-        boolean isSent = call.wasSent || call.isInDoubt;
-        return new ConnectionLostException(why, isSent, !isSent || isIdempotent(call), cause);
-    }
-
-    private ConnectionLostException closedException(ClientCall<?> call) {
-        return lostException(call, "the client was closed", null);
-    }
-
-    private List<ClientCall<?>> inOrder() {
-        List<ClientCall<?>> calls = new ArrayList<>(pending.values());
-        calls.sort(Comparator.comparingLong(call -> call.serial));
-        return calls;
-    }
-
-    // ------------------------------------------------------------------ time
-
-    /** One timer for the connection: it wakes up for what is due first, and looks at everything then. */
-    private void arm(long deadline) {
-        if (timer != null) {
-            if (timerDeadline - deadline <= 0) {
-                return;
-            }
-            timer.cancel(false);
-        }
-        timerDeadline = deadline;
-        long delay = Math.max(0, deadline - System.nanoTime());
-        try {
-            timer = loop.schedule(this::wake, delay, TimeUnit.NANOSECONDS);
-        } catch (RejectedExecutionException e) {
-            timer = null; // the event loop ends; terminated() does the rest
-        }
-    }
-
-    private void wake() {
-        timer = null;
-        if (state == State.CLOSED) {
-            return;
-        }
-        long now = System.nanoTime();
-        if (hasFirstDeadline && firstDeadline - now <= 0) {
-            hasFirstDeadline = false;
-            if (answers(channel) == 0) {
-                silentStarts++;
-                lastAttempt = now - backOff;
-                channel.close();
-            }
-        }
-        expire(now);
-        if (state == State.IDLE && !pending.isEmpty()) {
-            connectWhenAllowed();
-        }
-        if (hasFirstDeadline) {
-            arm(firstDeadline);
-        }
-        for (ClientCall<?> call : pending.values()) {
-            arm(call.deadline);
-        }
-    }
-
-    private void expire(long now) {
-        List<ClientCall<?>> late = null;
-        for (ClientCall<?> call : pending.values()) {
-            if (call.deadline - now <= 0) {
-                late = late == null ? new ArrayList<>() : late;
-                late.add(call);
-            }
-        }
-        if (late == null) {
-            return;
-        }
-        boolean isSilent = false;
-        for (ClientCall<?> call : late) {
-            pending.remove(call.xid);
-            isSilent |=
-                    call.channel != null
-                            && call.channel == channel
-                            && call.answersBefore == answers(channel);
-            cancelInChannel(call);
-            fail(call, timeoutException(call));
-        }
-        // Nothing has come since: the responder, or the way to it, is gone. A fresh connection
-        // helps
-        // those that wait, and gives back the credits and the memory of those that were given up.
-        if (isSilent && channel != null && mayLoseAll()) {
-            channel.close();
-        }
-    }
-
-    private boolean mayLoseAll() {
-        for (ClientCall<?> call : pending.values()) {
-            if (call.isInDoubt && !call.options.isRetransmitted()) {
-                return false;
-            }
+        if (++reverseLosses == MAX_REVERSE_LOSSES && isKept) {
+            isKept = false;
+            LOGGER.warn(
+                    "the last {} connections to {} were lost by reverse calls: the next one is made"
+                            + " when a call needs it",
+                    reverseLosses,
+                    settings.remoteAddress());
         }
         return true;
-    }
-
-    private CallTimeoutException timeoutException(ClientCall<?> call) {
-        long millis =
-                call.options.timeoutMillis() == 0
-                        ? settings.callTimeoutMillis()
-                        : call.options.timeoutMillis();
-        long badReplies =
-                channel == null
-                        ? 0
-                        : RpcRdmaConnection.of(channel).value(RpcRdmaCounter.DROPPED_BAD_REPLY);
-        return new CallTimeoutException(
-                millis, call.transmissions, badReplies, channel == null ? lastFailure : null);
     }
 
     // ------------------------------------------------------------------ end
@@ -639,9 +369,7 @@ final class ClientConnection {
         }
         State before = state;
         state = State.CLOSED;
-        if (timer != null) {
-            timer.cancel(false);
-        }
+        calls.stopTimer();
         if (before == State.ACTIVE) {
             channel.close();
         } else if (before == State.CONNECTING) {
@@ -652,32 +380,8 @@ final class ClientConnection {
     }
 
     private void finishClose() {
-        drain();
         endConnectPromises(new ClosedChannelException());
-        failAll(this::closedException);
-        removeTerminationListener();
-        closed.trySuccess(null);
-    }
-
-    @SuppressWarnings("unchecked") // the event loop gives away its future without a type
-    private void removeTerminationListener() {
-        ((Future<Object>) loop.terminationFuture()).removeListener(atTermination);
-    }
-
-    private void failAll(Function<ClientCall<?>, Throwable> cause) {
-        List<ClientCall<?>> calls = inOrder();
-        pending.clear();
-        for (ClientCall<?> call : calls) {
-            fail(call, cause.apply(call));
-        }
-    }
-
-    /** The event loop is gone: what is left ends here, on whatever thread sees it first. */
-    private synchronized void terminated() {
-        state = State.CLOSED;
-        drain();
-        endConnectPromises(new ClosedChannelException());
-        failAll(call -> lostException(call, "the event loop is shut down", null));
+        calls.end();
         closed.trySuccess(null);
     }
 
@@ -692,24 +396,9 @@ final class ClientConnection {
 
         @Override
         public void channelRead(ChannelHandlerContext ctx, Object message) {
-            if (message instanceof RpcRdmaFailure failure) {
-                refused(failure);
-                return;
-            }
-            ByteBuf payload =
-                    message instanceof RpcMessage annotated
-                            ? annotated.content()
-                            : message instanceof ByteBuf buffer ? buffer : null;
-            if (payload != null && isReply(payload)) {
-                answered(payload.getInt(payload.readerIndex()), (ReferenceCounted) message);
-            } else {
+            if (!calls.received(message)) {
                 ctx.fireChannelRead(message);
             }
-        }
-
-        private static boolean isReply(ByteBuf payload) {
-            return payload.readableBytes() >= RpcCallHeader.DIRECTION_BYTES
-                    && payload.getInt(payload.readerIndex() + 4) == RpcCallHeader.REPLY;
         }
 
         @Override
@@ -722,6 +411,35 @@ final class ClientConnection {
         public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
             lastFailure = cause;
             ctx.close();
+        }
+    }
+
+    /** What the upper layer is shown of the channel that was just made. */
+    private final class NewConnection implements RpcRdmaClient.NewConnection {
+
+        private final RpcRdmaConnection made;
+
+        NewConnection(RpcRdmaConnection made) {
+            this.made = made;
+        }
+
+        @Override
+        public RpcRdmaConnection connection() {
+            return made;
+        }
+
+        @Override
+        public Future<ByteBuf> call(ByteBuf call, CallOptions options) {
+            if (!loop.inEventLoop() || current != made) {
+                call.release();
+                return loop.newFailedFuture(
+                        new IllegalStateException(
+                                "call of a new connection that is made elsewhere or too late"
+                                        + " (expected: on its event loop, while it lives)"));
+            }
+            Future<ByteBuf> reply = calls.sendHere(call, options);
+            channel.flush();
+            return reply;
         }
     }
 }

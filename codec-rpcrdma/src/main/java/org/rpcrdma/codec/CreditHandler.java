@@ -34,14 +34,22 @@ final class CreditHandler extends ChannelDuplexHandler {
 
     private void receiveReply(ChannelHandlerContext ctx, RpcRdmaExchange call) {
         RequesterCredits credits = connection.requesterCredits();
-        int credit = connection.received().credit();
-        if (call.failure != null) {
+        int credit = call.header.credit();
+        credits.answered(call.completionsBefore);
+        if (call.isRefused) {
             credits.failed(credit);
         } else if (!credits.replied(credit)) {
             connection.metrics().increment(RpcRdmaCounter.ZERO_GRANTS);
         }
+        boolean isOffered = call.header.reads().segments() > 0;
+        if (isOffered) {
+            credits.completionDue();
+        }
         connection.publishCredits();
         if (call.state == RpcRdmaExchange.State.ZOMBIE) {
+            if (isOffered) {
+                complete(ctx, PullCompletion.plain(call.xid, call.protocol.number()));
+            }
             connection.finish(call);
         } else {
             ctx.fireChannelRead(call);
@@ -66,12 +74,27 @@ final class CreditHandler extends ChannelDuplexHandler {
             connection.finish(call);
             return;
         }
-        connection.requesterCredits().sent();
+        call.completionsBefore = connection.requesterCredits().sent();
         connection.publishCredits();
         ctx.write(call, promise);
     }
 
+    /** It needs no credit but the one that its reply has given back, and does not wait behind calls. */
+    private void complete(ChannelHandlerContext ctx, PullCompletion completion) {
+        connection.requesterCredits().completionSent();
+        ctx.write(completion);
+        connection.flushLater();
+    }
+
     private void receiveCall(ChannelHandlerContext ctx, RpcRdmaExchange call) {
+        // What may be a reply has no credit of a call.
+        if (call.isUndetermined || admit(connection, call)) {
+            ctx.fireChannelRead(call);
+        }
+    }
+
+    /** Whether the peer had a credit for its call; without one the connection ends. */
+    static boolean admit(RpcRdmaConnection connection, RpcRdmaExchange call) {
         ResponderCredits credits = connection.responderCredits();
         if (!credits.received()) {
             connection.metrics().increment(RpcRdmaCounter.CREDIT_OVERRUNS);
@@ -83,10 +106,10 @@ final class CreditHandler extends ChannelDuplexHandler {
                             + credits.granted()
                             + " granted)",
                     null);
-            return;
+            return false;
         }
         connection.grants().received();
-        ctx.fireChannelRead(call);
+        return true;
     }
 
     @Override
@@ -95,9 +118,16 @@ final class CreditHandler extends ChannelDuplexHandler {
             if (exchange.isRequester) {
                 writeCall(ctx, exchange, promise);
             } else {
-                connection.responderCredits().answered();
+                if (exchange.isUndetermined) {
+                    connection.responderCredits().refused();
+                } else {
+                    connection.responderCredits().answered();
+                }
                 ctx.write(exchange, promise);
             }
+        } else if (message instanceof PullCompletion completion) {
+            complete(ctx, completion);
+            drain(ctx);
         } else if (message instanceof RpcRdmaCancel cancel) {
             cancel(cancel.xid(), cancel.fences());
             promise.trySuccess();

@@ -16,19 +16,30 @@ final class GrantControl implements ResponderLoad {
     private final int minimum;
 
     /** Receives for the replies to own calls, which share the channel (RFC 8167, 4.3). */
-    private final int forReplies;
+    private int forReplies;
 
     /** With the constant policy all receives stay posted, and there is nothing to do. */
     private final boolean isConstant;
 
-    GrantControl(RpcRdmaConnection connection, ResponderCredits credits, int forReplies) {
+    GrantControl(RpcRdmaConnection connection, ResponderCredits credits) {
         this.connection = connection;
         this.credits = credits;
-        this.forReplies = forReplies;
         channel = connection.channel();
         policy = connection.config().creditPolicy();
-        isConstant = connection.config().hasConstantCredits();
+        isConstant =
+                connection.config().hasConstantCredits() && connection.waitingReplies() == null;
         minimum = Math.min(connection.config().minimumCredits(), credits.maximum());
+    }
+
+    /**
+     * Keeps so many receives more, for the replies to own calls.
+     *
+     * @return how many there are for them
+     */
+    int keepForReplies(int replies) {
+        int calls = Math.max(credits.granted(), credits.outstanding()) + completions();
+        forReplies = Math.min(replies, channel.keepReceives(calls + replies) - calls);
+        return forReplies;
     }
 
     /** The grant for the message that is built now. */
@@ -37,11 +48,14 @@ final class GrantControl implements ResponderLoad {
             return credits.grant(credits.maximum());
         }
         int wanted = Math.min(Math.max(policy.credits(this), minimum), credits.maximum());
+        // A requester that does not complete its pulls is left with one credit, and with no more
+        // memory of ours (reliable reply draft, 4.1.3; RFC 5666, 11).
+        wanted = Math.max(1, wanted - completions());
         int before = credits.granted();
         if (wanted > before) {
-            int needed = Math.max(wanted, credits.outstanding()) + forReplies;
-            int kept = channel.keepReceives(needed);
-            wanted = Math.max(before, Math.min(wanted, kept - forReplies));
+            int others = forReplies + completions();
+            int kept = channel.keepReceives(Math.max(wanted, credits.outstanding()) + others);
+            wanted = Math.max(before, Math.min(wanted, kept - others));
         }
         int granted = credits.grant(wanted);
         if (granted < before) {
@@ -58,7 +72,24 @@ final class GrantControl implements ResponderLoad {
     }
 
     private void keepPromised() {
-        channel.keepReceives(Math.max(credits.granted(), credits.outstanding()) + forReplies);
+        channel.keepReceives(promised() + completions());
+    }
+
+    /** For calls, and for the replies to own calls. */
+    private int promised() {
+        return Math.max(credits.granted(), credits.outstanding()) + forReplies;
+    }
+
+    /** Pull completions that may come: each has a receive outside of the grant (reliable reply draft, 5.2.3). */
+    private int completions() {
+        WaitingReplies waiting = connection.waitingReplies();
+        return waiting == null ? 0 : waiting.count();
+    }
+
+    /** Posts the receives for so many pull completions; {@code false} when there are not so many. */
+    boolean keepsReceives(int completions) {
+        int needed = promised() + completions;
+        return channel.isActive() && channel.keepReceives(needed) >= needed;
     }
 
     @Override

@@ -83,6 +83,16 @@ final class HeaderChecks {
         return true;
     }
 
+    /** Why a reply is not one to this call; {@code null} when it is. */
+    static String match(RpcRdmaExchange call, TransportHeader header) {
+        if (call.option != null) {
+            return "RPC reply to an optional operation";
+        }
+        return header.version() == call.protocol.number()
+                ? null
+                : "reply in version " + header.version() + " (expected: that of the call)";
+    }
+
     /** The lists of a reply against what the call offered; never trusted. */
     static String reply(
             RpcRdmaExchange call,
@@ -90,13 +100,8 @@ final class HeaderChecks {
             TransportHeader header,
             int payload,
             boolean isLong) {
-        if (call.option != null) {
-            return "RPC reply to an optional operation";
-        }
-        if (header.version() != call.protocol.number()) {
-            return "reply in version " + header.version() + " (expected: that of the call)";
-        }
-        if (header.reads().segments() > 0) {
+        boolean isOffered = header.reads().segments() > 0;
+        if (isOffered && !call.connection.takesReadChunkReplies(header.version())) {
             return "reply with a Read list";
         }
         if (!header.writes().mirrors(call.header.writes())) {
@@ -106,6 +111,9 @@ final class HeaderChecks {
             return "reply whose Reply chunk is not the one of the call";
         }
         long placed = header.reply().chunkLength();
+        if (isOffered) {
+            return offered(call, message, header, payload, isLong);
+        }
         if (isLong) {
             return placed < RpcCallHeader.MINIMUM_REPLY_BYTES
                     ? "Reply chunk with " + placed + " bytes"
@@ -115,5 +123,46 @@ final class HeaderChecks {
             return "RDMA_MSG with a Reply chunk in use";
         }
         return message.getInt(payload) == header.xid() ? null : "payload with another XID";
+    }
+
+    /** A reply in Read chunks, before memory is taken or anything is read: as for a call. */
+    private static String offered(
+            RpcRdmaExchange call,
+            ByteBuf message,
+            TransportHeader header,
+            int payload,
+            boolean isLong) {
+        ReadList reads = header.reads();
+        long stream = isLong ? reads.chunkLength(0) : (long) message.writerIndex() - payload;
+        if (header.reply().chunkLength() > 0) {
+            return "reply in a Reply chunk and in Read chunks";
+        }
+        if (!isLong && reads.hasChunkAt(0)) {
+            return "RDMA_MSG with a Position Zero Read chunk";
+        }
+        if (!isLong && message.getInt(payload) != header.xid()) {
+            return "payload with another XID";
+        }
+        if (stream < RpcCallHeader.MINIMUM_REPLY_BYTES) {
+            return "reply of " + stream + " bytes in a Read chunk";
+        }
+        if (reads.anyWraps()) {
+            return "segment past the end of the address space";
+        }
+        RpcRdmaConfig config = call.connection.config();
+        String problem =
+                call.layout.compute(
+                        reads,
+                        stream,
+                        config.maxSegmentsPerChunk(),
+                        config.maxChunkBytes(),
+                        config.maxMessageBytes());
+        boolean isReduced = header.writes().sum(0, header.writes().segments()) > 0;
+        // Positions count in the stream with all of its items: where those in Write chunks are,
+        // only
+        // the stream can tell.
+        return problem == null && isReduced && call.layout.chunks() > 0
+                ? "results in Read chunks and in Write chunks"
+                : problem;
     }
 }

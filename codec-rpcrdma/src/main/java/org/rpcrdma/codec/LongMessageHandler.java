@@ -10,15 +10,18 @@ import org.rpcrdma.channel.RdmaWrite;
 
 /**
  * Long messages (RFC 8166, 3.5.3): a payload stream above the inline threshold goes through a Position Zero Read chunk or a
- * Reply chunk.
+ * Reply chunk; or, where both sides are configured for it, through a Position Zero Read chunk of the responder.
  */
 final class LongMessageHandler extends ChannelDuplexHandler {
 
     private final RpcRdmaConnection connection;
     private final Piece piece = new Piece();
+    private final PayloadStream stream = new PayloadStream();
+    private final ReplyOffer offer;
 
     LongMessageHandler(RpcRdmaConnection connection) {
         this.connection = connection;
+        offer = new ReplyOffer(connection);
     }
 
     // ------------------------------------------------------------------ requester
@@ -34,9 +37,34 @@ final class LongMessageHandler extends ChannelDuplexHandler {
 
     /** Whether the longest reply, with the lists that it repeats, is above its threshold (RFC 8166, 4.3.3). */
     private static boolean needsReplyChunk(RpcRdmaExchange call) {
+        if (!mayOfferReplyChunk(call)) {
+            return false;
+        }
         long header =
                 call.protocol.headerBytes() + (8L + SegmentList.SEGMENT_BYTES) * call.sinkCount();
         return header + call.replyMaximum > call.protocol.receiveThreshold();
+    }
+
+    /** What does not come inline can be pulled, if the responder can do that (reliable reply draft, 5.3.1). */
+    private static boolean mayOfferReplyChunk(RpcRdmaExchange call) {
+        RpcRdmaConnection connection = call.connection;
+        if (!connection.takesReadChunkReplies(call.protocol.number())) {
+            return true;
+        }
+        return switch (connection.config().readChunkReplies().replyChunks()) {
+            case IF_NEEDED -> true;
+            case IF_BOUNDED ->
+                    call.isReplyBounded
+                            && call.replyMaximum <= connection.config().maxMessageBytes();
+            case NEVER -> false;
+        };
+    }
+
+    static boolean neverOffersReplyChunk(RpcRdmaExchange call) {
+        RpcRdmaConnection connection = call.connection;
+        return connection.takesReadChunkReplies(call.protocol.number())
+                && connection.config().readChunkReplies().replyChunks()
+                        == ReadChunkReplies.ReplyChunks.NEVER;
     }
 
     private void writeCall(
@@ -45,8 +73,12 @@ final class LongMessageHandler extends ChannelDuplexHandler {
         boolean fits = callHeaderBytes(call) + payload <= call.protocol.sendThreshold();
         boolean needsReplyChunk = needsReplyChunk(call);
         String problem = null;
-        if ((!fits || needsReplyChunk) && connection.isServer()) {
-            problem = "a reverse call and its reply have to be short (RFC 8167, 5.3)";
+        if ((!fits || needsReplyChunk) && !connection.callsMayHaveChunks()) {
+            problem =
+                    "a reverse call of "
+                            + call.message.readableBytes()
+                            + " bytes does not fit inline (expected: a short one, unless both sides"
+                            + " are configured for reverseChunks; RFC 8167, 5.3)";
         } else if (needsReplyChunk && call.replyMaximum > connection.config().maxMessageBytes()) {
             problem = "a reply of up to " + call.replyMaximum + " bytes is above maxMessageBytes";
         } else if (!fits && call.message.readableBytes() > connection.config().maxMessageBytes()) {
@@ -70,15 +102,27 @@ final class LongMessageHandler extends ChannelDuplexHandler {
     }
 
     private void receiveReply(ChannelHandlerContext ctx, RpcRdmaExchange call) {
-        if (call.isLong && call.failure == null) {
-            call.message =
-                    call.replySink.setIndex(0, (int) connection.received().reply().chunkLength());
+        boolean isOffered = call.header.reads().segments() > 0;
+        if (!call.isLong || call.failure != null) {
+            ctx.fireChannelRead(call);
+            return;
+        }
+        if (!isOffered) {
+            call.message = call.replySink.setIndex(0, (int) call.header.reply().chunkLength());
             call.replySink = null;
+        } else if (allocate(connection, call)) {
+            pullPositionZero(ctx, call);
+        } else {
+            call.failure = noMemory(call);
         }
         ctx.fireChannelRead(call);
     }
 
-    // ------------------------------------------------------------------ responder
+    // ------------------------------------------------------------------ who pulls
+
+    static PullException noMemory(RpcRdmaExchange call) {
+        return new PullException("no memory for a reply of " + call.layout.total() + " bytes");
+    }
 
     private void receiveCall(ChannelHandlerContext ctx, RpcRdmaExchange call) {
         if (call.isLong) {
@@ -91,7 +135,7 @@ final class LongMessageHandler extends ChannelDuplexHandler {
         ctx.fireChannelRead(call);
     }
 
-    /** Takes the memory for the whole rebuilt call. */
+    /** Takes the memory for the whole rebuilt message. */
     static boolean allocate(RpcRdmaConnection connection, RpcRdmaExchange call) {
         int total = call.layout.total();
         if (!connection.pull(call, total)) {
@@ -154,6 +198,8 @@ final class LongMessageHandler extends ChannelDuplexHandler {
         connection.flushLater();
     }
 
+    // ------------------------------------------------------------------ responder
+
     /** Answers ERR_CHUNK (RFC 8166, 4.5.2 and 4.5.3). */
     static void reject(
             ChannelHandlerContext ctx,
@@ -174,23 +220,43 @@ final class LongMessageHandler extends ChannelDuplexHandler {
         ReplyChunk chunk = reply.header.reply();
         int header =
                 reply.protocol.listsOffset() + 4 + writes.encodedBytes() + chunk.encodedBytes();
-        reply.isLong = header + payload > reply.protocol.sendThreshold();
-        if (reply.isLong && payload > chunk.chunkLength()) {
+        int room = reply.protocol.sendThreshold() - header;
+        reply.header.reads().clear(); // those of the call are done with
+        reply.isLong = payload > room;
+        boolean fitsChunk = payload <= chunk.chunkLength();
+        if (reply.isLong && !fitsChunk) {
             // Nothing has been written yet: a chunk that is too small is found before it is touched
             // (4.5.3).
-            String what =
-                    "reply of "
-                            + payload
-                            + " bytes (expected: at most "
-                            + Math.max(chunk.chunkLength(), reply.protocol.sendThreshold() - header)
-                            + ", inline or in the Reply chunk)";
-            reject(ctx, connection, reply, what);
-            promise.tryFailure(new ReplyTooLongException(what));
-            return;
+            String problem =
+                    connection.sendsReadChunkReplies(reply.protocol.number())
+                            ? offer.offer(reply, payload, room)
+                            : "";
+            if (problem != null) {
+                rejectTooLong(ctx, reply, promise, payload, room, problem);
+                return;
+            }
         }
         pushItems(ctx, reply, writes);
-        pushStream(ctx, reply, chunk);
+        pushStream(ctx, reply, chunk, reply.isLong && fitsChunk);
         ctx.write(reply, promise);
+    }
+
+    private void rejectTooLong(
+            ChannelHandlerContext ctx,
+            RpcRdmaExchange reply,
+            ChannelPromise promise,
+            int payload,
+            int room,
+            String notOffered) {
+        String what =
+                "reply of "
+                        + payload
+                        + " bytes (expected: at most "
+                        + Math.max(reply.header.reply().chunkLength(), room)
+                        + ", inline or in the Reply chunk)"
+                        + (notOffered.isEmpty() ? "" : "; not offered to be read: " + notOffered);
+        reject(ctx, connection, reply, what);
+        promise.tryFailure(new ReplyTooLongException(what));
     }
 
     /** Write chunks first, then the Reply chunk, then the Send: the order makes them visible (RFC 8166, 3.4.6). */
@@ -213,32 +279,16 @@ final class LongMessageHandler extends ChannelDuplexHandler {
         }
     }
 
-    /** The payload stream, without the items, into the Reply chunk; zeros into the lengths when it goes inline. */
-    private void pushStream(ChannelHandlerContext ctx, RpcRdmaExchange reply, ReplyChunk chunk) {
-        ItemList items = reply.items;
-        int end = reply.message.writerIndex();
-        int index = reply.isLong ? reply.message.readerIndex() : end;
-        int item = 0;
+    /** The payload stream, without the items, into the Reply chunk; zeros into the lengths when it goes elsewhere. */
+    private void pushStream(
+            ChannelHandlerContext ctx, RpcRdmaExchange reply, ReplyChunk chunk, boolean isUsed) {
+        stream.of(reply);
         for (int i = 0; i < chunk.segments(); i++) {
             long room = chunk.length(i);
-            int filled = 0;
-            while (index < end && filled < room) {
-                if (item < items.count() && items.index(item) == index) {
-                    index += items.bytesInMessage(item++);
-                    continue;
-                }
-                int stop = item < items.count() ? items.index(item) : end;
-                int length = (int) Math.min(stop - index, room - filled);
-                push(
-                        ctx,
-                        reply,
-                        reply.message,
-                        index,
-                        length,
-                        chunk.handle(i),
-                        chunk.offset(i) + filled);
-                index += length;
-                filled += length;
+            long filled = 0;
+            while (isUsed && filled < room && stream.next(room - filled)) {
+                push(ctx, reply, stream.piece(), chunk.handle(i), chunk.offset(i) + filled);
+                filled += stream.piece().length();
             }
             chunk.length(i, filled);
         }
@@ -252,16 +302,18 @@ final class LongMessageHandler extends ChannelDuplexHandler {
             int length,
             int handle,
             long offset) {
-        if (length == 0) {
-            return; // an empty segment is legal and costs nothing (3.4.3)
-        }
-        connection.metrics().add(RpcRdmaCounter.WRITE_BYTES, length);
         for (int done = 0; done < length; done += piece.length()) {
             piece.of(memory, index + done, length - done);
-            ByteBuf data = piece.memory().retainedSlice(piece.index(), piece.length());
-            ctx.write(new RdmaWrite(data, handle, offset + done))
-                    .addListener(connection.replyWork(reply.xid));
+            push(ctx, reply, piece, handle, offset + done);
         }
+    }
+
+    private void push(
+            ChannelHandlerContext ctx, RpcRdmaExchange reply, Piece data, int handle, long offset) {
+        connection.metrics().add(RpcRdmaCounter.WRITE_BYTES, data.length());
+        ByteBuf slice = data.memory().retainedSlice(data.index(), data.length());
+        ctx.write(new RdmaWrite(slice, handle, offset))
+                .addListener(connection.replyWork(reply.xid));
     }
 
     // ------------------------------------------------------------------ pipeline

@@ -130,7 +130,6 @@ final class MessageEncoder {
     /** The Send of a reply whose chunks are written, and whose lists have the lengths. */
     ByteBuf reply(RpcRdmaExchange reply) throws CallTooLongException {
         TransportHeader header = reply.header;
-        header.reads().clear();
         header.set(
                 reply.xid,
                 reply.protocol.number(),

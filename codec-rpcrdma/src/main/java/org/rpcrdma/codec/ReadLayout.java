@@ -5,7 +5,7 @@ import java.util.Arrays;
 import org.rpcrdma.codec.binding.Reduction;
 
 /**
- * Where the parts of a call with Read chunks go in the rebuilt payload stream: known from the header alone, because
+ * Where the parts of a message with Read chunks go in the rebuilt payload stream: known from the header alone, because
  * positions count in the unreduced stream (RFC 8166, 3.4.5). Chunks may come in any order; what is between them is the
  * reduced stream, from the Send or from the Position Zero Read chunk.
  *
@@ -13,7 +13,7 @@ import org.rpcrdma.codec.binding.Reduction;
  */
 final class ReadLayout implements Reduction {
 
-    private final boolean isApart;
+    private boolean isApart;
 
     private long[] positions = new long[2];
     private long[] lengths = new long[2];
@@ -29,8 +29,13 @@ final class ReadLayout implements Reduction {
         this.isApart = isApart;
     }
 
+    /** Whether the items are wanted apart; said before {@link #compute}. */
+    void apart(boolean wanted) {
+        isApart = wanted;
+    }
+
     /**
-     * Lays out a call.
+     * Lays out a message.
      *
      * @param streamLength bytes of the reduced stream
      * @return what is wrong with the positions or lengths; {@code null} when nothing is

@@ -13,8 +13,10 @@ public final class RemoteChunkException extends RpcRdmaException {
     private final long writeBytes;
     private final long replyBytes;
     private final long missing;
+    private final boolean mayGrow;
 
-    RemoteChunkException(int inline, long writeBytes, long replyBytes, long possible) {
+    RemoteChunkException(
+            int inline, long writeBytes, long replyBytes, long possible, boolean mayGrow) {
         super(
                 "the responder answered ERR_CHUNK: the call has a chunk that it does not take, or"
                         + " the reply does not fit the "
@@ -29,6 +31,7 @@ public final class RemoteChunkException extends RpcRdmaException {
         this.inline = inline;
         this.writeBytes = writeBytes;
         this.replyBytes = replyBytes;
+        this.mayGrow = mayGrow;
         missing = Math.max(0, possible - offered());
     }
 
@@ -40,6 +43,11 @@ public final class RemoteChunkException extends RpcRdmaException {
     /** The longest reply that was offered room for: in Write chunks, and inline or in the Reply chunk. */
     public long offered() {
         return writeBytes + Math.max(inline, replyBytes);
+    }
+
+    /** Whether the call could be repeated with more room for its reply. */
+    boolean mayGrow() {
+        return mayGrow;
     }
 
     /** The bytes of one Send from the responder. */

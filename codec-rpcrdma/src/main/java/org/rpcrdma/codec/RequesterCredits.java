@@ -11,6 +11,15 @@ final class RequesterCredits {
 
     private int inFlight;
 
+    /** Replies whose Read chunks are being pulled: the credit of each is kept for its pull completion. */
+    private int completionsDue;
+
+    // Pull completions are not answered. What is sent is received in order: the reply to a call
+    // shows
+    // that all completions before that call were (reliable reply draft, 5.2.3).
+    private long completionsSent;
+    private long completionsReceived;
+
     RequesterCredits(int requested) {
         this.requested = requested;
     }
@@ -34,11 +43,33 @@ final class RequesterCredits {
 
     /** How many more calls may be sent now. */
     int allowed() {
-        return (int) Math.max(0, Math.min(requested, granted) - inFlight);
+        long outstanding = completionsSent - completionsReceived;
+        long left = Math.min(requested, granted) - inFlight - completionsDue - outstanding;
+        if (left <= 0 && outstanding > 0 && inFlight == 0 && completionsDue == 0) {
+            return 1; // only the reply to another call can tell that they have come
+        }
+        return (int) Math.max(0, left);
     }
 
-    void sent() {
+    /** Returns how many pull completions the call follows: for {@link #answered}. */
+    long sent() {
         inFlight++;
+        return completionsSent;
+    }
+
+    /** Any answer has come to a call that was sent after so many pull completions. */
+    void answered(long completionsBefore) {
+        completionsReceived = Math.max(completionsReceived, completionsBefore);
+    }
+
+    /** A reply has Read chunks, and will get a pull completion. */
+    void completionDue() {
+        completionsDue++;
+    }
+
+    void completionSent() {
+        completionsDue--;
+        completionsSent++;
     }
 
     /** A call that was counted did not leave. */
@@ -51,6 +82,11 @@ final class RequesterCredits {
         inFlight--;
         granted = Math.max(1, Integer.toUnsignedLong(credit));
         return credit != 0;
+    }
+
+    /** A reply has come whose credit word could not be told from one of the other direction (RFC 8167, 4.1). */
+    void repliedUndetermined() {
+        inFlight--;
     }
 
     /** An RDMA_ERROR has come: it ends its call, but is not the valid reply that ends the one-credit start. */

@@ -16,6 +16,7 @@ import java.util.Objects;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
@@ -41,12 +42,10 @@ import java.util.function.Supplier;
  */
 public final class RpcRdmaClient {
 
-    private final Settings settings;
     private final ClientConnection[] connections;
     private final Promise<Void> closed = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
 
     private RpcRdmaClient(Settings settings, EventLoopGroup group, int count) {
-        this.settings = settings;
         connections = new ClientConnection[count];
         int log2 = 32 - Integer.numberOfLeadingZeros(count - 1);
         for (int i = 0; i < count; i++) {
@@ -96,52 +95,25 @@ public final class RpcRdmaClient {
 
     private <V extends ReferenceCounted> Future<V> submit(
             V message, ByteBuf payload, CallOptions options) {
-        ClientConnection connection = leastBusy();
-        String problem = problem(payload);
-        if (problem != null) {
-            message.release();
-            return connection.loop().newFailedFuture(new IllegalArgumentException(problem));
-        }
-        long millis =
-                options.timeoutMillis() == 0
-                        ? settings.callTimeoutMillis()
-                        : options.timeoutMillis();
-        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
-        ClientCall<V> call =
-                new ClientCall<>(connection, connection.loop(), message, options, deadline);
-        connection.submit(call);
-        return call;
-    }
-
-    private static String problem(ByteBuf payload) {
-        if (payload.readableBytes() < RpcCallHeader.MINIMUM_CALL_BYTES
-                || payload.getInt(payload.readerIndex() + 4) != RpcCallHeader.CALL) {
-            return "message of "
-                    + payload.readableBytes()
-                    + " bytes (expected: an RPC call, at least "
-                    + RpcCallHeader.MINIMUM_CALL_BYTES
-                    + " bytes, without a record mark)";
-        }
-        return payload.isReadOnly()
-                ? "call in a read-only buffer (expected: a writable one, for the XID)"
-                : null;
+        return leastBusy().submit(message, payload, options);
     }
 
     /** Starts at a random one, so that an idle client does not use the first connection only. */
-    private ClientConnection leastBusy() {
+    private PendingCalls leastBusy() {
         int count = connections.length;
         if (count == 1) {
-            return connections[0];
+            return connections[0].calls();
         }
         int at = ThreadLocalRandom.current().nextInt(count);
-        ClientConnection best = connections[at];
+        PendingCalls best = connections[at].calls();
         int least = best.outstanding();
         for (int i = 1; i < count && least > 0; i++) {
             at = at + 1 == count ? 0 : at + 1;
-            int other = connections[at].outstanding();
+            PendingCalls next = connections[at].calls();
+            int other = next.outstanding();
             if (other < least) {
                 least = other;
-                best = connections[at];
+                best = next;
             }
         }
         return best;
@@ -188,7 +160,7 @@ public final class RpcRdmaClient {
     public int outstandingCalls() {
         int sum = 0;
         for (ClientConnection connection : connections) {
-            sum += connection.outstanding();
+            sum += connection.calls().outstanding();
         }
         return sum;
     }
@@ -213,19 +185,47 @@ public final class RpcRdmaClient {
         return closed;
     }
 
+    static long check(String name, long value, long low, long high) {
+        if (value < low || value > high) {
+            throw new IllegalArgumentException(
+                    name + ": " + value + " (expected: " + low + " to " + high + ')');
+        }
+        return value;
+    }
+
     /** What all connections of a client have in common. */
     record Settings(
             SocketAddress remoteAddress,
-            RpcRdmaConfig config,
+            PendingCalls.Settings calls,
             long minBackOffNanos,
             long maxBackOffNanos,
             int connectTimeoutMillis,
-            long callTimeoutMillis,
             long firstCallNanos,
-            int maxRetransmissions,
-            long maxReplyBytes,
-            boolean fencesCancelled,
-            Supplier<? extends ChannelHandler> handler) {}
+            Supplier<? extends ChannelHandler> handler,
+            Supplier<? extends ChannelHandler> reverseProgram,
+            Consumer<? super NewConnection> onConnection,
+            boolean isKept) {}
+
+    /** A connection that was just made, for {@link Builder#onConnection}. Event loop only. */
+    public interface NewConnection {
+
+        /** What was negotiated. */
+        RpcRdmaConnection connection();
+
+        /**
+         * Sends a call on this connection, before all calls that wait for one. It ends with the connection: it is never sent
+         * again on another one, because what it says holds for this one.
+         *
+         * @param call a whole RPC call, taken over; its first word, the XID, is overwritten
+         * @return the whole reply; the receiver releases it
+         */
+        default Future<ByteBuf> call(ByteBuf call) {
+            return call(call, CallOptions.DEFAULT);
+        }
+
+        /** As {@link #call(ByteBuf)}. */
+        Future<ByteBuf> call(ByteBuf call, CallOptions options);
+    }
 
     /** Builds an {@link RpcRdmaClient}. */
     public static final class Builder {
@@ -243,6 +243,9 @@ public final class RpcRdmaClient {
         private int maxReplyBytes = Integer.MAX_VALUE;
         private boolean fencesCancelled;
         private Supplier<? extends ChannelHandler> handler;
+        private Supplier<? extends ChannelHandler> reverseProgram;
+        private Consumer<? super NewConnection> onConnection;
+        private boolean keepsConnected;
 
         private Builder(EventLoopGroup group, SocketAddress remoteAddress) {
             this.group = Objects.requireNonNull(group, "group");
@@ -325,37 +328,67 @@ public final class RpcRdmaClient {
             return this;
         }
 
-        /** Adds a handler to each channel, after the client's: it reads reverse calls, for example. */
+        /** Adds a handler to each channel, after the client's. */
         public Builder handler(Supplier<? extends ChannelHandler> factory) {
             handler = Objects.requireNonNull(factory, "factory");
+            return this;
+        }
+
+        /**
+         * Answers calls of the responder (RFC 8167): each channel gets a handler that reads whole RPC calls and writes whole
+         * replies. The reverse direction is open on each connection, with {@link RpcRdmaConfig.Builder#reverseCredits}
+         * credits, before the first call leaves on it; {@link #onConnection} tells the responder.
+         */
+        public Builder reverseProgram(Supplier<? extends ChannelHandler> factory) {
+            reverseProgram = Objects.requireNonNull(factory, "factory");
+            return this;
+        }
+
+        /**
+         * Is told of each connection that is made, again after each loss, and may send the first calls on it: to tell the
+         * responder that it may send reverse calls there, for example. Runs on the event loop.
+         */
+        public Builder onConnection(Consumer<? super NewConnection> hook) {
+            onConnection = Objects.requireNonNull(hook, "hook");
+            return this;
+        }
+
+        /**
+         * Whether a connection that was made is made again when it is lost, although no call needs it: as long as the
+         * responder may send reverse calls (RFC 8167, 5.4); default {@code false}. The back-off holds. After three connections
+         * in a row that were lost by a reverse call, with none answered, it takes a call to make the next one (RFC 8167, 6).
+         */
+        public Builder keepConnected(boolean keeps) {
+            keepsConnected = keeps;
             return this;
         }
 
         /** A client that connects when it is needed. */
         public RpcRdmaClient build() {
             RpcRdmaConfig used = config == null ? RpcRdmaConfig.defaults() : config;
+            if (reverseProgram != null && used.reverseCredits() == 0) {
+                throw new IllegalArgumentException(
+                        "reverseProgram without room for its calls: RpcRdmaConfig.reverseCredits is"
+                                + " 0 (expected: as many as may be out at a time)");
+            }
             Settings settings =
                     new Settings(
                             remoteAddress,
-                            used,
+                            new PendingCalls.Settings(
+                                    used,
+                                    callTimeoutMillis,
+                                    maxRetransmissions,
+                                    maxReplyBytes,
+                                    fencesCancelled),
                             TimeUnit.MILLISECONDS.toNanos(minBackOffMillis),
                             TimeUnit.MILLISECONDS.toNanos(maxBackOffMillis),
                             connectTimeoutMillis,
-                            callTimeoutMillis,
                             TimeUnit.MILLISECONDS.toNanos(firstCallTimeoutMillis),
-                            maxRetransmissions,
-                            maxReplyBytes,
-                            fencesCancelled,
-                            handler);
+                            handler,
+                            reverseProgram,
+                            onConnection,
+                            keepsConnected);
             return new RpcRdmaClient(settings, group, connections);
-        }
-
-        private static long check(String name, long value, long low, long high) {
-            if (value < low || value > high) {
-                throw new IllegalArgumentException(
-                        name + ": " + value + " (expected: " + low + " to " + high + ')');
-            }
-            return value;
         }
     }
 }

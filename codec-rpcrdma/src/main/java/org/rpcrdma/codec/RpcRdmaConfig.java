@@ -33,10 +33,12 @@ public final class RpcRdmaConfig {
     private final int defaultMaximumReply;
     private final int maxQueuedCalls;
     private final int maxChunkErrors;
-    private final boolean bidirectional;
+    private final int reverseCredits;
+    private final boolean reverseChunks;
     private final VersionTwo versionTwo;
     private final boolean annotatedCalls;
     private final RpcRdmaMetrics metrics;
+    private final ReadChunkReplies readChunkReplies;
     private final DuplicateRequestCache duplicateRequestCache;
     private final int lateReplyMillis;
     private final FatalXids fatalXids = new FatalXids(System::nanoTime);
@@ -59,8 +61,10 @@ public final class RpcRdmaConfig {
         defaultMaximumReply = builder.defaultMaximumReply;
         maxQueuedCalls = builder.maxQueuedCalls;
         maxChunkErrors = builder.maxChunkErrors;
-        bidirectional = builder.bidirectional;
+        reverseCredits = builder.reverseCredits;
+        reverseChunks = builder.reverseChunks;
         versionTwo = builder.versionTwo;
+        readChunkReplies = builder.readChunkReplies;
         duplicateRequestCache = builder.duplicateRequestCache;
         lateReplyMillis = builder.lateReplyMillis;
         annotatedCalls = builder.annotatedCalls;
@@ -81,9 +85,7 @@ public final class RpcRdmaConfig {
     public Bootstrap applyTo(Bootstrap bootstrap) {
         return bootstrap
                 .option(RdmaChannelOption.RECEIVE_SIZE, privateData.receiveSize())
-                .option(
-                        RdmaChannelOption.RECEIVE_DEPTH,
-                        receiveDepth(requestedCredits, grantedCredits))
+                .option(RdmaChannelOption.RECEIVE_DEPTH, receiveDepth(requestedCredits))
                 .option(RdmaChannelOption.PRIVATE_DATA, privateData.encode())
                 .option(RdmaChannelOption.PEER_PRIVATE_DATA, assumedPeer.encode());
     }
@@ -94,14 +96,19 @@ public final class RpcRdmaConfig {
                 .childOption(RdmaChannelOption.RECEIVE_SIZE, privateData.receiveSize())
                 .childOption(
                         RdmaChannelOption.RECEIVE_DEPTH,
-                        receiveDepth(grantedCredits, requestedCredits))
+                        receiveDepth(grantedCredits) + completions())
                 .childOption(RdmaChannelOption.PRIVATE_DATA, privateData.encode())
                 .childOption(RdmaChannelOption.PEER_PRIVATE_DATA, assumedPeer.encode());
     }
 
+    /** Receives outside of the grant (reliable reply draft, 5.2.3). */
+    private int completions() {
+        return readChunkReplies == null ? 0 : readChunkReplies.maxWaiting();
+    }
+
     /** Both directions share the receives (RFC 8167, 4.3). */
-    private int receiveDepth(int forward, int reverse) {
-        return forward + (bidirectional ? reverse : 0) + RECEIVE_BATCH;
+    private int receiveDepth(int forward) {
+        return forward + reverseCredits + RECEIVE_BATCH;
     }
 
     public int requestedCredits() {
@@ -166,13 +173,24 @@ public final class RpcRdmaConfig {
         return maxChunkErrors;
     }
 
-    public boolean isBidirectional() {
-        return bidirectional;
+    /** The room for reverse calls; 0 for none. */
+    public int reverseCredits() {
+        return reverseCredits;
+    }
+
+    /** Whether reverse calls and their replies may have chunks. */
+    public boolean reverseChunks() {
+        return reverseChunks;
     }
 
     /** How version 2 is spoken besides version 1; {@code null} when it is not. */
     public VersionTwo versionTwo() {
         return versionTwo;
+    }
+
+    /** How replies in Read chunks are sent and taken; {@code null} when they are not. */
+    public ReadChunkReplies readChunkReplies() {
+        return readChunkReplies;
     }
 
     /** What answers calls that are sent again; {@code null} when nothing does. */
@@ -235,10 +253,12 @@ public final class RpcRdmaConfig {
         private int defaultMaximumReply = 64 << 10;
         private int maxQueuedCalls = 16384;
         private int maxChunkErrors = 1024;
-        private boolean bidirectional;
+        private int reverseCredits;
+        private boolean reverseChunks;
         private VersionTwo versionTwo;
         private boolean annotatedCalls;
         private RpcRdmaMetrics metrics;
+        private ReadChunkReplies readChunkReplies;
         private DuplicateRequestCache duplicateRequestCache;
         private int lateReplyMillis = 30_000;
 
@@ -352,6 +372,7 @@ public final class RpcRdmaConfig {
         /**
          * The longest results in bytes for calls whose binding has no bound, and of programs without a binding; default 64
          * KiB. A call offers memory for a reply of that size; a longer reply fails with {@link RemoteChunkException}.
+         * Without meaning for a requester of {@link #readChunkReplies} that offers no Reply chunk for them.
          */
         public Builder defaultMaximumReply(int bytes) {
             defaultMaximumReply = check("defaultMaximumReply", bytes, 0, 1 << 29);
@@ -375,11 +396,33 @@ public final class RpcRdmaConfig {
         }
 
         /**
-         * Whether the accepting side may call too, and the connecting side answers (RFC 8167); default {@code false}. Both
-         * sides have to agree. Reverse calls and their replies are always short.
+         * Room for reverse calls, from the accepting to the connecting side (RFC 8167), 0 to 65535; default 0, for none. The
+         * connecting side grants at most so many credits for them, and the accepting side asks for so many: as many receives
+         * come on top of those for the forward direction. It is room and nothing else: the upper layer opens the direction,
+         * for each connection, by {@link RpcRdmaConnection#acceptReverseCalls} and {@link
+         * RpcRdmaConnection#allowReverseCalls}.
          */
-        public Builder bidirectional(boolean enabled) {
-            bidirectional = enabled;
+        public Builder reverseCredits(int credits) {
+            reverseCredits = check("reverseCredits", credits, 0, 65535);
+            return this;
+        }
+
+        /**
+         * Whether chunks are used in the reverse direction as in the forward one (RFC 8167, 5.3); default {@code false},
+         * which is what other implementations understand: then reverse calls and their replies have to be short, and one
+         * that comes with a chunk is answered with ERR_CHUNK. Both sides have to agree.
+         */
+        public Builder reverseChunks(boolean enabled) {
+            reverseChunks = enabled;
+            return this;
+        }
+
+        /**
+         * Sends and takes replies in Read chunks (draft-cel-nfsv4-rpcrdma-reliable-reply-04); default: neither. Nothing on the
+         * wire says whether the peer does: switch it on only where both sides are configured for it.
+         */
+        public Builder readChunkReplies(ReadChunkReplies replies) {
+            readChunkReplies = Objects.requireNonNull(replies, "replies");
             return this;
         }
 

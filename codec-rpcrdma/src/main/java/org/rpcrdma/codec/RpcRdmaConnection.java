@@ -88,6 +88,11 @@ public final class RpcRdmaConnection {
     @SuppressWarnings("UnusedVariable") // by its handle
     private int callsInFlight;
 
+    /** The upper layer has opened the reverse direction (RFC 8167, 6). */
+    private volatile boolean isReverse;
+
+    private Runnable versionListener;
+
     private boolean isStarted;
     private boolean isClosed;
     private boolean isClosing;
@@ -97,6 +102,11 @@ public final class RpcRdmaConnection {
 
     /** {@code null} without a cache. */
     private DuplicateRequests duplicates;
+
+    /** {@code null} at a side that sends no replies in Read chunks. */
+    private final WaitingReplies waitingReplies;
+
+    private boolean bothTakeInvalidate;
 
     private final ReplyWork[] spareWork = new ReplyWork[MAX_SPARES];
     private int spareWorkCount;
@@ -113,9 +123,13 @@ public final class RpcRdmaConnection {
         metrics = new ConnectionMetrics(config.metrics());
         problems = new ProblemLog(channel);
         isServer = channel.parent() != null;
+        waitingReplies =
+                isServer && config.readChunkReplies() != null
+                        ? new WaitingReplies(this, config.readChunkReplies())
+                        : null;
         requesterCredits = new RequesterCredits(config.requestedCredits());
         responderCredits = new ResponderCredits(config.grantedCredits(), config.grantedCredits());
-        grants = new GrantControl(this, responderCredits, 0);
+        grants = new GrantControl(this, responderCredits);
         channel.attr(KEY).set(this);
     }
 
@@ -178,6 +192,7 @@ public final class RpcRdmaConnection {
         PrivateData own = announced == null ? PrivateData.DEFAULT : PrivateData.find(announced);
         byte[] theirs = channel.peerPrivateData();
         peer = theirs == null ? PrivateData.DEFAULT : PrivateData.find(theirs);
+        bothTakeInvalidate = own.remoteInvalidation() && peer.remoteInvalidation();
         one = ProtocolVersion.one(own, peer);
         two = config.versionTwo() == null ? null : ProtocolVersion.two(own, peer);
         current = one;
@@ -190,17 +205,110 @@ public final class RpcRdmaConnection {
         config.metrics().opened(this);
     }
 
-    /** The two directions share the receives (RFC 8167, 4.3): together they never promise more than there are. */
+    /**
+     * The two directions share the receives (RFC 8167, 4.3): together they never promise more than there are. Those for the
+     * reverse direction are not kept before the upper layer has opened it.
+     */
     private void startCredits(int receives) {
-        int requested = mayCall() ? Math.min(config.requestedCredits(), receives) : 0;
-        int granted = isResponder() ? Math.min(config.grantedCredits(), receives) : 0;
-        if (requested + granted > receives) {
-            requested = Math.max(1, (int) ((long) receives * requested / (requested + granted)));
-            granted = receives - requested;
+        int reverse = Math.min(config.reverseCredits(), receives / 2);
+        int wanted = isServer ? config.grantedCredits() : config.requestedCredits();
+        int forward = Math.min(wanted, receives - reverse);
+        requesterCredits = new RequesterCredits(isServer ? 0 : forward);
+        responderCredits = new ResponderCredits(isServer ? forward : 0, receives);
+        grants = new GrantControl(this, responderCredits);
+        if (reverse > 0) {
+            channel.keepReceives(forward);
         }
-        requesterCredits = new RequesterCredits(Math.max(1, requested));
-        responderCredits = new ResponderCredits(granted, receives);
-        grants = new GrantControl(this, responderCredits, requested);
+    }
+
+    // ------------------------------------------------------------------ reverse direction
+
+    /**
+     * Connecting side: takes calls of the accepting side from now on; before, they are dropped (RFC 8167, 6). The receives
+     * for them are posted when this returns, so only then may the upper layer tell the peer that it is ready. Once for a
+     * connection, on its event loop, when the channel is active.
+     *
+     * @param credits the most calls that the peer may have out, 1 to {@link RpcRdmaConfig#reverseCredits()}
+     * @return the credits that will be granted: fewer when memory or {@link RdmaChannelOption#RECEIVE_DEPTH} end before
+     * @throws IllegalStateException when there is no room, or this is the accepting side
+     */
+    public int acceptReverseCalls(int credits) {
+        checkReverse(!isServer, "accepts reverse calls", "connecting");
+        if (credits < 1 || credits > config.reverseCredits()) {
+            throw new IllegalArgumentException(
+                    "credits: "
+                            + credits
+                            + " (expected: 1 to the "
+                            + config.reverseCredits()
+                            + " of RpcRdmaConfig.reverseCredits)");
+        }
+        if (isReverse) {
+            throw new IllegalStateException("reverse calls are accepted already: " + channel);
+        }
+        int forReplies = requesterCredits.requested();
+        int granted = Math.min(credits, channel.keepReceives(forReplies + credits) - forReplies);
+        checkReceives(granted);
+        responderCredits = new ResponderCredits(granted, granted);
+        grants = new GrantControl(this, responderCredits);
+        grants.keepForReplies(forReplies);
+        isReverse = true;
+        return granted;
+    }
+
+    /**
+     * Accepting side: allows calls to the connecting side from now on, because the upper layer knows that it is ready for
+     * them (RFC 8167, 6); before, they fail. {@link RpcRdmaCallback} does this by itself. Event loop only, when the channel
+     * is active; again is no error.
+     *
+     * @throws IllegalStateException when there is no room for their replies, or this is the connecting side
+     */
+    public void allowReverseCalls() {
+        checkReverse(isServer, "allows reverse calls", "accepting");
+        if (!isReverse) {
+            int requested = grants.keepForReplies(config.reverseCredits());
+            checkReceives(requested);
+            requesterCredits.request(requested);
+            isReverse = true;
+        }
+    }
+
+    /** Whether the reverse direction is open on this side of the connection. Any thread. */
+    public boolean isReverseOpen() {
+        return isReverse;
+    }
+
+    private void checkReverse(boolean isRightSide, String what, String side) {
+        if (!isRightSide) {
+            throw new IllegalStateException(
+                    "only the " + side + " side " + what + " (RFC 8167, 2.2): " + channel);
+        }
+        if (!channel.eventLoop().inEventLoop()) {
+            throw new IllegalStateException(
+                    "the reverse direction is opened on "
+                            + Thread.currentThread().getName()
+                            + " (expected: on the event loop of "
+                            + channel
+                            + ')');
+        }
+        if (!isStarted() || !channel.isActive()) {
+            throw new IllegalStateException(
+                    "the reverse direction is opened on a channel that is not active: " + channel);
+        }
+        if (config.reverseCredits() == 0) {
+            throw new IllegalStateException(
+                    "no room for reverse calls: RpcRdmaConfig.reverseCredits is 0 (expected: as"
+                            + " many as may be out at a time)");
+        }
+    }
+
+    private void checkReceives(int left) {
+        if (left < 1) {
+            throw new IllegalStateException(
+                    "no receives are left for the reverse direction of "
+                            + channel
+                            + " (expected: RECEIVE_DEPTH as RpcRdmaConfig.applyTo sets it, and"
+                            + " memory to register)");
+        }
     }
 
     boolean isStarted() {
@@ -223,8 +331,8 @@ public final class RpcRdmaConnection {
     Exception callProblem(int xid) {
         if (!mayCall()) {
             return new IllegalStateException(
-                    "call from the accepting side (expected: none, unless both sides are configured"
-                            + " bidirectional)");
+                    "call from the accepting side (expected: none before allowReverseCalls says"
+                            + " that the peer is ready; RFC 8167, 6)");
         }
         if (isServer && !isVersionSettled) {
             return new IllegalStateException(
@@ -247,7 +355,9 @@ public final class RpcRdmaConnection {
         isClosed = true;
         for (RpcRdmaExchange exchange : calls.values()) {
             exchange.fence();
-            exchange.clear();
+            if (!exchange.hasPendingReads()) {
+                exchange.clear();
+            }
         }
         calls.clear();
         for (RpcRdmaExchange exchange : served.values()) {
@@ -257,6 +367,9 @@ public final class RpcRdmaConnection {
             }
         }
         served.clear();
+        if (waitingReplies != null) {
+            waitingReplies.close();
+        }
         if (duplicates != null) {
             duplicates.close();
         }
@@ -340,6 +453,19 @@ public final class RpcRdmaConnection {
         if (isServer && (!isVersionSettled || version.number() != current.number())) {
             current = isTwo ? two : one;
             isVersionSettled = true;
+            if (versionListener != null) {
+                channel.eventLoop().execute(versionListener); // behind the reply
+                versionListener = null;
+            }
+        }
+    }
+
+    /** Accepting side: has calls wait until the version is settled, by the reply that goes out first (draft, 5). */
+    void whenVersionSettled(Runnable action) {
+        if (isVersionSettled) {
+            action.run();
+        } else {
+            versionListener = action;
         }
     }
 
@@ -416,6 +542,7 @@ public final class RpcRdmaConnection {
     RpcRdmaExchange newCall(int xid) {
         RpcRdmaExchange exchange = acquire(xid);
         exchange.isRequester = true;
+        exchange.layout.apart(false);
         exchange.protocol = current;
         exchange.state = RpcRdmaExchange.State.QUEUED;
         calls.put(xid, exchange);
@@ -429,6 +556,7 @@ public final class RpcRdmaConnection {
     RpcRdmaExchange newServed(int xid, int version) {
         RpcRdmaExchange exchange = acquire(xid);
         exchange.isRequester = false;
+        exchange.layout.apart(config.annotatedCalls());
         exchange.protocol = protocolOfReply(version);
         exchange.state = RpcRdmaExchange.State.PULLING;
         served.put(xid, exchange);
@@ -520,16 +648,45 @@ public final class RpcRdmaConnection {
 
     /** Whether calls are answered here. */
     boolean isResponder() {
-        return isServer || config.isBidirectional();
+        return isServer || isReverse;
     }
 
     /** Whether calls may be sent from here. */
     boolean mayCall() {
-        return !isServer || config.isBidirectional();
+        return !isServer || isReverse;
+    }
+
+    /** Whether own calls may have chunks: forward ones may. */
+    boolean callsMayHaveChunks() {
+        return !isServer || config.reverseChunks();
+    }
+
+    /** Whether chunks are taken in calls of the peer. */
+    boolean takesChunks() {
+        return isServer || config.reverseChunks();
     }
 
     boolean peerTakesInvalidate() {
         return peer.remoteInvalidation();
+    }
+
+    boolean bothTakeInvalidate() {
+        return bothTakeInvalidate;
+    }
+
+    /** The replies that wait for their pull completion; {@code null} at a side that sends none in Read chunks. */
+    WaitingReplies waitingReplies() {
+        return waitingReplies;
+    }
+
+    /** Whether replies to own calls may come in Read chunks. */
+    boolean takesReadChunkReplies(int version) {
+        return !isServer && config.readChunkReplies() != null && PullCompletion.isPartOf(version);
+    }
+
+    /** Whether replies may be sent in Read chunks. */
+    boolean sendsReadChunkReplies(int version) {
+        return waitingReplies != null && PullCompletion.isPartOf(version);
     }
 
     /** The header of the message that is being handled. */

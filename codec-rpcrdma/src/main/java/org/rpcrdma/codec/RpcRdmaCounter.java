@@ -24,6 +24,14 @@ public enum RpcRdmaCounter {
     REPLY_CHUNK_CALLS,
     /** Replies, either way, in a Reply chunk. */
     LONG_REPLIES,
+    /** Replies, either way, in Read chunks of the responder. */
+    READ_CHUNK_REPLIES,
+    /** Pull completions sent as requester. */
+    PULL_COMPLETIONS_SENT,
+    /** Pull completions received for a reply that waited. */
+    PULL_COMPLETIONS_RECEIVED,
+    /** Replies in Read chunks that were freed because their pull completion did not come in time. */
+    READ_CHUNK_REPLIES_EXPIRED,
 
     /** Calls that waited for a credit. */
     CALLS_QUEUED,
@@ -39,7 +47,7 @@ public enum RpcRdmaCounter {
 
     /** Payload bytes inside Sends, both ways. */
     INLINE_BYTES,
-    /** Bytes pulled by RDMA Read as responder. */
+    /** Bytes pulled by RDMA Read: of calls, and of replies in Read chunks. */
     READ_BYTES,
     /** Bytes pushed by RDMA Write as responder. */
     WRITE_BYTES,
@@ -63,7 +71,7 @@ public enum RpcRdmaCounter {
     GARBAGE_ARGS_SENT,
     /** RDMA_ERROR received for a call of ours. */
     ERRORS_RECEIVED,
-    /** Replies that ended their call with an error: eligibility or chunk lengths. */
+    /** Replies that ended their call with an error: eligibility, chunk lengths, or Read chunks that cannot be pulled. */
     BAD_REPLIES,
 
     /** Calls answered from the duplicate request cache. */
@@ -79,6 +87,8 @@ public enum RpcRdmaCounter {
     DROPPED_VERSION,
     /** Dropped: RDMA_DONE, or a procedure that the role does not take. */
     DROPPED_PROCEDURE,
+    /** Dropped: a pull completion that no reply waits for. */
+    DROPPED_COMPLETIONS,
     /** Dropped: RDMA_ERROR that does not decode. */
     DROPPED_ERROR,
     /** Dropped: a reply or an error without a call. */

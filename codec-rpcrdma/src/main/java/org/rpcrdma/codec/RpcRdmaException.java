@@ -9,6 +9,7 @@ public abstract sealed class RpcRdmaException extends IOException
                 RemoteChunkException,
                 EligibilityException,
                 MalformedReplyException,
+                PullException,
                 CallTooLongException,
                 ReplyTooLongException,
                 CallQueueFullException,

@@ -6,7 +6,9 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
+import java.nio.channels.ClosedChannelException;
 import java.util.Arrays;
+import org.rpcrdma.channel.RdmaException;
 import org.rpcrdma.codec.binding.GenericBinding;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 
@@ -22,6 +24,8 @@ final class RpcRdmaExchange implements ChannelFutureListener {
         // requester
         QUEUED,
         SENT,
+        /** The reply has come, and its Read chunks are being pulled. */
+        REPLIED_BY_READ_CHUNK,
         /** Cancelled: the memory is fenced, credit and XID are still taken. */
         ZOMBIE,
         // responder
@@ -82,6 +86,9 @@ final class RpcRdmaExchange implements ChannelFutureListener {
     /** The longest whole reply that the binding knows; 0 when it does not. */
     long replyLimit;
 
+    /** Whether the binding or the call says how long the reply can be. */
+    boolean isReplyBounded;
+
     /** Bytes of the Reply chunk; 0 for none. */
     int replyChunkBytes;
 
@@ -100,19 +107,33 @@ final class RpcRdmaExchange implements ChannelFutureListener {
 
     RpcRdmaException failure;
 
-    // ---- responder
+    /** The answer was RDMA_ERROR. */
+    boolean isRefused;
 
-    final ReadLayout layout;
+    /** The pull completions that were sent before the call. */
+    long completionsBefore;
 
-    /** The rebuilt call. */
+    // ---- who pulls: the responder a call, the requester a reply in Read chunks
+
+    final ReadLayout layout = new ReadLayout();
+
+    /** The rebuilt message. */
     ByteBuf assembly;
 
-    /** Bytes counted against the connection's limit until the call is answered. */
+    /** Bytes counted against the connection's limit until the exchange is over. */
     int pulledBytes;
 
     private int pendingReads;
     private boolean readFailed;
     private ChunkReducer reader;
+
+    /** A Read has failed that was never carried out: the connection is as it was. */
+    private boolean isPullRefused;
+
+    /** A long message that may be a call or a reply, until its payload is there. */
+    boolean isUndetermined;
+
+    // ---- responder
 
     boolean mayInvalidate;
     int invalidateHandle;
@@ -122,7 +143,6 @@ final class RpcRdmaExchange implements ChannelFutureListener {
 
     RpcRdmaExchange(RpcRdmaConnection connection) {
         this.connection = connection;
-        layout = new ReadLayout(connection.config().annotatedCalls());
     }
 
     RpcRdmaOption takeOption() {
@@ -202,7 +222,12 @@ final class RpcRdmaExchange implements ChannelFutureListener {
         releaseMessage();
     }
 
-    // ------------------------------------------------------------------ responder
+    /** Whether the answer to this call has not come yet. */
+    boolean isUnanswered() {
+        return state == State.SENT || (state == State.ZOMBIE && !hasPendingReads());
+    }
+
+    // ------------------------------------------------------------------ pulling
 
     /** One Read more, and the guard that the reducer takes away when it has written all. */
     void readPending() {
@@ -220,9 +245,21 @@ final class RpcRdmaExchange implements ChannelFutureListener {
     @Override
     public void operationComplete(ChannelFuture read) {
         if (!read.isSuccess()) {
-            connection.blame(xid, read.cause());
+            boolean isLost =
+                    read.cause() instanceof RdmaException
+                            || read.cause() instanceof ClosedChannelException
+                            || !connection.channel().isActive();
+            isPullRefused |= !isLost;
+            if (!isRequester) {
+                connection.blame(xid, read.cause());
+            }
         }
         readDone(read.isSuccess());
+    }
+
+    /** Whether a Read has failed, and the connection does not know of it. */
+    boolean isPullRefused() {
+        return isPullRefused;
     }
 
     void readDone(boolean success) {
@@ -279,10 +316,15 @@ final class RpcRdmaExchange implements ChannelFutureListener {
         startNanos = 0;
         replyMaximum = 0;
         replyLimit = 0;
+        isReplyBounded = false;
         replyChunkBytes = 0;
         failure = null;
+        isRefused = false;
+        completionsBefore = 0;
         readFailed = false;
+        isPullRefused = false;
         reader = null;
+        isUndetermined = false;
         mayInvalidate = false;
         isRejected = false;
         state = State.FREE;

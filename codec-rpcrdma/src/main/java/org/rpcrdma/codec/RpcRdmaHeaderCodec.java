@@ -67,14 +67,27 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     /** Returns whether the message was handed on. */
     private boolean dispatch(ChannelHandlerContext ctx, ByteBuf message) {
         int length = message.readableBytes();
-        if (length < TransportHeader.ERR_CHUNK_BYTES) {
+        if (length < TransportHeader.DONE_BYTES) {
             connection.drop(RpcRdmaCounter.DROPPED_SHORT, 0, "message of " + length + " bytes");
             return false;
         }
         TransportHeader header = connection.received();
+        header.clear(); // an error or an option has no lists, those of an earlier message may be
+        // there
         header.decodeFixed(message, message.readerIndex());
         boolean isError = header.proc() == TransportHeader.RDMA_ERROR;
-        if (length < TransportHeader.MINIMUM_BYTES && !isError) {
+        WaitingReplies waiting = connection.waitingReplies();
+        if (waiting != null && PullCompletion.isIn(header)) {
+            boolean isExpected = waiting.complete(header.xid());
+            metrics.increment(
+                    isExpected
+                            ? RpcRdmaCounter.PULL_COMPLETIONS_RECEIVED
+                            : RpcRdmaCounter.DROPPED_COMPLETIONS);
+            connection.grants().received();
+            return false;
+        }
+        int minimum = isError ? TransportHeader.ERR_CHUNK_BYTES : TransportHeader.MINIMUM_BYTES;
+        if (length < minimum) {
             connection.drop(
                     RpcRdmaCounter.DROPPED_SHORT, header.xid(), "message of " + length + " bytes");
             return false;
@@ -137,7 +150,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             return;
         }
         RpcRdmaExchange call = connection.call(header.xid());
-        if (call == null || call.state == RpcRdmaExchange.State.QUEUED) {
+        if (call == null || !call.isUnanswered()) {
             connection.drop(
                     RpcRdmaCounter.DROPPED_UNKNOWN_XID, header.xid(), "RDMA_ERROR without a call");
             return;
@@ -156,6 +169,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
         metrics.increment(RpcRdmaCounter.ERRORS_RECEIVED);
         call.fence();
+        call.isRefused = true;
         call.failure =
                 switch (code) {
                     case TransportHeader.ERR_VERS ->
@@ -164,6 +178,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                             new UnknownOptionException(call.option.type());
                     default -> remoteChunkException(call);
                 };
+        connection.keepHeader(call);
         boolean isHopeless = isVersion && !connection.speaksAny(lowest, highest);
         ctx.fireChannelRead(call);
         if (isHopeless) {
@@ -182,7 +197,8 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                 call.protocol.receiveThreshold(),
                 writes.sum(0, writes.segments()),
                 call.header.reply().chunkLength(),
-                call.replyLimit);
+                call.replyLimit,
+                writes.chunks() > 0 || !LongMessageHandler.neverOffersReplyChunk(call));
     }
 
     private void receiveOtherVersion(ChannelHandlerContext ctx, TransportHeader header) {
@@ -248,9 +264,20 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
 
     private boolean receiveMessage(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
+        if (isOfferedReply(header)) {
+            // What looks like a long call is a reply where long calls do not come from, or the call
+            // with this XID is there already; otherwise only its payload can tell.
+            boolean mayBeCall =
+                    connection.isResponder()
+                            && connection.takesChunks()
+                            && connection.served(header.xid()) == null;
+            return mayBeCall
+                    ? receiveCall(ctx, message, header, payload, true)
+                    : receiveReply(ctx, message, header, payload);
+        }
         Direction direction = Direction.of(header, message, payload);
         return switch (direction) {
-            case CALL -> receiveCall(ctx, message, header, payload);
+            case CALL -> receiveCall(ctx, message, header, payload, false);
             case REPLY -> receiveReply(ctx, message, header, payload);
             case UNKNOWN -> {
                 badMessage(
@@ -267,17 +294,25 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     // ------------------------------------------------------------------ calls received
 
     private boolean receiveCall(
-            ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
+            ChannelHandlerContext ctx,
+            ByteBuf message,
+            TransportHeader header,
+            int payload,
+            boolean isUndetermined) {
         if (!isAcceptable(header)) {
             return false;
         }
         boolean hasChunks =
                 header.reads().segments() > 0
-                        || header.writes().segments() > 0
-                        || header.reply().segments() > 0;
+                        || header.writes().chunks() > 0
+                        || header.reply().isPresent();
         if (hasChunks && connection.isFatal(header.xid())) {
             metrics.increment(RpcRdmaCounter.FATAL_XIDS_REFUSED);
             refuse(ctx, header, "call that has ended an earlier connection");
+            return false;
+        }
+        if (hasChunks && !connection.takesChunks()) {
+            refuse(ctx, header, "reverse call with chunks (expected: three empty lists)");
             return false;
         }
         RpcRdmaExchange call = connection.newServed(header.xid(), header.version());
@@ -289,9 +324,12 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
         HeaderChecks.findInvalidateHandle(call, header);
         call.isLong = header.proc() == TransportHeader.RDMA_NOMSG;
+        call.isUndetermined = isUndetermined;
         connection.keepHeader(call);
-        metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
-        countCall(call.header, call.isLong);
+        if (!isUndetermined) {
+            metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
+            countCall(call.header, call.isLong);
+        }
         if (call.isLong) {
             message.release();
         } else {
@@ -337,17 +375,37 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
 
     // ------------------------------------------------------------------ replies received
 
+    private boolean isOfferedReply(TransportHeader header) {
+        return header.proc() == TransportHeader.RDMA_NOMSG
+                && header.reads().hasChunkAt(0)
+                && connection.takesReadChunkReplies(header.version());
+    }
+
     private boolean receiveReply(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
         RpcRdmaExchange call = connection.call(header.xid());
-        if (call == null || call.state == RpcRdmaExchange.State.QUEUED) {
+        boolean isOffered =
+                header.reads().segments() > 0 && connection.takesReadChunkReplies(header.version());
+        if (call == null || !call.isUnanswered()) {
             connection.drop(
                     RpcRdmaCounter.DROPPED_UNKNOWN_XID, header.xid(), "reply without a call");
+            boolean isPulled = call != null && call.state != RpcRdmaExchange.State.QUEUED;
+            if (isOffered && !isPulled) {
+                completeUnknown(ctx, header);
+            }
+            return false;
+        }
+        String mismatch = HeaderChecks.match(call, header);
+        if (mismatch != null) {
+            connection.drop(RpcRdmaCounter.DROPPED_BAD_REPLY, header.xid(), mismatch);
+            if (isOffered) {
+                completeUnknown(ctx, header);
+            }
             return false;
         }
         boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;
         String problem = HeaderChecks.reply(call, message, header, payload, isLong);
-        if (problem != null) {
+        if (problem != null && !isOffered) {
             connection.drop(RpcRdmaCounter.DROPPED_BAD_REPLY, header.xid(), problem);
             return false;
         }
@@ -361,11 +419,18 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                 RpcRdmaCounter.PLACED_BYTES,
                 header.reply().chunkLength() + header.writes().sum(0, header.writes().segments()));
         call.isLong = isLong;
+        connection.keepHeader(call);
+        if (problem != null) {
+            call.failure = new PullException(problem);
+        }
+        if (isOffered) {
+            metrics.increment(RpcRdmaCounter.READ_CHUNK_REPLIES);
+        }
         if (isLong) {
-            metrics.increment(RpcRdmaCounter.LONG_REPLIES);
+            metrics.add(RpcRdmaCounter.LONG_REPLIES, isOffered ? 0 : 1);
             message.release();
         } else {
-            if (header.writes().chunks() == 0 && !header.reply().isPresent()) {
+            if (!isOffered && header.writes().chunks() == 0 && !header.reply().isPresent()) {
                 metrics.increment(RpcRdmaCounter.SHORT_MESSAGES);
             }
             metrics.add(RpcRdmaCounter.INLINE_BYTES, message.writerIndex() - payload);
@@ -373,6 +438,15 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
         ctx.fireChannelRead(call);
         return true;
+    }
+
+    /** The call was given up: nothing has to be read, but the responder waits (reliable reply draft, 4.1.3). */
+    private void completeUnknown(ChannelHandlerContext ctx, TransportHeader header) {
+        connection.requesterCredits().completionDue();
+        connection.requesterCredits().completionSent();
+        writeCompletion(
+                ctx, PullCompletion.plain(header.xid(), header.version()), ctx.newPromise());
+        connection.flushLater();
     }
 
     // ------------------------------------------------------------------ optional operations
@@ -437,7 +511,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int type) {
         RpcRdmaExchange call = connection.call(header.xid());
         if (call == null
-                || call.state == RpcRdmaExchange.State.QUEUED
+                || !call.isUnanswered()
                 || call.option == null
                 || call.option.type() != type) {
             connection.drop(
@@ -448,6 +522,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
         call.takeOption().release();
         call.option = RpcRdmaOption.decode(message, true);
+        connection.keepHeader(call);
         metrics.increment(RpcRdmaCounter.REPLIES_RECEIVED);
         ctx.fireChannelRead(call);
         return true;
@@ -457,7 +532,9 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (!(message instanceof RpcRdmaExchange exchange)) {
+        if (message instanceof PullCompletion completion) {
+            writeCompletion(ctx, completion, promise);
+        } else if (!(message instanceof RpcRdmaExchange exchange)) {
             ctx.write(message, promise);
         } else if (exchange.isRequester) {
             writeCall(ctx, exchange, promise);
@@ -493,6 +570,12 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         ctx.write(send, promise);
     }
 
+    private void writeCompletion(
+            ChannelHandlerContext ctx, PullCompletion completion, ChannelPromise promise) {
+        metrics.increment(RpcRdmaCounter.PULL_COMPLETIONS_SENT);
+        ctx.write(completion.encode(connection), promise);
+    }
+
     private Exception writeFailure(Exception cause) {
         if (!connection.channel().isActive()) {
             return new NotSentException(); // closed, and channelInactive is on its way
@@ -515,7 +598,9 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
         metrics.increment(RpcRdmaCounter.REPLIES_SENT);
         connection.replySent(reply.protocol);
-        if (reply.isLong) {
+        if (header.reads().segments() > 0) {
+            metrics.increment(RpcRdmaCounter.READ_CHUNK_REPLIES);
+        } else if (reply.isLong) {
             metrics.increment(RpcRdmaCounter.LONG_REPLIES);
         } else if (reply.option == null
                 && header.writes().chunks() == 0

@@ -28,7 +28,7 @@ class ConnectionRulesTest {
                 RawPeer client = RawPeer.client(pair)) {
             assertThatThrownBy(() -> pair.reply(Rpc.call(9, 0x40000000, 1, 1)).sync())
                     .isInstanceOf(IllegalStateException.class)
-                    .hasMessageContaining("bidirectional");
+                    .hasMessageContaining("allowReverseCalls");
             assertThatThrownBy(() -> pair.reply(Rpc.reply(9)).sync())
                     .isInstanceOf(IllegalStateException.class);
             for (int xid = 1; xid <= 3; xid++) {
@@ -101,15 +101,16 @@ class ConnectionRulesTest {
     }
 
     @Test
-    @Proves({"V1-FRAME-06", "BIDI-02", "BIDI-05", "SEC-20"})
+    @Proves({"V1-FRAME-06", "BIDI-02", "BIDI-05", "BIDI-29", "SEC-20"})
     void eitherSideSendsCallsAndRepliesAtAnyTime() throws Exception {
         RpcRdmaConfig config =
                 RpcRdmaConfig.builder()
-                        .bidirectional(true)
+                        .reverseCredits(8)
                         .requestedCredits(8)
                         .grantedCredits(8)
                         .build();
         try (RpcPair pair = RpcPair.of(config, config)) {
+            pair.openReverse(8);
             exchangeBothWays(pair, 0, 1);
             for (int round = 1; round <= 10; round++) {
                 exchangeBothWays(pair, 8 * round, 8);

@@ -55,6 +55,54 @@ class CreditsTest {
         expect(new RequesterCredits(32), 1, 0, 1); // reconnected
     }
 
+    /** requirements 3.8: a grant of 4, three calls out, and one reply in a Read chunk. */
+    @Test
+    @Proves({"RR-20", "RR-21", "OLD-11"})
+    void pullCompletionsAreInFlightUntilALaterCallIsAnswered() {
+        RequesterCredits credits = new RequesterCredits(32);
+        credits.sent();
+        credits.replied(4);
+        long before = credits.sent();
+        credits.sent();
+        credits.sent();
+        expect(credits, 4, 3, 1);
+        credits.answered(before);
+        credits.replied(4);
+        credits.completionDue();
+        expect(credits, 4, 2, 1); // the credit of the reply is the completion's
+        credits.completionSent();
+        expect(credits, 4, 2, 1);
+        long after = credits.sent();
+        expect(credits, 4, 3, 0);
+        credits.answered(after);
+        credits.replied(4);
+        expect(credits, 4, 2, 2); // that reply shows that both were received
+
+        // Replies to calls from before the completion show nothing.
+        credits.completionDue();
+        credits.completionSent();
+        credits.answered(before);
+        credits.replied(4);
+        expect(credits, 4, 1, 2);
+    }
+
+    @Test
+    @Proves({"RR-21", "OLD-12"})
+    void withOneCreditOneCallMayPassPullCompletions() {
+        RequesterCredits credits = new RequesterCredits(32);
+        credits.answered(credits.sent());
+        credits.replied(1);
+        credits.completionDue();
+        expect(credits, 1, 0, 0); // first the completion
+        credits.completionSent();
+        expect(credits, 1, 0, 1);
+        long after = credits.sent();
+        expect(credits, 1, 1, 0);
+        credits.answered(after);
+        credits.failed(1); // RDMA_ERROR shows it too
+        expect(credits, 1, 0, 1);
+    }
+
     @Test
     @Proves({"V1-CRED-18", "V1-CRED-13"})
     void anErrorMayLowerTheGrantButNeverRaiseIt() {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.junit.jupiter.params.provider.Arguments;
 import org.rpcrdma.codec.FaultPair.Role;
 import org.rpcrdma.codec.binding.BindingRegistry;
@@ -55,13 +56,32 @@ final class Enumeration {
     /** Returns the steps that were hit, in their order. */
     static List<Step> run(FaultPair pair, Form form, Role role, Fault fault, Delivery delivery)
             throws Exception {
+        return run(
+                pair,
+                form,
+                role,
+                fault,
+                delivery,
+                Enumeration::requester,
+                () -> Enumeration.responder(form));
+    }
+
+    static List<Step> run(
+            FaultPair pair,
+            Form form,
+            Role role,
+            Fault fault,
+            Delivery delivery,
+            Supplier<RpcRdmaConfig> requester,
+            Supplier<RpcRdmaConfig> responder)
+            throws Exception {
         List<Step> hit = new ArrayList<>();
         int first = form.xids() | 1;
         while (true) {
             String at = form + ", " + role + ", " + fault + " at step " + hit.size();
             try (FaultPair.Connection connection =
                     pair.connect(
-                            requester(), responder(form), call -> form.answer(Rpc.xid(call)))) {
+                            requester.get(), responder.get(), call -> form.answer(Rpc.xid(call)))) {
                 Fault.Plan plan = fault.at(hit.size(), connection, role);
                 connection.delivery(Role.REQUESTER, delivery);
                 connection.delivery(Role.RESPONDER, delivery);

@@ -7,6 +7,7 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
@@ -242,6 +243,11 @@ final class FaultPair implements AutoCloseable {
             caller.takesAnyReply = true;
         }
 
+        /** Replies are compared with these in the place of those of the form. */
+        void compareWith(IntObjectHashMap<byte[]> replies) throws Exception {
+            RpcPair.on(requester, () -> caller.rightReplies = replies);
+        }
+
         /** Writes these calls in one go. */
         void call(ReferenceCounted... messages) throws Exception {
             RpcPair.on(
@@ -382,6 +388,7 @@ final class FaultPair implements AutoCloseable {
             volatile CountDownLatch ended = new CountDownLatch(0);
             private boolean isInactive;
             volatile boolean takesAnyReply;
+            IntObjectHashMap<byte[]> rightReplies;
             int exposuresAtLastEnd;
             boolean wasClosedAtLastEnd;
 
@@ -410,7 +417,10 @@ final class FaultPair implements AutoCloseable {
             }
 
             private boolean isRight(ReferenceCounted reply, int xid) {
-                ByteBuf right = Form.of(xid).reply(xid);
+                ByteBuf right =
+                        rightReplies == null
+                                ? Form.of(xid).reply(xid)
+                                : Unpooled.wrappedBuffer(rightReplies.get(xid));
                 ByteBuf whole = ItemsBinding.whole(reply);
                 try {
                     return ByteBufUtil.equals(whole, right);

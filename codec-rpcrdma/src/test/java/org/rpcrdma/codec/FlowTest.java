@@ -480,7 +480,7 @@ class FlowTest {
                     .hasMessageContaining("0x9");
             assertThatThrownBy(() -> pair.reply(Rpc.echo(9, 8)).sync())
                     .isInstanceOf(IllegalStateException.class)
-                    .hasMessageContaining("bidirectional");
+                    .hasMessageContaining("allowReverseCalls");
             assertThatThrownBy(() -> pair.call(Rpc.read3(9, -1)).sync())
                     .isInstanceOf(CallTooLongException.class);
             assertThat(pair.clientConnection().callsInFlight()).isZero();
@@ -490,9 +490,9 @@ class FlowTest {
     @Test
     @Proves({"BIDI-02", "BIDI-04", "BIDI-06", "BIDI-15", "BIDI-18", "BIDI-31"})
     void bothDirectionsUseTheSameXidAtOnce() throws Exception {
-        RpcRdmaConfig config =
-                RpcRdmaConfig.builder().bidirectional(true).grantedCredits(4).build();
+        RpcRdmaConfig config = RpcRdmaConfig.builder().reverseCredits(3).grantedCredits(4).build();
         try (RpcPair pair = RpcPair.of(config, config)) {
+            pair.openReverse(3);
             pair.call(Rpc.echo(0x11, 8));
             assertThat(pair.server.takeBytes()).hasSize(48);
             pair.reply(Rpc.call(0x11, 0x40000000, 1, 1));
@@ -500,6 +500,7 @@ class FlowTest {
             pair.call(Rpc.reply(0x11).writeInt(1));
             assertThat(pair.server.takeBytes()).hasSize(28);
             assertThat(pair.clientConnection().creditsGranted()).isEqualTo(1);
+            assertThat(pair.serverConnection().creditsGranted()).isEqualTo(3);
             pair.reply(Rpc.reply(0x11));
             assertThat(pair.client.takeBytes()).hasSize(24);
             assertThat(pair.clientConnection().creditsGranted()).isEqualTo(4);

@@ -18,6 +18,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.awaitility.Awaitility;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
@@ -51,6 +52,13 @@ final class RpcPair implements AutoCloseable {
         return new RpcPair(client, true, server, false);
     }
 
+    /** As above, with options of the client that the configuration would not set. */
+    static RpcPair rawServer(
+            RpcRdmaConfig client, RpcRdmaConfig server, Consumer<Bootstrap> options)
+            throws Exception {
+        return new RpcPair(client, true, server, false, options);
+    }
+
     /** A raw responder that announces nothing. */
     static RpcPair silentServer(RpcRdmaConfig client) throws Exception {
         return new RpcPair(client, true, null, false);
@@ -62,12 +70,23 @@ final class RpcPair implements AutoCloseable {
             RpcRdmaConfig serverConfig,
             boolean serverCodec)
             throws Exception {
+        this(clientConfig, clientCodec, serverConfig, serverCodec, bootstrap -> {});
+    }
+
+    private RpcPair(
+            RpcRdmaConfig clientConfig,
+            boolean clientCodec,
+            RpcRdmaConfig serverConfig,
+            boolean serverCodec,
+            Consumer<Bootstrap> options)
+            throws Exception {
         Bootstrap bootstrap =
                 new Bootstrap()
                         .group(group)
                         .channel(RdmaChannel.class)
                         .handler(initializer(client, clientCodec ? clientConfig : null));
         clientConfig.applyTo(bootstrap);
+        options.accept(bootstrap);
         ServerBootstrap serverBootstrap =
                 new ServerBootstrap()
                         .group(group)
@@ -101,6 +120,23 @@ final class RpcPair implements AutoCloseable {
                 channel.pipeline().addLast(inbox);
             }
         };
+    }
+
+    /** Opens the reverse direction on the sides that have the codec; returns what the client grants. */
+    int openReverse(int credits) throws Exception {
+        int granted = 0;
+        if (clientConnection() != null) {
+            granted = on(clientChannel, () -> clientConnection().acceptReverseCalls(credits));
+        }
+        if (serverConnection() != null) {
+            on(
+                    serverChannel,
+                    () -> {
+                        serverConnection().allowReverseCalls();
+                        return null;
+                    });
+        }
+        return granted;
     }
 
     /** Writes from the client. */

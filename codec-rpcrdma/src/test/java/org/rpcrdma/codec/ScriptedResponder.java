@@ -69,10 +69,16 @@ final class ScriptedResponder implements AutoCloseable {
     final BlockingQueue<Call> calls = new LinkedBlockingQueue<>();
     final List<RdmaChannel> accepted = new CopyOnWriteArrayList<>();
     final List<Throwable> errors = new CopyOnWriteArrayList<>();
-    final RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
+    final RdmaEventLoopGroup group;
     private final Channel listener;
 
     ScriptedResponder(RpcRdmaConfig config, Script script) throws Exception {
+        this(config, script, 1);
+    }
+
+    /** With several event loops each connection has another one than the connection before it. */
+    ScriptedResponder(RpcRdmaConfig config, Script script, int loops) throws Exception {
+        group = new RdmaEventLoopGroup(loops);
         ServerBootstrap bootstrap =
                 new ServerBootstrap().group(group).channel(RdmaServerChannel.class);
         config.applyTo(bootstrap)

@@ -41,13 +41,14 @@ class TransportHeaderFuzzTest extends FuzzTarget {
                                                 Math.min(
                                                         send.buffer().readableBytes(),
                                                         send.headerBytes() + 16)));
-        return Stream.concat(sends, Stream.of(manyChunks(), privateData()))
+        return Stream.concat(sends, Stream.of(manyChunks(1), manyChunks(2), privateData()))
                 .map(send -> ByteBuffer.allocate(1 + send.length).put((byte) 0).put(send).array());
     }
 
     /** Chunks of all kinds, in no order. */
-    private static byte[] manyChunks() {
-        TransportHeader built = new TransportHeader().set(7, 8, TransportHeader.RDMA_MSG);
+    private static byte[] manyChunks(int version) {
+        TransportHeader built =
+                new TransportHeader().set(7, version, 8, TransportHeader.RDMA_MSG, 1);
         built.reads().add(8, 1, 1001, 0x1000);
         built.reads().add(4, 2, 0, 0x2000);
         built.reads().add(8, 3, 4, 0x3000);

@@ -7,9 +7,12 @@ import static org.rpcrdma.codec.RpcPair.on;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaWrite;
 
@@ -33,14 +36,10 @@ class UntrustedReplyTest {
     private int xid = 1;
 
     @ParameterizedTest
-    @EnumSource(
-            value = Form.class,
-            names = {"ALL_CHUNKS", "APART_.*"},
-            mode = EnumSource.Mode.MATCH_NONE)
-    @Proves({"V1-ERR-04", "V1-ERR-12", "V1-REPLY-13", "SEC-11", "SEC-16", "V1-ERR-13"})
-    void everyWordOfTheHeader(Form form) throws Exception {
-        RpcRdmaConfig config = Enumeration.builder().requestedCredits(8).build();
-        try (RpcPair pair = RpcPair.rawServer(config, RpcRdmaConfig.defaults())) {
+    @MethodSource("formsInBothVersions")
+    @Proves({"V1-ERR-04", "V1-ERR-12", "V1-REPLY-13", "SEC-11", "SEC-16", "V1-ERR-13", "V2-SEC-01"})
+    void everyWordOfTheHeader(Form form, int version) throws Exception {
+        try (RpcPair pair = connect(version, Enumeration.builder().requestedCredits(8))) {
             int words = headerWords(pair, form);
             for (int word = 0; word < words; word++) {
                 for (int value : WORDS) {
@@ -57,14 +56,10 @@ class UntrustedReplyTest {
     }
 
     @ParameterizedTest
-    @EnumSource(
-            value = Form.class,
-            names = {"ALL_CHUNKS", "APART_.*"},
-            mode = EnumSource.Mode.MATCH_NONE)
+    @MethodSource("formsInBothVersions")
     @Proves({"V1-ERR-01", "V1-ERR-04", "SEC-11"})
-    void everyLengthOfTheMessage(Form form) throws Exception {
-        try (RpcPair pair =
-                RpcPair.rawServer(Enumeration.builder().build(), RpcRdmaConfig.defaults())) {
+    void everyLengthOfTheMessage(Form form, int version) throws Exception {
+        try (RpcPair pair = connect(version, Enumeration.builder())) {
             ByteBuf good = goodReply(pair, form);
             byte[] bytes = ByteBufUtil.getBytes(good);
             good.release();
@@ -75,6 +70,39 @@ class UntrustedReplyTest {
             expectRight(pair, form);
             assertThat(pair.client.errors).isEmpty();
         }
+    }
+
+    static List<Arguments> formsInBothVersions() {
+        List<Arguments> all = new ArrayList<>();
+        for (Form form : Form.values()) {
+            if (form != Form.ALL_CHUNKS && !form.isApart()) {
+                all.add(Arguments.of(form, TransportHeader.VERSION_ONE));
+                all.add(Arguments.of(form, TransportHeader.VERSION_TWO));
+            }
+        }
+        return all;
+    }
+
+    private RpcPair connect(int version, RpcRdmaConfig.Builder config) throws Exception {
+        if (version == TransportHeader.VERSION_TWO) {
+            config.versionTwo(VersionTwo.defaults());
+        }
+        RpcPair pair = RpcPair.rawServer(config.build(), RpcRdmaConfig.defaults());
+        if (version == TransportHeader.VERSION_TWO) {
+            // The NULL call that goes ahead is answered here, and the call behind it.
+            pair.call(Rpc.echo(0, 0));
+            for (int i = 0; i < 2; i++) {
+                ByteBuf received = pair.server.takeBuffer();
+                int first = Rpc.xid(received);
+                received.release();
+                pair.reply(
+                        RawPeer.message(
+                                new TransportHeader().set(first, version, 16, 0, 1),
+                                Rpc.reply(first)));
+            }
+            pair.client.takeBytes();
+        }
+        return pair;
     }
 
     private int headerWords(RpcPair pair, Form form) throws Exception {
@@ -100,6 +128,13 @@ class UntrustedReplyTest {
         int before = good.getInt(4 * word);
         int after = isDelta ? before + value : value;
         boolean isHopeless = word == 3 && after == 4; // RDMA_ERROR ends a call, and that is right
+        if (isHopeless && call.version() == TransportHeader.VERSION_TWO) {
+            // The direction word makes it an ERR_VERS without a version, which ends the connection.
+            good.release();
+            pair.reply(Unpooled.wrappedBuffer(bytes));
+            expectRight(pair, form);
+            return;
+        }
         pair.reply(good.setInt(4 * word, after));
         pair.reply(Unpooled.wrappedBuffer(bytes));
         Object first = pair.client.take();
@@ -149,7 +184,14 @@ class UntrustedReplyTest {
         assertThat(call.decodeLists(received, 16, received.writerIndex(), 99)).isPositive();
         received.release();
         byte[] whole = right(form);
-        TransportHeader header = new TransportHeader().set(xid, 16, TransportHeader.RDMA_MSG);
+        TransportHeader header =
+                new TransportHeader()
+                        .set(
+                                xid,
+                                call.version(),
+                                16,
+                                TransportHeader.RDMA_MSG,
+                                RpcCallHeader.REPLY);
         header.writes().copy(call.writes());
         header.reply().copy(call.reply());
         byte[] inline = whole;
@@ -166,7 +208,7 @@ class UntrustedReplyTest {
         if (form == Form.LONG_REPLY || form == Form.LONG_BOTH) {
             place(pair, header.reply().handle(0), header.reply().offset(0), whole, 0);
             header.reply().length(0, whole.length);
-            header.set(xid, 16, TransportHeader.RDMA_NOMSG);
+            header.set(xid, call.version(), 16, TransportHeader.RDMA_NOMSG, RpcCallHeader.REPLY);
             inline = new byte[0];
         } else if (header.reply().isPresent()) {
             header.reply().length(0, 0);

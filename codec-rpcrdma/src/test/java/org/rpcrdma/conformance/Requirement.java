@@ -41,7 +41,10 @@ record Requirement(
 
     /** Rules that may not be without a test or a written answer. */
     boolean isDue() {
-        return id.startsWith("V1-") || id.startsWith("SEC-") || id.startsWith("API-");
+        return id.startsWith("V1-")
+                || id.startsWith("BIDI-")
+                || id.startsWith("SEC-")
+                || id.startsWith("API-");
     }
 
     /** All rules, by id, in the order of the documents. */

@@ -11,6 +11,7 @@ import picocli.CommandLine.Command;
         subcommands = {
             DemoCommand.class,
             PingCommand.class,
+            LeasesCommand.class,
             NfsCommand.class,
             ServeNfsCommand.class,
             CommandLine.HelpCommand.class

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.examples.client.NfsSession;
+import org.rpcrdma.examples.rpc.ReliableReplies;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -27,6 +28,14 @@ final class NfsConnection {
             description = "The server's port for MOUNT over TCP (default: ${DEFAULT-VALUE}).")
     private int mountPort;
 
+    @Option(
+            names = "--reliable-replies",
+            description = {
+                "Read long replies from the server's memory, a directory in one reply.",
+                "Only for servers that are told so too, like 'serve-nfs --reliable-replies'."
+            })
+    private boolean reliableReplies;
+
     /** What is done with a session. */
     interface Work {
         void run(NfsSession session) throws IOException;
@@ -36,9 +45,16 @@ final class NfsConnection {
         Check.port(spec, "--mount-port", mountPort);
         InetSocketAddress mount = new InetSocketAddress(url.server().getHostString(), mountPort);
         try (NfsSession session =
-                NfsSession.open(
-                        url.server(), RpcRdmaConfig.defaults(), mount, LocalUser.credential())) {
+                NfsSession.open(url.server(), config(), mount, LocalUser.credential())) {
+            if (reliableReplies) {
+                session.nfs().directoryBytes(ReliableReplies.RESULTS_MAX);
+            }
             work.run(session);
         }
+    }
+
+    private RpcRdmaConfig config() {
+        RpcRdmaConfig.Builder config = RpcRdmaConfig.builder();
+        return (reliableReplies ? ReliableReplies.enable(config) : config).build();
     }
 }

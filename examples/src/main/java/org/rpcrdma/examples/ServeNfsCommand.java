@@ -12,7 +12,9 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
+import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.examples.export.Export;
+import org.rpcrdma.examples.rpc.ReliableReplies;
 import org.rpcrdma.examples.server.NfsServer;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -76,6 +78,14 @@ final class ServeNfsCommand implements Callable<Integer> {
     @Option(names = "--read-only", description = "Let nobody change anything.")
     private boolean readOnly;
 
+    @Option(
+            names = "--reliable-replies",
+            description = {
+                "Let clients read long replies from the server's memory.",
+                "Only for clients that are told so too, like 'nfs --reliable-replies'."
+            })
+    private boolean reliableReplies;
+
     @Override
     public Integer call() throws IOException {
         if (tcpPort == null) {
@@ -106,14 +116,13 @@ final class ServeNfsCommand implements Callable<Integer> {
         Promise<Void> end = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
         Promise<Void> ended = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
         try (Export export = new Export(directory, readOnly, StateDirectory.file("handle.key"));
-                NfsServer server = new NfsServer(export)) {
+                NfsServer server =
+                        new NfsServer(export, reliableReplies ? ReliableReplies.RESULTS_MAX : 0)) {
             InetSocketAddress mount =
                     server.serveMountOverTcp(new InetSocketAddress(address, mountPort));
             InetSocketAddress tcp = server.serveNfsOverTcp(new InetSocketAddress(address, tcpPort));
             InetSocketAddress rdma =
-                    server.serveNfsOverRdma(
-                            new InetSocketAddress(address, port),
-                            highestVersion.applyTo(NfsServer.rdmaConfig()).build());
+                    server.serveNfsOverRdma(new InetSocketAddress(address, port), rdmaConfig());
             print("listening on " + text(rdma) + " for NFS over RDMA");
             print("listening on " + text(mount) + " for MOUNT over TCP");
             print("listening on " + text(tcp) + " for NFS over TCP");
@@ -123,6 +132,11 @@ final class ServeNfsCommand implements Callable<Integer> {
             ended.trySuccess(null);
         }
         return 0;
+    }
+
+    private RpcRdmaConfig rdmaConfig() {
+        RpcRdmaConfig.Builder config = highestVersion.applyTo(NfsServer.rdmaConfig());
+        return (reliableReplies ? ReliableReplies.enable(config) : config).build();
     }
 
     private void print(String line) {

@@ -9,9 +9,17 @@ import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.AnnotatedElementContext;
+import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.io.TempDirFactory;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.RpcRdmaCounter;
+import org.rpcrdma.codec.RpcRdmaMetrics;
+import org.rpcrdma.examples.rpc.ReliableReplies;
+import org.rpcrdma.examples.server.NfsServer;
 import picocli.CommandLine;
 
 class CommandLineTest {
@@ -42,6 +50,8 @@ class CommandLineTest {
                 "nfs ls nfs://localhost/ --mount-port -1",
                 "demo --size 0",
                 "demo --size x",
+                "leases --clients 0",
+                "leases --rounds x",
             })
     void wrongUsageIsOneLineAndExitCode2(String line) {
         assertThat(run(line.split(" "))).isEqualTo(2);
@@ -128,6 +138,54 @@ class CommandLineTest {
                 assertThat(left.map(path -> path.getFileName().toString()))
                         .containsExactlyInAnyOrder("file", "back", "key");
             }
+        }
+    }
+
+    /** One READDIRPLUS of some 17 MB, without memory for it in the call. */
+    @Test
+    void aLargeDirectoryComesInOneReply(@TempDir(factory = InMemory.class) Path large)
+            throws IOException {
+        int files = 100_000;
+        for (int i = 0; i < files; i++) {
+            Files.createFile(large.resolve("file-" + i));
+        }
+        RpcRdmaConfig config = ReliableReplies.enable(NfsServer.rdmaConfig()).build();
+        RpcRdmaMetrics metrics = config.metrics();
+        try (NfsFixture fixture =
+                new NfsFixture(
+                        NfsFixture.Transport.RDMA,
+                        large,
+                        local.resolve("key"),
+                        true,
+                        config,
+                        ReliableReplies.RESULTS_MAX)) {
+            String url = "nfs://" + at(fixture) + "/";
+            assertThat(nfs(fixture, "ls", "--reliable-replies", url)).isZero();
+            assertThat(err.toString()).isEmpty();
+            assertThat(
+                            out.toString()
+                                    .lines()
+                                    .map(line -> line.substring(line.lastIndexOf(' ') + 1)))
+                    .doesNotHaveDuplicates()
+                    .hasSize(files)
+                    .allMatch(name -> name.startsWith("file-"));
+            assertThat(metrics.value(RpcRdmaCounter.REPLY_CHUNK_CALLS)).isZero();
+            assertThat(metrics.value(RpcRdmaCounter.READ_CHUNK_REPLIES)).isEqualTo(1);
+            assertThat(metrics.value(RpcRdmaCounter.PULL_COMPLETIONS_RECEIVED)).isEqualTo(1);
+            assertThat(metrics.value(RpcRdmaCounter.CHUNK_ERRORS_SENT)).isZero();
+        }
+    }
+
+    /** So many files are made in a second where no disk is asked. */
+    static final class InMemory implements TempDirFactory {
+        private static final Path MEMORY = Path.of("/dev/shm");
+
+        @Override
+        public Path createTempDirectory(AnnotatedElementContext element, ExtensionContext context)
+                throws IOException {
+            return Files.isWritable(MEMORY)
+                    ? Files.createTempDirectory(MEMORY, "rpcrdma")
+                    : Files.createTempDirectory("rpcrdma");
         }
     }
 

@@ -35,14 +35,24 @@ public final class NfsFixture implements AutoCloseable {
 
     public NfsFixture(Transport transport, Path directory, Path keyFile, boolean readOnly)
             throws IOException {
+        this(transport, directory, keyFile, readOnly, NfsServer.rdmaConfig().build(), 0);
+    }
+
+    /** A server with another configuration, and what it sends of a directory at a time. */
+    NfsFixture(
+            Transport transport,
+            Path directory,
+            Path keyFile,
+            boolean readOnly,
+            RpcRdmaConfig rdmaConfig,
+            int directoryMax)
+            throws IOException {
         InetSocketAddress local = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
         export = new Export(directory, readOnly, keyFile);
-        server = new NfsServer(export);
+        server = new NfsServer(export, directoryMax);
         boolean isRdma = transport == Transport.RDMA;
         nfsAddress =
-                isRdma
-                        ? server.serveNfsOverRdma(local, NfsServer.rdmaConfig().build())
-                        : server.serveNfsOverTcp(local);
+                isRdma ? server.serveNfsOverRdma(local, rdmaConfig) : server.serveNfsOverTcp(local);
         mountAddress = server.serveMountOverTcp(local);
         session =
                 NfsSession.open(

@@ -72,6 +72,7 @@ public final class Nfs3Client {
 
     private final RpcClient rpc;
     private final RpcCredential credential;
+    private int directoryBytes = DIRECTORY_BYTES;
 
     public Nfs3Client(RpcClient rpc, RpcCredential credential) {
         this.rpc = rpc;
@@ -248,6 +249,11 @@ public final class Nfs3Client {
                 });
     }
 
+    /** How many bytes of a directory are asked for at a time; 32 KiB unless told otherwise. */
+    public void directoryBytes(int bytes) {
+        directoryBytes = bytes;
+    }
+
     /** All entries but {@code .} and {@code ..}, with attributes, in the server's order. */
     public List<Entry> list(NfsHandle directory, String name) throws IOException {
         List<Entry> entries = new ArrayList<>();
@@ -283,7 +289,7 @@ public final class Nfs3Client {
             throws IOException {
         ByteBuf arguments = handle(directory).writeLong(after.cookie()).writeLong(after.verifier());
         return await(
-                call(READDIRPLUS, arguments.writeInt(DIRECTORY_BYTES).writeInt(DIRECTORY_BYTES)),
+                call(READDIRPLUS, arguments.writeInt(directoryBytes).writeInt(directoryBytes)),
                 name,
                 in -> readEntries(in, after, entries, true));
     }
@@ -292,7 +298,7 @@ public final class Nfs3Client {
             throws IOException {
         ByteBuf arguments = handle(directory).writeLong(after.cookie()).writeLong(after.verifier());
         return await(
-                call(READDIR, arguments.writeInt(DIRECTORY_BYTES)),
+                call(READDIR, arguments.writeInt(directoryBytes)),
                 name,
                 in -> readEntries(in, after, entries, false));
     }

@@ -42,7 +42,7 @@ public final class RpcCredential {
     }
 
     /** Appends flavor and body. */
-    void writeTo(ByteBuf out) {
+    public void writeTo(ByteBuf out) {
         out.writeInt(flavor).writeInt(body.readableBytes());
         out.writeBytes(body, body.readerIndex(), body.readableBytes());
     }

@@ -94,6 +94,7 @@ final class Nfs3Service {
     /** The most bytes in one READ or WRITE. */
     static final int TRANSFER_MAX = 1 << 20;
 
+    /** The most bytes in one READDIR, and what clients are told to ask for. */
     private static final int DIRECTORY_TRANSFER = 64 << 10;
 
     /** XID, message type, reply state, verifier (2), accept state, status, attributes follow. */
@@ -126,6 +127,7 @@ final class Nfs3Service {
 
     private final Export export;
     private final int serverUid;
+    private final int directoryMax;
     private final FileLocks locks = new FileLocks();
     private final DirectoryReader directoryReader = new DirectoryReader();
 
@@ -134,8 +136,19 @@ final class Nfs3Service {
 
     /** @param serverUid the user whose rights the server has */
     Nfs3Service(Export export, int serverUid) {
+        this(export, serverUid, 0);
+    }
+
+    /**
+     * As above.
+     *
+     * @param directoryMax bytes that one READDIR or READDIRPLUS may have when the client asks for so many, if that is more
+     *     than usual
+     */
+    Nfs3Service(Export export, int serverUid, int directoryMax) {
         this.export = export;
         this.serverUid = serverUid;
+        this.directoryMax = directoryMax;
     }
 
     NFS3Response getattr(GETATTR3Request request) throws IOException {
@@ -523,7 +536,7 @@ final class Nfs3Service {
                             READDIR_OVERHEAD,
                             ENTRY_OVERHEAD,
                             request.getCount(),
-                            DIRECTORY_TRANSFER);
+                            Math.max(DIRECTORY_TRANSFER, directoryMax));
             boolean complete =
                     eachEntry(
                             directory,
@@ -547,7 +560,7 @@ final class Nfs3Service {
                             READDIR_OVERHEAD,
                             ENTRY_PLUS_OVERHEAD,
                             Integer.toUnsignedLong(request.getMaxCount()),
-                            TRANSFER_MAX);
+                            Math.max(TRANSFER_MAX, directoryMax));
             boolean complete =
                     eachEntry(
                             directory,

@@ -56,8 +56,18 @@ public final class NfsServer implements AutoCloseable {
 
     /** @param export not closed with the server */
     public NfsServer(Export export) throws IOException {
+        this(export, 0);
+    }
+
+    /**
+     * As above.
+     *
+     * @param directoryMax the most bytes of a directory in one reply, if that is more than usual: for clients that can take
+     *     them ({@link org.rpcrdma.examples.rpc.ReliableReplies})
+     */
+    public NfsServer(Export export, int directoryMax) throws IOException {
         requireOwnHostName();
-        nfs = new Nfs3Program(new Nfs3Service(export, ownUid()));
+        nfs = new Nfs3Program(new Nfs3Service(export, ownUid(), directoryMax));
         mount = new MountProgram(export);
     }
 

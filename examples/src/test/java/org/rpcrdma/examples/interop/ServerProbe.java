@@ -43,6 +43,7 @@ public final class ServerProbe {
         nfs.create("v4");
         new Nfs4Checks(peer).run(report, "v4");
         new VersionChecks(loops, server).run(report);
+        new CallbackChecks(loops, server).run(report, "v4");
         report.check("the clients' end", () -> client.close().get());
         loops.shutdownGracefully().sync();
         System.exit(report.failed() == 0 ? 0 : 1);

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Replies of any length without a Reply chunk (draft-cel-nfsv4-rpcrdma-reliable-reply-04): the responder leaves a reply that
+ * fits neither the inline threshold nor the Reply chunk where it is, and offers it as a Read chunk. The requester reads it
+ * and says with an RDMA_DONE, the pull completion, that the memory may go. RFC 5666 calls it the Read-Read transfer model.
+ *
+ * <p>Version 1 of the protocol cannot negotiate it (draft, 6): <b>both sides have to be configured</b>, by {@link
+ * RpcRdmaConfig.Builder#readChunkReplies}, and neither is unless told so. A requester that is not configured drops such a
+ * reply, and its call ends by its time-out; a responder that is not answers ERR_CHUNK. It holds for calls of the connecting
+ * side, and in version 1 only.
+ *
+ * <p>Immutable.
+ */
+public final class ReadChunkReplies {
+
+    /** When a requester offers a Reply chunk all the same (draft, 5.3.1). */
+    public enum ReplyChunks {
+        /** Whenever the longest reply may not fit inline, as without Read chunk replies. */
+        IF_NEEDED,
+        /**
+         * When the longest reply may not fit inline, and the upper-layer binding, or the call, says how long it can be. After
+         * an ERR_CHUNK an {@link RpcRdmaClient} offers one too.
+         */
+        IF_BOUNDED,
+        /**
+         * Never. Then a call exposes no memory for its reply but that of its Write chunks, so that giving it up costs nothing
+         * ({@link RpcRdmaCancel}), and nobody has to know how long a reply can be.
+         */
+        NEVER
+    }
+
+    /**
+     * 64 waiting replies of 64 MiB in all for each connection, 30 seconds until the pull completion, Reply chunks {@link
+     * ReplyChunks#IF_BOUNDED}.
+     */
+    public static final ReadChunkReplies DEFAULT =
+            new ReadChunkReplies(64, 64L << 20, 30_000, ReplyChunks.IF_BOUNDED);
+
+    private final int maxWaiting;
+    private final long maxWaitingBytes;
+    private final int completionTimeoutMillis;
+    private final ReplyChunks replyChunks;
+
+    private ReadChunkReplies(
+            int maxWaiting,
+            long maxWaitingBytes,
+            int completionTimeoutMillis,
+            ReplyChunks replyChunks) {
+        this.maxWaiting = maxWaiting;
+        this.maxWaitingBytes = maxWaitingBytes;
+        this.completionTimeoutMillis = completionTimeoutMillis;
+        this.replyChunks = replyChunks;
+    }
+
+    /**
+     * Responder: the most replies of one connection that wait for their pull completion, 1 to 65535. Each has a receive of its
+     * own, and is taken off the grant. A call whose reply would be one too many is answered with ERR_CHUNK.
+     */
+    public ReadChunkReplies withMaxWaiting(int replies) {
+        check("maxWaiting", replies, 1, 65535);
+        return new ReadChunkReplies(replies, maxWaitingBytes, completionTimeoutMillis, replyChunks);
+    }
+
+    /** Responder: the most bytes of such replies, per connection, from 1024. */
+    public ReadChunkReplies withMaxWaitingBytes(long bytes) {
+        check("maxWaitingBytes", bytes, 1024, Long.MAX_VALUE);
+        return new ReadChunkReplies(maxWaiting, bytes, completionTimeoutMillis, replyChunks);
+    }
+
+    /**
+     * Responder: how long a reply waits for its pull completion, in milliseconds, from 1. After that its memory is taken away;
+     * a requester that still reads it loses the connection (draft, 4.1.3).
+     */
+    public ReadChunkReplies withCompletionTimeoutMillis(int millis) {
+        check("completionTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+        return new ReadChunkReplies(maxWaiting, maxWaitingBytes, millis, replyChunks);
+    }
+
+    /** Requester: when a Reply chunk is offered. */
+    public ReadChunkReplies withReplyChunks(ReplyChunks when) {
+        Objects.requireNonNull(when, "when");
+        return new ReadChunkReplies(maxWaiting, maxWaitingBytes, completionTimeoutMillis, when);
+    }
+
+    public int maxWaiting() {
+        return maxWaiting;
+    }
+
+    public long maxWaitingBytes() {
+        return maxWaitingBytes;
+    }
+
+    public int completionTimeoutMillis() {
+        return completionTimeoutMillis;
+    }
+
+    long completionTimeoutNanos() {
+        return TimeUnit.MILLISECONDS.toNanos(completionTimeoutMillis);
+    }
+
+    public ReplyChunks replyChunks() {
+        return replyChunks;
+    }
+
+    private static void check(String name, long value, long low, long high) {
+        if (value < low || value > high) {
+            throw new IllegalArgumentException(
+                    name + ": " + value + " (expected: " + low + " to " + high + ')');
+        }
+    }
+}

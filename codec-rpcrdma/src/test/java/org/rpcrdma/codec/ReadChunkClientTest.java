@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.rpcrdma.codec.RpcPair.on;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.util.concurrent.Future;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.rpcrdma.Proves;
+import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.codec.ReadChunkReplies.ReplyChunks;
+
+/** An {@link RpcRdmaClient} whose replies come in Read chunks, or do not. */
+class ReadChunkClientTest {
+
+    private static final RpcRdmaConfig OFF =
+            RpcRdmaConfig.builder().bindings(List.of(new BlobBinding())).build();
+
+    private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(2);
+    private ScriptedResponder responder;
+    private RpcRdmaClient client;
+
+    @AfterEach
+    void close() {
+        if (client != null) {
+            client.close().awaitUninterruptibly();
+        }
+        if (responder != null) {
+            responder.close();
+        }
+        group.shutdownGracefully(0, RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .syncUninterruptibly();
+    }
+
+    private static RpcRdmaConfig config(ReplyChunks when) {
+        return RpcRdmaConfig.builder()
+                .bindings(List.of(new BlobBinding()))
+                .defaultMaximumReply(0)
+                .readChunkReplies(ReadChunkReplies.DEFAULT.withReplyChunks(when))
+                .build();
+    }
+
+    private void answering(RpcRdmaConfig server, RpcRdmaConfig requester, int length)
+            throws Exception {
+        script(
+                server,
+                requester,
+                (channel, connection, call) ->
+                        channel.writeAndFlush(
+                                BlobBinding.reply(Rpc.xid(call), length, new byte[0])));
+    }
+
+    private void script(
+            RpcRdmaConfig server, RpcRdmaConfig requester, ScriptedResponder.Script script)
+            throws Exception {
+        responder = new ScriptedResponder(server, script);
+        client =
+                RpcRdmaClient.builder(group, responder.address())
+                        .config(requester)
+                        .backOffMillis(1, 5)
+                        .firstCallTimeoutMillis(1_000_000)
+                        .build();
+    }
+
+    private Future<ByteBuf> call() {
+        return client.call(BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0]));
+    }
+
+    private static byte[] get(Future<ByteBuf> future) throws Exception {
+        return Rpc.bytes(future.get(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS));
+    }
+
+    private static RemoteChunkException refused(Future<?> future) throws Exception {
+        assertThat(future.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        assertThat(future.cause()).isInstanceOf(RemoteChunkException.class);
+        return (RemoteChunkException) future.cause();
+    }
+
+    /** The binding is wrong by far, and nobody has said how long an unknown reply may get: it comes at once. */
+    @Test
+    @Proves({"API-07", "RR-26"})
+    void noCallHasToGrow() throws Exception {
+        RpcRdmaConfig config = config(ReplyChunks.NEVER);
+        answering(config, config, 1_000_000);
+        assertThat(get(call())).hasSize(24 + 1_000_004 + 4);
+        assertThat(responder.calls).hasSize(1);
+        assertThat(config.metrics().value(RpcRdmaCounter.CALLS_REPEATED)).isZero();
+        assertThat(config.metrics().value(RpcRdmaCounter.REPLY_CHUNK_CALLS)).isZero();
+    }
+
+    /** There is nothing to offer more of. */
+    @Test
+    @Proves({"RR-06", "RR-26"})
+    void withoutAReplyChunkARefusedCallIsNotRepeated() throws Exception {
+        answering(OFF, config(ReplyChunks.NEVER), 100_000);
+        assertThat(refused(call()).replyBytes()).isZero();
+        assertThat(responder.calls).hasSize(1);
+    }
+
+    /** A responder that was not configured after all costs some repetitions. */
+    @Test
+    @Proves({"RR-06", "RR-26"})
+    void aRefusedCallGrowsByAReplyChunk() throws Exception {
+        RpcRdmaConfig config = config(ReplyChunks.IF_BOUNDED);
+        answering(OFF, config, 100_000);
+        assertThat(get(call())).hasSize(24 + 100_004 + 4);
+        assertThat(responder.calls).hasSize(6);
+        Future<ByteBuf> unknown =
+                client.call(
+                        Rpc.echo(0, 8),
+                        CallOptions.DEFAULT.withRepetition(CallOptions.Repetition.ALWAYS));
+        assertThat(get(unknown)).hasSize(24 + 100_004 + 4);
+    }
+
+    /** Many given up, one connection, and it lives. */
+    @Test
+    @Proves({"SEC-14", "RR-11", "RR-30", "RR-21"})
+    void cancelledCallsDoNotCostTheConnection() throws Exception {
+        RpcRdmaConfig config = config(ReplyChunks.NEVER);
+        script(config, config, (channel, connection, call) -> {});
+        int calls = 200;
+        for (int i = 0; i < calls; i++) {
+            Future<ByteBuf> given = call();
+            ScriptedResponder.Call received = responder.take();
+            given.cancel(false);
+            received.reply(BlobBinding.reply(0, 50_000, new byte[0]));
+        }
+        Future<ByteBuf> last = call();
+        responder.take().reply(BlobBinding.reply(0, 50_000, new byte[0]));
+        assertThat(get(last)).hasSize(24 + 50_004 + 4);
+        assertThat(responder.accepted).hasSize(1);
+        Awaitility.await()
+                .atMost(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(
+                        () ->
+                                config.metrics().value(RpcRdmaCounter.PULL_COMPLETIONS_RECEIVED)
+                                        == calls + 1);
+    }
+
+    /** Its memory goes while the reply is being read, or before. */
+    @Test
+    @Proves({"RR-32", "RR-23"})
+    void aReplyThatIsLostWithItsConnectionIsAskedForAgain() throws Exception {
+        RpcRdmaConfig config = config(ReplyChunks.NEVER);
+        script(
+                config,
+                config,
+                (channel, connection, call) -> {
+                    channel.writeAndFlush(BlobBinding.reply(Rpc.xid(call), 1_000_000, new byte[0]));
+                    if (connection == 0) {
+                        channel.close();
+                    }
+                });
+        assertThat(get(call())).hasSize(24 + 1_000_004 + 4);
+    }
+
+    /** No pull completion, no replies in Read chunks: Reply chunks are offered, and refused replies are refused. */
+    @Test
+    @Proves({"RR-01", "RR-06"})
+    void versionTwoHasNone() throws Exception {
+        RpcRdmaConfig config =
+                RpcRdmaConfig.builder()
+                        .readChunkReplies(
+                                ReadChunkReplies.DEFAULT.withReplyChunks(ReplyChunks.NEVER))
+                        .versionTwo(VersionTwo.defaults())
+                        .build();
+        try (RpcPair pair = RpcPair.of(config, config)) {
+            pair.call(Rpc.echo(9, 8));
+            int xid = pair.server.takeXid();
+            while (xid != 9) {
+                pair.reply(Rpc.reply(xid)).sync(); // the proposal
+                xid = pair.server.takeXid();
+            }
+            assertThat(pair.clientConnection().version()).isEqualTo(2);
+            byte[] reply = ByteBufUtil.getBytes(ReadChunks.reply(9, 60_000));
+            pair.reply(Unpooled.wrappedBuffer(reply));
+            assertThat(pair.client.takeBytes()).isEqualTo(reply);
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.LONG_REPLIES)).isEqualTo(1);
+            pair.call(Rpc.echo(10, 8));
+            pair.server.takeXid();
+            pair.reply(ReadChunks.reply(10, 70_000));
+            assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            assertThat(
+                            on(
+                                    pair.serverChannel,
+                                    () -> pair.serverConnection().waitingReplies().count()))
+                    .isZero();
+            // RDMA_DONE is no procedure of version 2.
+            RpcRdmaConnection server = pair.serverConnection();
+            pair.clientChannel
+                    .pipeline()
+                    .firstContext()
+                    .writeAndFlush(ReadChunks.done(11).setInt(4, 2).writeZero(16));
+            Awaitility.await()
+                    .atMost(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                    .until(() -> server.value(RpcRdmaCounter.CHUNK_ERRORS_SENT) >= 2);
+            assertThat(server.value(RpcRdmaCounter.DROPPED_COMPLETIONS)).isZero();
+        }
+    }
+}

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.rpcrdma.codec.RpcPair.on;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import io.netty.util.ReferenceCountUtil;
+import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.Proves;
+import org.rpcrdma.channel.RdmaRead;
+import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.ReadChunkReplies.ReplyChunks;
+
+/** The requester's part of replies in Read chunks, towards a responder that is worked by hand. */
+class ReadChunkRequesterTest {
+
+    private static final int LENGTH = 10_000;
+    private static final int XID = 0x0ABCDEF1;
+
+    private RpcPair pair;
+    private RawPeer server;
+
+    @AfterEach
+    void close() {
+        server.close();
+        pair.close();
+    }
+
+    private void connect(RpcRdmaConfig client) throws Exception {
+        pair = RpcPair.rawServer(client, RpcRdmaConfig.defaults());
+        server = RawPeer.server(pair);
+    }
+
+    private RpcRdmaConnection client() {
+        return pair.clientConnection();
+    }
+
+    private void call(int xid) throws Exception {
+        pair.call(Rpc.echo(xid, 8));
+        server.take();
+        assertThat(server.header.xid()).isEqualTo(xid);
+        assertThat(server.header.proc()).isEqualTo(TransportHeader.RDMA_MSG);
+    }
+
+    private static byte[] reply(int xid, int length) {
+        return ByteBufUtil.getBytes(ReadChunks.reply(xid, length));
+    }
+
+    private int offer(TransportHeader header, int position, byte[] data) throws Exception {
+        int handle = server.expose(server.memory(data), RemoteAccess.READ);
+        header.reads().add(position, handle, data.length, server.offset(handle));
+        return handle;
+    }
+
+    private TransportHeader noMessage(int xid) {
+        return RawPeer.header(xid, TransportHeader.RDMA_NOMSG);
+    }
+
+    private void takeCompletion(int xid) throws Exception {
+        assertThat(server.take()).isEqualTo(TransportHeader.DONE_BYTES);
+        assertThat(server.header.proc()).isEqualTo(TransportHeader.RDMA_DONE);
+        assertThat(server.header.version()).isEqualTo(1);
+        assertThat(server.header.xid()).isEqualTo(xid);
+        assertThat(server.header.credit()).isEqualTo(128);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 7, 60})
+    @Proves({"RR-07", "RR-08", "RR-09", "RR-19", "RR-20"})
+    void aReplyInSeveralSegments(int segments) throws Exception {
+        connect(ReadChunks.config());
+        call(XID);
+        byte[] reply = reply(XID, LENGTH);
+        TransportHeader header = noMessage(XID);
+        int handle = 0;
+        for (int i = 0; i < segments; i++) {
+            int from = LENGTH * i / segments;
+            handle = offer(header, 0, Arrays.copyOfRange(reply, from, LENGTH * (i + 1) / segments));
+        }
+        server.send(header, RawPeer.nothing());
+        assertThat(pair.client.takeBytes()).isEqualTo(reply);
+        ByteBuf done = server.inbox.takeBuffer();
+        assertThat(ByteBufUtil.hexDump(done))
+                .isEqualTo(String.format("%08x000000010000008000000003", XID));
+        done.release();
+        assertThat(server.isExposed(handle)).isEqualTo(segments > 1);
+        assertThat(client().callsInFlight()).isZero();
+    }
+
+    private enum Bad {
+        TOO_LONG,
+        LONGER_THAN_THE_CONNECTION_MAY_HAVE,
+        NOTHING,
+        NO_REPLY_INSIDE,
+        TWO_POSITIONS,
+        WRAPS,
+        POSITION_ZERO_IN_A_SHORT_REPLY,
+        ODD_POSITION,
+        IN_THE_REPLY_CHUNK_TOO,
+        WRITE_LIST_OF_OTHERS
+    }
+
+    /** Each is answered with a completion, ends its call, and costs nothing else. */
+    @ParameterizedTest
+    @EnumSource
+    @Proves({"RR-13", "RR-08", "RR-31", "SEC-16"})
+    void whatCannotBePulledIsCompletedAndFailsTheCall(Bad bad) throws Exception {
+        connect(
+                ReadChunks.builder(ReplyChunks.IF_NEEDED)
+                        .maxConnectionBytes(20_000)
+                        .maxMessageBytes(1 << 20)
+                        .build());
+        call(XID);
+        TransportHeader header = noMessage(XID);
+        header.reply().copy(server.header.reply());
+        int segments = header.reply().segments();
+        for (int i = 0; i < segments; i++) {
+            header.reply().length(i, 0);
+        }
+        ByteBuf inline = RawPeer.nothing();
+        int handle = server.expose(server.memory(reply(XID, LENGTH)), RemoteAccess.READ);
+        long offset = server.offset(handle);
+        switch (bad) {
+            case TOO_LONG -> header.reads().add(0, handle, 2 << 20, offset);
+            case LONGER_THAN_THE_CONNECTION_MAY_HAVE ->
+                    header.reads().add(0, handle, 20_004, offset);
+            case NOTHING -> header.reads().add(0, handle, 0, offset);
+            case NO_REPLY_INSIDE -> offer(header, 0, reply(XID + 1, LENGTH));
+            case TWO_POSITIONS -> {
+                header.reads().add(0, handle, 40, offset);
+                header.reads().add(100, handle, 40, offset);
+            }
+            case WRAPS -> header.reads().add(0, handle, LENGTH, -5);
+            case POSITION_ZERO_IN_A_SHORT_REPLY -> {
+                header.set(XID, 16, TransportHeader.RDMA_MSG);
+                header.reads().add(0, handle, LENGTH, offset);
+                inline.release();
+                inline = Rpc.reply(XID);
+            }
+            case ODD_POSITION -> {
+                header.set(XID, 16, TransportHeader.RDMA_MSG);
+                header.reads().add(5, handle, 40, offset);
+                inline.release();
+                inline = Rpc.reply(XID);
+            }
+            case IN_THE_REPLY_CHUNK_TOO -> {
+                header.reply().length(0, 100);
+                header.reads().add(0, handle, LENGTH, offset);
+            }
+            case WRITE_LIST_OF_OTHERS -> {
+                header.writes().add(handle, 5, offset);
+                header.writes().endChunk();
+                header.reads().add(0, handle, LENGTH, offset);
+            }
+        }
+        server.send(header, inline);
+        RpcRdmaException failure = pair.client.takeFailure();
+        assertThat(failure)
+                .isInstanceOf(
+                        bad == Bad.NO_REPLY_INSIDE
+                                ? MalformedReplyException.class
+                                : PullException.class);
+        takeCompletion(XID);
+        assertThat(server.isExposed(handle)).isTrue(); // a plain Send: nothing of it was read
+        assertThat(client().value(RpcRdmaCounter.BAD_REPLIES)).isEqualTo(1);
+        assertThat(client().value(RpcRdmaCounter.READ_BYTES))
+                .isEqualTo(bad == Bad.NO_REPLY_INSIDE ? LENGTH : 0);
+        assertThat(client().callsInFlight()).isZero();
+        assertThat(on(pair.clientChannel, client()::pulledBytes)).isZero();
+        assertWorks(XID + 2);
+    }
+
+    /** Each word of an offer is changed: the call ends once, or its connection does. */
+    @Test
+    @Proves({"SEC-16", "SEC-11", "RR-08"})
+    void everyWordOfAnOffer() throws Exception {
+        int[] values = {0, 1, 2, 4, 24, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFC, 0xFFFFFFFF};
+        connect(ReadChunks.config());
+        int words = 13;
+        for (int word = 0; word < words; word++) {
+            for (int value : values) {
+                if (pair == null) {
+                    connect(ReadChunks.config());
+                }
+                call(XID);
+                TransportHeader header = noMessage(XID);
+                offer(header, 0, reply(XID, LENGTH));
+                ByteBuf message = RawPeer.message(header, RawPeer.nothing());
+                assertThat(message.readableBytes()).isEqualTo(4 * words);
+                server.send(message.setInt(4 * word, value));
+                // For those who have dropped the offer.
+                server.send(RawPeer.header(XID, 0), Rpc.reply(XID));
+                Object end = pair.client.messages.poll(10, TimeUnit.MILLISECONDS);
+                while (end == null && pair.client.inactive.isEmpty()) {
+                    end = pair.client.messages.poll(10, TimeUnit.MILLISECONDS);
+                }
+                if (end != null) {
+                    ReferenceCountUtil.release(end);
+                    assertThat(on(pair.clientChannel, client()::pulledBytes)).isZero();
+                }
+                assertThat(pair.client.errors).isEmpty();
+                RpcRdmaConnection ended = client();
+                close();
+                assertThat(pair.client.messages).isEmpty();
+                assertThat(ended.value(RpcRdmaCounter.PULL_COMPLETIONS_SENT)).isLessThan(2);
+                pair = null;
+            }
+        }
+        connect(ReadChunks.config());
+    }
+
+    private void assertWorks(int xid) throws Exception {
+        call(xid);
+        byte[] reply = reply(xid, LENGTH);
+        TransportHeader header = noMessage(xid);
+        offer(header, 0, reply);
+        server.send(header, RawPeer.nothing());
+        assertThat(pair.client.takeBytes()).isEqualTo(reply);
+        takeCompletion(xid);
+    }
+
+    /** RFC 5666: what is not inline may be anywhere in the stream. */
+    @Test
+    @Proves({"OLD-07", "OLD-08", "OLD-13", "OLD-23"})
+    void chunksAtOtherPositions() throws Exception {
+        connect(ReadChunks.config());
+        byte[] data = Rpc.random(5001);
+        byte[] whole = ByteBufUtil.getBytes(Rpc.read3Reply(1, data));
+        int position = whole.length - 5004;
+        pair.call(Rpc.read3(1, 100)); // too short for a Write chunk
+        server.take();
+        TransportHeader header = RawPeer.header(1, TransportHeader.RDMA_MSG);
+        offer(header, position, data);
+        server.send(header, Unpooled.copiedBuffer(whole, 0, position));
+        assertThat(pair.client.takeBytes()).isEqualTo(whole);
+        takeCompletion(1);
+
+        // In an RDMA_NOMSG, with the stream around it at position zero and behind it.
+        byte[] tail = Rpc.random(8);
+        byte[] longer =
+                ByteBufUtil.getBytes(
+                        Unpooled.wrappedBuffer(reply(2, position), data, new byte[3], tail));
+        call(2);
+        header = noMessage(2);
+        offer(header, position, data);
+        offer(
+                header,
+                0,
+                ByteBufUtil.getBytes(
+                        Unpooled.wrappedBuffer(Arrays.copyOf(longer, position), tail)));
+        server.send(header, RawPeer.nothing());
+        assertThat(pair.client.takeBytes()).isEqualTo(longer);
+        takeCompletion(2);
+    }
+
+    @Test
+    @Proves({"RR-01", "RR-13", "API-18"})
+    void withoutAgreementTheReplyIsDropped() throws Exception {
+        connect(RpcRdmaConfig.defaults());
+        call(1);
+        TransportHeader header = server.mirrored(TransportHeader.RDMA_NOMSG);
+        int handle = offer(header, 0, reply(1, LENGTH));
+        server.send(header, RawPeer.nothing());
+        server.send(server.mirrored(0), Rpc.reply(1));
+        assertThat(pair.client.takeBytes()).hasSize(24); // the call has waited
+        assertThat(server.isExposed(handle)).isTrue();
+        assertThat(client().value(RpcRdmaCounter.READ_BYTES)).isZero();
+        assertThat(client().value(RpcRdmaCounter.PULL_COMPLETIONS_SENT)).isZero();
+        pair.call(Rpc.echo(2, 8));
+        server.take();
+        assertThat(server.header.xid()).isEqualTo(2);
+    }
+
+    @Test
+    @Proves({"RR-11", "RR-12", "SEC-25"})
+    void repliesOfUnknownCallsAreCompleted() throws Exception {
+        connect(ReadChunks.config());
+        TransportHeader header = noMessage(0xDEAD);
+        int handle = offer(header, 0, reply(0xDEAD, LENGTH));
+        server.send(header, RawPeer.nothing());
+        server.send(header, RawPeer.nothing());
+        takeCompletion(0xDEAD);
+        takeCompletion(0xDEAD);
+        assertThat(server.isExposed(handle)).isTrue();
+        assertThat(client().value(RpcRdmaCounter.READ_BYTES)).isZero();
+        assertThat(client().value(RpcRdmaCounter.DROPPED_UNKNOWN_XID)).isEqualTo(2);
+        // A completion is not for a requester.
+        server.send(ReadChunks.done(0xDEAD));
+        server.send(ReadChunks.done(0xDEAD).writeZero(12));
+        assertWorks(1);
+        assertThat(client().value(RpcRdmaCounter.PULL_COMPLETIONS_RECEIVED)).isZero();
+    }
+
+    /** The call's own memory is out of reach before the pull ends; a second reply to it is nobody's. */
+    @Test
+    @Proves({"RR-30", "SEC-05", "RR-11"})
+    void aCallIsFencedWhenItsReplyIsOffered() throws Exception {
+        connect(ReadChunks.config());
+        HeldReads held = new HeldReads();
+        pair.clientChannel.pipeline().addFirst(held);
+        pair.call(ReadChunks.direct(Rpc.write3(1, Rpc.random(LENGTH))));
+        server.take();
+        int argument = server.header.reads().handle(0);
+        byte[] reply = reply(1, LENGTH);
+        TransportHeader header = noMessage(1);
+        offer(header, 0, reply);
+        server.send(header, RawPeer.nothing());
+        server.send(header, RawPeer.nothing());
+        server.send(RawPeer.header(1, 0), Rpc.reply(1));
+        server.send(Unpooled.buffer().writeInt(1).writeInt(1).writeInt(8).writeInt(4).writeInt(2));
+        Awaitility.await()
+                .atMost(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(() -> client().value(RpcRdmaCounter.DROPPED_UNKNOWN_XID) == 3);
+        assertThat(on(pair.clientChannel, () -> pair.clientChannel.isExposed(argument))).isFalse();
+        assertThat(pair.client.messages).isEmpty();
+        assertThat(server.inbox.messages).isEmpty(); // no completion before the Reads end
+        on(pair.clientChannel, held::letGo);
+        assertThat(pair.client.takeBytes()).isEqualTo(reply);
+        takeCompletion(1);
+        assertThat(server.inbox.messages).isEmpty();
+    }
+
+    @Test
+    @Proves({"RR-11", "RR-08"})
+    void aCallMayBeCancelledWhileItsReplyIsPulled() throws Exception {
+        connect(ReadChunks.config());
+        HeldReads held = new HeldReads();
+        pair.clientChannel.pipeline().addFirst(held);
+        call(1);
+        TransportHeader header = noMessage(1);
+        offer(header, 0, reply(1, LENGTH));
+        server.send(header, RawPeer.nothing());
+        Awaitility.await()
+                .atMost(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(() -> client().value(RpcRdmaCounter.REPLIES_RECEIVED) == 1);
+        pair.call(new RpcRdmaCancel(1)).sync();
+        on(pair.clientChannel, held::letGo);
+        takeCompletion(1);
+        assertWorks(1);
+        assertThat(pair.client.messages).isEmpty();
+    }
+
+    /** A Read that the channel does not even post: the connection lives. */
+    @Test
+    @Proves({"RR-32", "RR-08"})
+    void aReadThatFailsHereFailsTheCall() throws Exception {
+        connect(ReadChunks.config());
+        HeldReads held = new HeldReads();
+        held.fails = true;
+        pair.clientChannel.pipeline().addFirst(held);
+        call(1);
+        TransportHeader header = noMessage(1);
+        int handle = offer(header, 0, reply(1, LENGTH));
+        server.send(header, RawPeer.nothing());
+        assertThat(pair.client.takeFailure()).isInstanceOf(PullException.class);
+        takeCompletion(1);
+        assertThat(server.isExposed(handle)).isTrue();
+        held.fails = false;
+        held.isOpen = true;
+        assertWorks(2);
+    }
+
+    /** The responder has taken the memory away: the call is lost with the connection, and not answered. */
+    @Test
+    @Proves({"RR-32", "RR-14"})
+    void aReadThatIsRefusedCostsTheConnection() throws Exception {
+        connect(ReadChunks.config());
+        call(1);
+        TransportHeader header = noMessage(1);
+        int handle = offer(header, 0, reply(1, LENGTH));
+        server.invalidate(handle);
+        server.send(header, RawPeer.nothing());
+        assertThat(pair.client.awaitInactive()).isTrue();
+        assertThat(pair.client.messages).isEmpty();
+    }
+
+    /** Grant 1: the completion first, then the call that has waited; it may not pass the completion. */
+    @Test
+    @Proves({"RR-20", "RR-21", "OLD-11"})
+    void withOneCreditTheCompletionGoesFirst() throws Exception {
+        connect(ReadChunks.config());
+        HeldReads held = new HeldReads();
+        pair.clientChannel.pipeline().addFirst(held);
+        call(1);
+        pair.call(Rpc.echo(2, 8));
+        pair.call(Rpc.echo(3, 8));
+        TransportHeader header = noMessage(1).set(1, 1, TransportHeader.RDMA_NOMSG);
+        offer(header, 0, reply(1, LENGTH));
+        server.send(header, RawPeer.nothing());
+        Awaitility.await()
+                .atMost(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(() -> client().value(RpcRdmaCounter.REPLIES_RECEIVED) == 1);
+        on(pair.clientChannel, held::letGo);
+        pair.client.takeBytes();
+        takeCompletion(1);
+        server.take();
+        assertThat(server.header.xid()).isEqualTo(2);
+        assertThat(server.inbox.messages).isEmpty();
+        server.send(RawPeer.header(2, 0).set(2, 1, 0), Rpc.reply(2));
+        server.take();
+        assertThat(server.header.xid()).isEqualTo(3);
+    }
+
+    /** Reverse calls are on, and the same XID is live both ways: what was pulled says what it is. */
+    @Test
+    @Proves("RR-33")
+    void replyOrLongReverseCall() throws Exception {
+        connect(
+                ReadChunks.builder(ReplyChunks.NEVER)
+                        .reverseCredits(4)
+                        .reverseChunks(true)
+                        .build());
+        on(pair.clientChannel, () -> client().acceptReverseCalls(4));
+        byte[] reverse = ByteBufUtil.getBytes(Rpc.echo(1, 6000));
+        byte[] reply = reply(1, LENGTH);
+        for (int round = 0; round < 4; round++) {
+            call(1);
+            // Both orders; while the reverse call is in progress there can be no other one.
+            if (round % 2 == 0) {
+                offerAlone(1, reverse);
+                assertThat(pair.client.takeBytes()).isEqualTo(reverse);
+                offerAlone(1, reply);
+                assertThat(pair.client.takeBytes()).isEqualTo(reply);
+                takeCompletion(1);
+            } else {
+                offerAlone(1, reply);
+                assertThat(pair.client.takeBytes()).isEqualTo(reply);
+                takeCompletion(1);
+                offerAlone(1, reverse);
+                assertThat(pair.client.takeBytes()).isEqualTo(reverse);
+            }
+            pair.call(Rpc.reply(1));
+            server.take();
+            assertThat(server.header.proc()).isEqualTo(TransportHeader.RDMA_MSG);
+        }
+        // A reply to nothing, one to a call that was given up, and one that cannot be.
+        offerAlone(2, reply(2, LENGTH));
+        takeCompletion(2);
+        call(3);
+        pair.call(new RpcRdmaCancel(3)).sync();
+        offerAlone(3, reply(3, LENGTH));
+        takeCompletion(3);
+        call(4);
+        TransportHeader header = noMessage(4);
+        header.reply().setPresent();
+        header.reply().add(7, 0, 0);
+        offer(header, 0, reply(4, LENGTH));
+        server.send(header, RawPeer.nothing());
+        assertThat(pair.client.takeFailure()).isInstanceOf(PullException.class);
+        takeCompletion(4);
+        assertThat(client().callsInFlight()).isZero();
+        assertThat(on(pair.clientChannel, client()::pulledBytes)).isZero();
+        assertThat(client().value(RpcRdmaCounter.CREDIT_OVERRUNS)).isZero();
+        assertThat(on(pair.clientChannel, () -> client().responderCredits().unanswered())).isZero();
+        assertThat(client().value(RpcRdmaCounter.CALLS_RECEIVED)).isEqualTo(4);
+    }
+
+    private void offerAlone(int xid, byte[] message) throws Exception {
+        TransportHeader header = noMessage(xid);
+        offer(header, 0, message);
+        server.send(header, RawPeer.nothing());
+    }
+
+    /** Holds the Reads of the codec back, or fails them before the channel sees them. */
+    private static final class HeldReads extends ChannelOutboundHandlerAdapter {
+        private ChannelHandlerContext context;
+        private RdmaRead read;
+        private ChannelPromise promise;
+        volatile boolean fails;
+        volatile boolean isOpen;
+
+        @Override
+        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise written) {
+            if (isOpen || !(message instanceof RdmaRead held)) {
+                ctx.write(message, written);
+            } else if (fails) {
+                ReferenceCountUtil.release(message);
+                written.setFailure(new IllegalArgumentException("no Reads today"));
+            } else {
+                context = ctx;
+                read = held;
+                promise = written;
+            }
+        }
+
+        Void letGo() {
+            isOpen = true;
+            context.writeAndFlush(read, promise);
+            return null;
+        }
+    }
+}
