@@ -21,6 +21,10 @@ final class NfsConnection {
     @Spec(Spec.Target.MIXEE)
     private CommandSpec spec;
 
+    @Mixin
+    @SuppressWarnings("UnusedVariable") // picocli needs the field
+    private Device device;
+
     @Option(
             names = "--mount-port",
             defaultValue = "20048",
