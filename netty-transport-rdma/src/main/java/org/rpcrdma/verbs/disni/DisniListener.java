@@ -20,9 +20,9 @@ final class DisniListener implements Listener, CmTarget {
     private final ListenerHandler handler;
     private final RdmaCmId id;
     private final int backlog;
-    private final InetSocketAddress local;
     private final Set<DisniConnectionRequest> pending = ConcurrentHashMap.newKeySet();
-    private boolean closed;
+    private volatile InetSocketAddress local;
+    private volatile boolean closed;
 
     DisniListener(
             DisniContext context, InetSocketAddress address, int backlog, ListenerHandler handler)
@@ -64,12 +64,21 @@ final class DisniListener implements Listener, CmTarget {
             context.later(() -> fail(e));
             return;
         }
-        if (pending.size() >= backlog) {
+        if (pending.size() >= backlog || !isForThisPort(request)) {
             request.reject(NO_DATA);
             return;
         }
         pending.add(request);
         context.later(() -> deliver(request));
+        if (closed) {
+            request.reject(NO_DATA); // close may have come too early to see it
+        }
+    }
+
+    /** A listener whose identifier was at the same place in memory may have had another port. */
+    private boolean isForThisPort(DisniConnectionRequest request) {
+        InetSocketAddress known = local;
+        return known == null || known.getPort() == request.localAddress().getPort();
     }
 
     private void deliver(DisniConnectionRequest request) {

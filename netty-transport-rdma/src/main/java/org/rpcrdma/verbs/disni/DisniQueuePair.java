@@ -180,6 +180,9 @@ final class DisniQueuePair implements QueuePair, CmTarget {
     }
 
     private void deliver(EventType event) {
+        if (connect != null) {
+            connect.happened(event);
+        }
         switch (state) {
             case CONNECTING -> proceed(event);
             case ACCEPTING -> {
@@ -223,7 +226,9 @@ final class DisniQueuePair implements QueuePair, CmTarget {
             logger.debug("The addresses of a connection are not known", e);
         }
         call(() -> handler.connected(NO_DATA));
-        if (state == State.OPEN) {
+        if (state == State.OPEN && cause != null) {
+            flush(); // its receives could not be posted
+        } else if (state == State.OPEN) {
             doorbell();
         }
     }
@@ -280,8 +285,11 @@ final class DisniQueuePair implements QueuePair, CmTarget {
             flushReceives();
             return;
         }
-        if (queuePair == null || state == State.CLOSED) {
-            return; // connect posts them
+        // Without a device's queue pair connect posts them; to one that is broken nothing goes any
+        // more,
+        // since soft-iWARP and soft-RoCE would never complete it.
+        if (queuePair == null || state == State.FLUSHING || state == State.CLOSED) {
+            return;
         }
         try {
             receives.post(queuePair);
@@ -346,10 +354,10 @@ final class DisniQueuePair implements QueuePair, CmTarget {
      */
     void completed(long workId, int status, int length, int invalidatedKey) {
         if (state == State.CONNECTING || state == State.ACCEPTING) {
-            if (status != Opcodes.SUCCESS) {
+            if (status == Opcodes.FLUSHED) {
                 return; // the connection manager says what has happened
             }
-            established(); // a message can overtake the event
+            established(); // a message can overtake the event, also one that is wrong
         }
         if (state == State.ENDED || state == State.CLOSED) {
             return;
@@ -526,7 +534,11 @@ final class DisniQueuePair implements QueuePair, CmTarget {
             disconnectNative();
         }
         state = State.CLOSED;
-        destroyNative();
+        if (connect != null && connect.awaitsAnswer()) {
+            context.events.betweenEvents(this::destroyNative);
+        } else {
+            destroyNative();
+        }
         exposures.clear();
         if (id != null) {
             context.events.destroy(id);

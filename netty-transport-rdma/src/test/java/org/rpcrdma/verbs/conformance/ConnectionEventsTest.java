@@ -172,6 +172,76 @@ class ConnectionEventsTest {
         }
     }
 
+    /** So can a message that is too long, and then nothing else tells of the queue pair that it has broken. */
+    @Test
+    void anErrorBeforeTheEventEndsTheConnection() throws IOException {
+        try (Ends ends = new Ends(provider)) {
+            ends.listen();
+            End active = ends.newActive();
+            active.queuePair.connect(ends.listener.localAddress(), null, NO_DATA);
+            ends.until(() -> !ends.requests.isEmpty());
+            End passive = new End(ends.passiveContext, Ends.BYTES);
+            passive.queuePair =
+                    ends.passiveContext.createQueuePair(
+                            ends.requests.remove(0), Ends.SIZE, passive);
+            passive.receive(1, 0, 10);
+            int[] established = new int[1];
+            device.filterEvents(
+                    event ->
+                            event == EventType.RDMA_CM_EVENT_DISCONNECTED
+                                            || (event == EventType.RDMA_CM_EVENT_ESTABLISHED
+                                                    && established[0]++ == 0)
+                                    ? null
+                                    : event);
+            passive.queuePair.accept(NO_DATA);
+            ends.until(() -> active.isConnected);
+            active.queuePair.send(2, SIGNALED);
+            active.gather(0, 11);
+            active.queuePair.doorbell();
+            ends.until(() -> passive.hasEnded);
+            assertThat(passive.heard)
+                    .containsExactly(
+                            "connected",
+                            new End.Completion(1, WorkStatus.LOCAL_LENGTH_ERROR, 0, 0),
+                            "disconnected");
+            assertThat(passive.endedBy).hasMessageContaining("LOC_LEN_ERR");
+        }
+    }
+
+    /** Soft devices complete nothing that is posted so late: the end would wait for it in vain. */
+    @Test
+    void aBrokenQueuePairGetsNoReceivesAnyMore() throws IOException {
+        try (Ends ends = Ends.connected(provider)) {
+            ends.active.receive(1, 0, 10);
+            ends.activeContext.poll(1);
+            ends.active.queuePair.disconnect();
+            ends.active.receive(2, 10, 10);
+            ends.until(() -> ends.active.hasEnded);
+            assertThat(ends.active.heard)
+                    .containsExactly(
+                            "connected",
+                            new End.Completion(1, WorkStatus.FLUSHED, 0, 0),
+                            new End.Completion(2, WorkStatus.FLUSHED, 0, 0),
+                            "disconnected");
+        }
+    }
+
+    @Test
+    void aConnectThatIsGivenUpLeavesNothing() throws IOException {
+        try (Ends ends = new Ends(provider)) {
+            ends.listen();
+            device.filterEvents(
+                    event -> event == EventType.RDMA_CM_EVENT_ESTABLISHED ? null : event);
+            End end = ends.newActive();
+            end.queuePair.connect(ends.listener.localAddress(), null, NO_DATA);
+            ends.until(() -> !ends.requests.isEmpty());
+            end.queuePair.disconnect();
+            ends.until(() -> end.hasFailed);
+            end.queuePair.close();
+            assertThat(end.failure).hasMessageContaining("given up");
+        }
+    }
+
     /** The peer has gone before its request is answered. */
     @Test
     void aRequestOfAPeerThatIsGoneIsNotAccepted() throws IOException {

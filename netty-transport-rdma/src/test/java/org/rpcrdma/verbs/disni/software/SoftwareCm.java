@@ -178,6 +178,7 @@ final class SoftwareCm extends RdmaCm {
         for (int i = 0; i < data.length; i++) {
             data[i] = PlatformDependent.getByte(parameters.getPrivate_data() + i);
         }
+        mine.awaitsAnswer = true;
         device.execute(() -> mine.queuePair.connect(mine.remote, mine.bound, data));
     }
 
@@ -191,6 +192,7 @@ final class SoftwareCm extends RdmaCm {
     @Override
     public int disconnect(RdmaCmId id) throws IOException {
         SoftwareId mine = open(id);
+        mine.queuePair.isBroken = true;
         device.execute(() -> mine.queuePair.disconnect());
         return 0;
     }
@@ -215,9 +217,7 @@ final class SoftwareCm extends RdmaCm {
                         return null;
                     });
         }
-        if (mine.request != null && mine.queuePair == null) {
-            mine.request.reject(NO_DATA);
-        }
+        mine.rejectUnanswered();
         return 0;
     }
 
@@ -226,6 +226,11 @@ final class SoftwareCm extends RdmaCm {
         SoftwareId mine = open(id);
         if (mine.queuePair == null || !mine.queuePair.isOpen()) {
             throw new IOException("Trying to destroy an already destroyed QP.");
+        }
+        if (mine.awaitsAnswer && !mine.events.isTakenByThisThread()) {
+            device.provider.problem(
+                    "A queue pair was destroyed while another thread may take the answer of its"
+                            + " peer");
         }
         mine.queuePair.destroy();
         return 0;

@@ -34,6 +34,10 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
     private final ArrayDeque<Posted> sends = new ArrayDeque<>();
     private final ArrayDeque<Posted> receives = new ArrayDeque<>();
     private QueuePair queuePair;
+
+    /** Whether the connection manager has put it into the error state. */
+    volatile boolean isBroken;
+
     private long sequence;
 
     SoftwareQueuePair(
@@ -160,6 +164,11 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
 
     void postReceives(List<ReceiveRequest> requests) throws IOException {
         requireOpen();
+        if (isBroken) {
+            device.provider.problem(
+                    "A receive was posted to a broken queue pair, where soft-iWARP and soft-RoCE"
+                            + " never complete it");
+        }
         device.execute(() -> requests.forEach(this::postReceive));
     }
 
