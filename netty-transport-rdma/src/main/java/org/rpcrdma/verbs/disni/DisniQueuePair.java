@@ -81,7 +81,9 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         this.size = size;
         this.serial = serial;
         this.handler = Objects.requireNonNull(handler, "handler");
-        this.sends = new PostedSends(context.path, WorkId.sends(serial), size.sendDepth());
+        this.sends =
+                new PostedSends(
+                        context.path, WorkId.sends(serial), size.sendDepth(), context::readSinks);
         this.receives =
                 new PostedReceives(context.path, WorkId.receives(serial), size.receiveDepth());
         this.exposures = new ExposureTable(context.registrations);
@@ -539,6 +541,7 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         } else {
             destroyNative();
         }
+        sends.close();
         exposures.clear();
         if (id != null) {
             context.events.destroy(id);

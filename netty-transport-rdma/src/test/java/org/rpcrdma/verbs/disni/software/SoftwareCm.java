@@ -54,7 +54,9 @@ final class SoftwareCm extends RdmaCm {
 
     @Override
     public RdmaEventChannel createEventChannel() throws IOException {
-        return new SoftwareEventChannel(device);
+        SoftwareEventChannel channel = new SoftwareEventChannel(device);
+        device.made(channel);
+        return channel;
     }
 
     @Override
@@ -62,7 +64,13 @@ final class SoftwareCm extends RdmaCm {
         if (!channel.isOpen()) {
             throw new IOException("Trying to create ID with closed channel.");
         }
-        return new SoftwareId((SoftwareEventChannel) channel);
+        return newId((SoftwareEventChannel) channel);
+    }
+
+    private SoftwareId newId(SoftwareEventChannel channel) throws IOException {
+        SoftwareId id = new SoftwareId(channel);
+        device.made(id);
+        return id;
     }
 
     @Override
@@ -102,7 +110,7 @@ final class SoftwareCm extends RdmaCm {
 
     private void requested(SoftwareId listener, ConnectionRequest request) {
         try {
-            SoftwareId id = new SoftwareId(listener.events);
+            SoftwareId id = newId(listener.events);
             id.request = request;
             id.bound = request.localAddress();
             id.remote = request.remoteAddress();
@@ -200,6 +208,7 @@ final class SoftwareCm extends RdmaCm {
     @Override
     public int destroyEventChannel(RdmaEventChannel channel) {
         channel.close();
+        device.destroyed(channel);
         return 0;
     }
 
@@ -210,6 +219,7 @@ final class SoftwareCm extends RdmaCm {
             device.provider.problem("An identifier was destroyed before its queue pair");
         }
         id.close();
+        device.destroyed(id);
         if (mine.listener != null) {
             device.call(
                     () -> {

@@ -47,7 +47,9 @@ final class SoftwareEventChannel extends RdmaEventChannel {
                 return null;
             }
             if (!subject.isOpen()) {
-                event.id.rejectUnanswered();
+                if (event.id.isOpen()) {
+                    event.id.destroyId(); // the kernel destroys the requests of a listener with it
+                }
                 return null;
             }
             if (event.type != EventType.RDMA_CM_EVENT_ADDR_RESOLVED

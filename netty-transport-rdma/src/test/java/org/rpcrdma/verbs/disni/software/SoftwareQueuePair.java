@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.disni.software;
 
+import com.ibm.disni.verbs.IbvMr;
 import com.ibm.disni.verbs.IbvQP;
 import com.ibm.disni.verbs.IbvSendWR;
 import com.ibm.disni.verbs.IbvWC.IbvWcOpcode;
@@ -55,6 +56,7 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
 
     void is(QueuePair made) {
         queuePair = made;
+        device.made(this);
         sendQueue.users.incrementAndGet();
         receiveQueue.users.incrementAndGet();
     }
@@ -83,6 +85,7 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
 
     void destroy() throws IOException {
         close();
+        device.destroyed(this);
         device.call(
                 () -> {
                     queuePair.close();
@@ -134,6 +137,7 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
                         }
                         case IbvSendWR.IBV_WR_RDMA_READ -> {
                             opcode = IbvWcOpcode.IBV_WC_RDMA_READ;
+                            request.ranges().forEach(this::checkSink);
                             queuePair.read(
                                     number, flags, request.remoteAddress(), request.remoteKey());
                         }
@@ -146,6 +150,15 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
                         queuePair.gather(range.address(), range.length(), range.key());
                     }
                 });
+    }
+
+    /** The software RNIC does without; iWARP hardware does not. */
+    private void checkSink(Range range) {
+        SoftwareMr region = device.regions.get(range.key());
+        if (region != null && (region.rights & IbvMr.IBV_ACCESS_REMOTE_WRITE) == 0) {
+            device.provider.problem(
+                    "The sink of an RDMA Read was registered without the right of remote writing");
+        }
     }
 
     private static int flags(int flags) {

@@ -13,6 +13,8 @@ import java.lang.reflect.Field;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.UnaryOperator;
 
@@ -117,6 +119,11 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
 
     long memoryLimit() {
         return memoryLimit;
+    }
+
+    /** How many there are of everything that was made and is not yet destroyed, by the name of its class. */
+    public Map<String, Integer> living() {
+        return new TreeMap<>(device.living);
     }
 
     /** The bytes that are registered. */
