@@ -28,7 +28,18 @@ final class ActiveConnect {
     }
 
     void start() throws IOException {
-        id.resolveAddr(null, remote, resolveMillis);
+        reach(() -> id.resolveAddr(null, remote, resolveMillis));
+    }
+
+    private void reach(NativeError.Call step) throws IOException {
+        NativeError.explain(
+                step,
+                reason ->
+                        new ConnectException(
+                                "The peer "
+                                        + remote
+                                        + " cannot be reached over the RDMA device: "
+                                        + reason));
     }
 
     /** What both sides tell the connection manager. */
@@ -47,9 +58,9 @@ final class ActiveConnect {
      */
     boolean proceed(EventType event) throws IOException {
         switch (event) {
-            case RDMA_CM_EVENT_ADDR_RESOLVED -> id.resolveRoute(resolveMillis);
+            case RDMA_CM_EVENT_ADDR_RESOLVED -> reach(() -> id.resolveRoute(resolveMillis));
             case RDMA_CM_EVENT_ROUTE_RESOLVED -> {
-                id.connect(parameters());
+                reach(() -> id.connect(parameters()));
                 awaitsAnswer = true;
             }
             case RDMA_CM_EVENT_ESTABLISHED -> {

@@ -4,6 +4,7 @@ package org.rpcrdma.verbs.disni;
 import com.ibm.disni.verbs.RdmaCmEvent.EventType;
 import com.ibm.disni.verbs.RdmaCmId;
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Set;
@@ -33,8 +34,20 @@ final class DisniListener implements Listener, CmTarget {
         this.id = context.events.newId();
         try {
             context.events.target(id, this);
-            id.bindAddr(Addresses.toListen(address));
-            id.listen(this.backlog);
+            InetSocketAddress wanted = Addresses.toListen(address);
+            NativeError.explain(
+                    () -> {
+                        id.bindAddr(wanted);
+                        id.listen(this.backlog);
+                    },
+                    reason ->
+                            new BindException(
+                                    "Cannot listen at "
+                                            + wanted
+                                            + ": "
+                                            + reason
+                                            + "; the port has to be free, and the address one of an"
+                                            + " RDMA device (see 'rdma link' and 'ip address')"));
             this.local = Addresses.local(id);
         } catch (IOException | RuntimeException e) {
             context.events.destroyNow(id);

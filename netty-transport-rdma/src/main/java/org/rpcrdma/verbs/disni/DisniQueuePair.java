@@ -9,6 +9,8 @@ import com.ibm.disni.verbs.RdmaCmId;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
+import java.net.BindException;
+import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
@@ -115,10 +117,20 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         attributes.cap().setMax_recv_wr(Math.max(1, size.receiveDepth()));
         attributes.cap().setMax_send_sge(PostedSends.MAX_RANGES);
         attributes.cap().setMax_recv_sge(1);
-        queuePair = id.createQP(context.domain, attributes);
-        if (queuePair == null) {
-            throw new IOException("The device has no queue pair left");
-        }
+        NativeError.explain(
+                () -> queuePair = id.createQP(context.domain, attributes),
+                reason ->
+                        new IOException(
+                                "The device gives no queue pair for "
+                                        + size.sendDepth()
+                                        + " sends and "
+                                        + size.receiveDepth()
+                                        + " receives: "
+                                        + reason
+                                        + "; try smaller SEND_DEPTH and RECEIVE_DEPTH, fewer"
+                                        + " connections, or a higher RLIMIT_MEMLOCK (here "
+                                        + RegistrationFailure.limit()
+                                        + ')'));
         context.events.target(id, this);
     }
 
@@ -146,7 +158,18 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         try {
             Addresses.checked(peer);
             id = context.events.newId();
-            id.bindAddr(Addresses.toBind(from, context.device.address));
+            InetSocketAddress wanted = Addresses.toBind(from, context.device.address);
+            NativeError.explain(
+                    () -> id.bindAddr(wanted),
+                    reason ->
+                            new BindException(
+                                    "Cannot connect from "
+                                            + wanted
+                                            + ": "
+                                            + reason
+                                            + "; the port has to be free, and the address one of"
+                                            + " the RDMA device of "
+                                            + context.device.address));
             if (!context.device.has(id)) {
                 throw new IOException(
                         "The local address "
@@ -170,7 +193,15 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         state = State.ACCEPTING;
         try {
             receives.post(queuePair);
-            id.accept(ActiveConnect.parameters());
+            NativeError.explain(
+                    () -> id.accept(ActiveConnect.parameters()),
+                    reason ->
+                            new ConnectException(
+                                    "The connection from "
+                                            + remote
+                                            + " could not be accepted: "
+                                            + reason
+                                            + "; most likely the peer has given up"));
         } catch (IOException e) {
             connectFailed(e);
         }
@@ -343,7 +374,7 @@ final class DisniQueuePair implements QueuePair, CmTarget {
 
     /** Some work requests may be posted, and nobody can tell which: the connection ends. */
     private void broken(String what, IOException e) {
-        cause = new IOException(what + ": " + String.valueOf(e.getMessage()).strip(), e);
+        cause = new IOException(what + ": " + NativeError.reason(e), e);
         if (state == State.OPEN || state == State.DRAINING) {
             flush();
         }

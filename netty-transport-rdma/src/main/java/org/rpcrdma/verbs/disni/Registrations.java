@@ -123,7 +123,7 @@ final class Registrations {
                     "The device does not end a registration of "
                             + region.getLength()
                             + " bytes: "
-                            + String.valueOf(e.getMessage()).strip(),
+                            + NativeError.reason(e),
                     e);
         }
         bytes -= region.getLength();

@@ -13,6 +13,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ConnectTimeoutException;
 import java.io.IOException;
+import java.net.BindException;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -282,6 +283,34 @@ class ConnectionEventsTest {
             connect.channel().closeFuture().awaitUninterruptibly();
         } finally {
             group.shutdownGracefully(0, 30, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    @Test
+    void aPortInUseIsSaidInOneSentence() throws IOException {
+        try (Ends ends = new Ends(provider)) {
+            ends.listen();
+            InetSocketAddress taken = ends.listener.localAddress();
+            assertThatThrownBy(() -> ends.activeContext.listen(taken, 1, new Deaf()))
+                    .isInstanceOf(BindException.class)
+                    .hasMessageContaining("Cannot listen at " + taken)
+                    .hasMessageContaining("the port has to be free");
+        }
+    }
+
+    @Test
+    void aWrongAddressIsSaidInOneSentence() throws IOException {
+        InetSocketAddress foreign = new InetSocketAddress("192.0.2.1", 1);
+        try (Ends ends = new Ends(provider)) {
+            assertThatThrownBy(() -> ends.passiveContext.listen(foreign, 1, new Deaf()))
+                    .isInstanceOf(BindException.class)
+                    .hasMessageContaining("Cannot listen at " + foreign + ": No such device; ");
+            End end = ends.newActive();
+            end.queuePair.connect(foreign, foreign, NO_DATA);
+            ends.until(() -> end.hasFailed);
+            assertThat(end.failure)
+                    .isInstanceOf(BindException.class)
+                    .hasMessageContaining("Cannot connect from " + foreign + ": No such device; ");
         }
     }
 

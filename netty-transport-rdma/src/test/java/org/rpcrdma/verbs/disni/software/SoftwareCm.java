@@ -83,7 +83,7 @@ final class SoftwareCm extends RdmaCm {
         }
         if (!host.isAnyLocalAddress()) {
             if (!host.isLoopbackAddress() && NetworkInterface.getByInetAddress(host) == null) {
-                throw new IOException("rdma_bind_addr failed: No such device");
+                throw new IOException("j2c::bind: rdma_bind_addr failed: No such device\n");
             }
             mine.device(context());
         }
