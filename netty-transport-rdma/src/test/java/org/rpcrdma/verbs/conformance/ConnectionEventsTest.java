@@ -143,6 +143,24 @@ class ConnectionEventsTest {
         }
     }
 
+    /** The queue may not be destroyed under those who use it, and they must not wait for ever. */
+    @Test
+    void whatIsNotNotifiedIsFoundAllTheSame() throws IOException {
+        try (Ends ends = Ends.connected(provider)) {
+            device.failNotifications(true);
+            for (int number = 1; number <= 3; number++) {
+                ends.active.queuePair.write(number, SIGNALED, 0, 0);
+                ends.active.queuePair.doorbell();
+                while (!ends.active.isComplete(number)) {
+                    ends.activeContext.await(-1);
+                    ends.activeContext.poll(8);
+                }
+            }
+        } finally {
+            device.failNotifications(false);
+        }
+    }
+
     /** On a real device the first message can overtake the event that the connection exists. */
     @Test
     void aMessageBeforeTheEventMakesTheConnection() throws IOException {

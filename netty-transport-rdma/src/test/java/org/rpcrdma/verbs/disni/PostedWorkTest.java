@@ -197,6 +197,23 @@ class PostedWorkTest {
                         List.of(receive(tag | 2, "300+30@7"), receive(tag | 3, "400+40@8")));
     }
 
+    @Test
+    void aReceiveWithoutBytesHasNoRange() throws IOException {
+        PostedReceives receives = new PostedReceives(device, WorkId.receives(3), 2);
+        receives.add(1, 100, 0, 5);
+        receives.add(2, 200, 1, 5);
+        receives.post(null);
+        long tag = 3L << 32 | 1L << 31;
+        assertThat(device.posts)
+                .containsExactly(List.of(receive(tag, ""), receive(tag | 1, "200+1@5")));
+        assertThatThrownBy(() -> receives.add(3, 0, -1, 0))
+                .isInstanceOf(IllegalStateException.class);
+        receives.complete(0);
+        assertThatThrownBy(() -> receives.add(3, 0, -1, 0))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("Length is -1");
+    }
+
     private static Seen receive(long workId, String range) {
         return new Seen(workId, 0, 0, 0, 0, 0, range);
     }

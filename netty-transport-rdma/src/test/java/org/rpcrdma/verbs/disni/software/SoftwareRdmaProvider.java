@@ -35,6 +35,7 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
     private final List<String> problems = new CopyOnWriteArrayList<>();
     private volatile UnaryOperator<EventType> eventFilter = UnaryOperator.identity();
     private volatile boolean completionsAreLost;
+    private volatile boolean notificationsFail;
     private volatile long memoryLimit = Long.MAX_VALUE;
 
     private SoftwareRdmaProvider() throws IOException {}
@@ -111,6 +112,15 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
     /** Whether nothing completes any more, as when the device is gone. */
     public void loseCompletions(boolean lost) {
         completionsAreLost = lost;
+    }
+
+    /** Whether waiting for a completion fails. */
+    public void failNotifications(boolean failing) {
+        notificationsFail = failing;
+    }
+
+    boolean failsNotifications() {
+        return notificationsFail;
     }
 
     boolean losesCompletions() {

@@ -106,7 +106,12 @@ final class SoftwareVerbs extends RdmaVerbs {
         if (!channel.isOpen()) {
             throw new IOException("Trying to get CQ event on closed completion channel.");
         }
-        return ((SoftwareCompChannel) channel).next(timeout);
+        boolean isTold = ((SoftwareCompChannel) channel).next(timeout);
+        if (device.provider.failsNotifications()) {
+            ((SoftwareCq) queue).unacknowledged.set(0);
+            throw new IOException("Trying to get CQ event failed");
+        }
+        return isTold;
     }
 
     @Override
