@@ -165,18 +165,21 @@ public final class RpcRdmaCallback {
                             + channel
                             + " (expected: RpcRdmaCodec in it)");
         }
-        if (state == State.REFUSED || state == State.CLOSED) {
+        if (isOver()) {
             return false;
         }
         ChannelPipeline pipeline = channel.pipeline();
         Replies present = pipeline.get(Replies.class);
-        if (present != null && present.owner() != this) {
+        if (present != null && present.owner() != this && !present.owner().isOver()) {
             throw new IllegalStateException(
                     "another RpcRdmaCallback is attached to " + channel + " (expected: one)");
         }
         connection.allowReverseCalls();
-        if (present != null) {
+        if (present != null && present.owner() == this) {
             return true;
+        }
+        if (present != null) {
+            pipeline.remove(present);
         }
         String codec = pipeline.context(ChunkReducer.class).name();
         pipeline.addAfter(codec, null, new Replies());
@@ -188,9 +191,13 @@ public final class RpcRdmaCallback {
         return true;
     }
 
+    private boolean isOver() {
+        return state == State.REFUSED || state == State.CLOSED;
+    }
+
     /** On the event loop of the calls. */
     private void attached(Channel channel) {
-        if (state == State.REFUSED || state == State.CLOSED) {
+        if (isOver()) {
             return;
         }
         Channel before = calls.channel();
@@ -257,6 +264,9 @@ public final class RpcRdmaCallback {
         successor = null;
         // First of all: the upper layer learns it from nobody else.
         changeTo(isRefused ? State.REFUSED : State.DOWN);
+        if (gone != calls.channel()) {
+            return; // whoever was told has attached another one
+        }
         if (isRefused) {
             calls.lost("the connection was lost by the first reverse calls", false);
             calls.failAll("the client has lost its connection by reverse calls");
