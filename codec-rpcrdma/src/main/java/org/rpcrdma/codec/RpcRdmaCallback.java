@@ -175,14 +175,13 @@ public final class RpcRdmaCallback {
                     "another RpcRdmaCallback is attached to " + channel + " (expected: one)");
         }
         connection.allowReverseCalls();
-        if (present != null && present.owner() == this) {
-            return true;
-        }
-        if (present != null) {
+        if (present != null && present.owner() != this) {
             pipeline.remove(present);
         }
-        String codec = pipeline.context(ChunkReducer.class).name();
-        pipeline.addAfter(codec, null, new Replies());
+        if (present == null || present.owner() != this) {
+            String codec = pipeline.context(ChunkReducer.class).name();
+            pipeline.addAfter(codec, null, new Replies());
+        }
         if (calls.loop() == channel.eventLoop()) {
             attached(channel);
         } else {
@@ -201,6 +200,10 @@ public final class RpcRdmaCallback {
             return;
         }
         Channel before = calls.channel();
+        if (channel == before) {
+            successor = null;
+            return;
+        }
         hasAnswered |= before != null && PendingCalls.answers(before) > 0;
         if (!hasAnswered && calls.areInDoubt()) {
             successor = channel;
@@ -432,7 +435,12 @@ public final class RpcRdmaCallback {
          */
         public RpcRdmaCallback attachTo(Channel channel) {
             RpcRdmaCallback made = new RpcRdmaCallback(this, channel);
-            made.attach(channel);
+            try {
+                made.attach(channel);
+            } catch (RuntimeException e) {
+                made.calls.end(); // the event loop must not remember it
+                throw e;
+            }
             return made;
         }
     }

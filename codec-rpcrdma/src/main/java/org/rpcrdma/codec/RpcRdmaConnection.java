@@ -21,7 +21,7 @@ import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.XdrCursor;
 
 /**
- * The state of RPC-over-RDMA on one channel, shared by its four handlers: thresholds, credits and outstanding calls. It is
+ * The state of RPC-over-RDMA on one channel, shared by its handlers: thresholds, credits and outstanding calls. It is
  * changed on the event loop only; the public getters may be called from any thread and give what was true lately.
  */
 public final class RpcRdmaConnection {
@@ -520,7 +520,7 @@ public final class RpcRdmaConnection {
         return isTwoAgreed ? two : ProtocolVersion.probe();
     }
 
-    /** Closes the channel because the responder is silent: as long as the version is not settled, that may be why (draft, 5.2). */
+    /** Closes the channel of a silent responder: until the version is settled, version 2 may be why (draft, 5.2). */
     void closeUnanswered(String why) {
         if (!isVersionSettled) {
             rememberVersionOne();

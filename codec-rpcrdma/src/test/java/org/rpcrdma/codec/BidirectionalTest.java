@@ -353,7 +353,7 @@ class BidirectionalTest {
     /** Both by the messages that carry the lower grant and by the calls that use up the higher one. */
     @Test
     @Proves("BIDI-13")
-    void aGrantThatShrinksLeavesTheReceivesForReplies() throws Exception {
+    void aGrantThatShrinksAndGrowsLeavesTheReceivesForReplies() throws Exception {
         int reverse = 64;
         AtomicInteger wanted = new AtomicInteger(32);
         RpcRdmaConfig shrinking = room(32, reverse).creditPolicy(load -> wanted.get()).build();
@@ -371,6 +371,14 @@ class BidirectionalTest {
                 assertThat(client.header.credit()).isEqualTo(1);
             }
             assertThat(kept(pair.serverChannel)).isBetween(1 + reverse, atFirst - 31);
+            // One that grows again gets receives of its own.
+            wanted.set(32);
+            client.send(header(41, 32), Rpc.echo(41, 0));
+            assertThat(pair.server.takeXid()).isEqualTo(41);
+            pair.reply(Rpc.reply(41));
+            client.take();
+            assertThat(client.header.credit()).isEqualTo(32);
+            assertThat(kept(pair.serverChannel)).isGreaterThanOrEqualTo(32 + reverse);
         }
     }
 

@@ -679,6 +679,34 @@ class RpcRdmaCallbackTest {
         assertThat(callback.state()).isEqualTo(State.UP);
     }
 
+    /** The newest word of the client holds, also when it says the same again. */
+    @Test
+    void theChannelThatWasAttachedLastIsUsed() throws Exception {
+        connect(false);
+        Future<ByteBuf> first = callback.call(Rpc.echo(0, 8));
+        Received there = take();
+        RpcRdmaClient second = clientBuilder().reverseProgram(Program::new).build();
+        RpcRdmaClient third = clientBuilder().reverseProgram(Program::new).build();
+        try {
+            second.connect().sync();
+            awaitAttached(true);
+            third.connect().sync();
+            awaitAttached(true);
+            second.call(ready()).sync().getNow().release();
+            awaitAttached(true);
+            there.reply();
+            answered(first, there.xid());
+            Future<ByteBuf> next = callback.call(Rpc.echo(0, 8));
+            Received nextThere = take();
+            assertThat(nextThere.channel()).isSameAs(second.openConnections().get(0).channel());
+            nextThere.reply();
+            answered(next, nextThere.xid());
+        } finally {
+            second.close().sync();
+            third.close().sync();
+        }
+    }
+
     /** One that is closed, or waits for its turn on a second channel, does not keep another from it. */
     @Test
     void aClosedCallbackMakesRoomForAnother() throws Exception {

@@ -285,7 +285,11 @@ class VersionTwoTest {
                     });
             client.send(header(8, 0, CALL), Rpc.echo(8, 8));
             assertThat(pair.server.takeXid()).isEqualTo(8);
-            assertThat(pair.client.messages).isEmpty();
+            pair.reply(Rpc.reply(8));
+            client.take();
+            assertThat(client.header.xid()).isEqualTo(8);
+            assertThat(client.header.proc()).isZero();
+            assertThat(pair.serverConnection().callsInFlight()).isZero();
         }
     }
 
