@@ -333,6 +333,7 @@ class VersionNegotiationTest {
             ChannelFuture cancelled = pair.call(Rpc.echo(XID + 1, 8));
             pair.call(Rpc.echo(XID + 2, 8));
             server.take();
+            RpcPair.settle(pair.clientChannel); // all are held
             if (version == 1) {
                 server.send(versionError(PROBE, 2, 32, 1, 1));
             } else {
