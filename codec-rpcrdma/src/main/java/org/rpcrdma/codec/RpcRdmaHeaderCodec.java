@@ -80,6 +80,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         boolean isError = header.proc() == TransportHeader.RDMA_ERROR;
         WaitingReplies waiting = connection.waitingReplies();
         if (waiting != null
+                && connection.speaks(header.version())
                 && PullCompletion.isIn(header, message, connection.config().readChunkReplies())) {
             boolean isExpected = waiting.complete(header.xid());
             metrics.increment(

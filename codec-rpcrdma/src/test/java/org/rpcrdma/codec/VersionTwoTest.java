@@ -438,6 +438,25 @@ class VersionTwoTest {
     }
 
     /** A responder that was not told of the option sends no such reply, and does not know the option either. */
+    /** The option type alone does not make a responder speak version 2. */
+    @Test
+    @Proves({"V1-ERR-08", "RR-12"})
+    void aPullCompletionInAVersionThatIsNotSpoken() throws Exception {
+        RpcRdmaConfig one =
+                RpcRdmaConfig.builder()
+                        .readChunkReplies(ReadChunkReplies.DEFAULT.withOptionType(5))
+                        .build();
+        try (RpcPair pair = RpcPair.rawClient(config(), one);
+                RawPeer client = RawPeer.client(pair)) {
+            ByteBuf completion = Unpooled.buffer();
+            RpcRdmaOption.call(7, 5, new byte[0]).encode(completion, 32);
+            client.send(completion);
+            assertThat(client.take()).isEqualTo(TransportHeader.ERR_VERS_BYTES);
+            assertThat(client.header.xid()).isEqualTo(7);
+            assertThat(client.header.proc()).isEqualTo(TransportHeader.RDMA_ERROR);
+        }
+    }
+
     @Test
     @Proves({"RR-01", "RR-06", "V2-EXT-03"})
     void thePullCompletionHasToBeAgreedOn() throws Exception {
