@@ -28,6 +28,7 @@ HOST_PACKAGES="qemu-system-x86 debootstrap e2fsprogs"
 RELEASE=bookworm
 GUEST_PACKAGES=linux-image-amd64,linux-headers-amd64,linux-source-6.1,gcc,make,bzip2,xz-utils,kmod,iproute2,rdma-core
 GUEST_PACKAGES+=,nfs-common,nfs-kernel-server,netbase,procps,acl,git,rdmacm-utils,perftest,ibverbs-utils
+GUEST_PACKAGES+=,openjdk-17-jre-headless
 
 die() {
     echo "lab: $*" >&2

@@ -19,6 +19,7 @@ class LayeringTest {
     private static final String CHANNEL = "org.rpcrdma.channel..";
     private static final String VERBS = "org.rpcrdma.verbs";
     private static final String PROVIDERS = "org.rpcrdma.verbs.*..";
+    private static final String DISNI = "org.rpcrdma.verbs.disni..";
     private static final String IWARP = "org.rpcrdma.verbs.iwarp";
     private static final String MPA = "org.rpcrdma.verbs.iwarp.mpa..";
     private static final String DDP = "org.rpcrdma.verbs.iwarp.ddp..";
@@ -28,9 +29,68 @@ class LayeringTest {
     @Test
     void needsNettyAndTheJdkOnly() {
         classes()
+                .that()
+                .resideOutsideOfPackage(DISNI)
                 .should()
                 .onlyDependOnClassesThat()
                 .resideInAnyPackage("org.rpcrdma..", "io.netty..", "java..")
+                .check(ALL);
+    }
+
+    @Test
+    void theAdapterNeedsDisniToo() {
+        classes()
+                .that()
+                .resideInAPackage(DISNI)
+                .should()
+                .onlyDependOnClassesThat()
+                .resideInAnyPackage(DISNI, VERBS, "com.ibm.disni..", "io.netty.util..", "java..")
+                .check(ALL);
+    }
+
+    /** Loaded where DiSNI is not, they must not touch it before they know that it is. */
+    @Test
+    void whatIsLoadedWithoutDisniDoesNotNameIt() {
+        noClasses()
+                .that()
+                .haveSimpleName("Disni")
+                .or()
+                .haveSimpleName("DisniProvider")
+                .or()
+                .haveSimpleName("DisniConfig")
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage("com.ibm.disni..")
+                .check(ALL);
+    }
+
+    /** Private fields and native calls of DiSNI are for few. */
+    @Test
+    void onlyTheLowestClassesKnowDisnisInnerSide() {
+        noClasses()
+                .that()
+                .resideInAPackage(DISNI)
+                .and()
+                .doNotHaveSimpleName("Layout")
+                .and()
+                .doNotHaveSimpleName("PointerCalls")
+                .and()
+                .haveNameNotMatching(".*NativeInternals.*")
+                .should()
+                .dependOnClassesThat()
+                .resideInAnyPackage("com.ibm.disni.verbs.impl..", "java.lang.reflect..")
+                .check(ALL);
+    }
+
+    /** Its endpoint groups wait for ever for a connection that is refused. */
+    @Test
+    void noEndpointGroups() {
+        noClasses()
+                .that()
+                .resideInAPackage(DISNI)
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage("com.ibm.disni")
                 .check(ALL);
     }
 

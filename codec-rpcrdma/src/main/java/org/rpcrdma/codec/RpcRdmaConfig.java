@@ -23,6 +23,7 @@ public final class RpcRdmaConfig {
     private final int minimumCredits;
     private final CreditPolicy creditPolicy;
     private final PrivateData privateData;
+    private final PrivateData assumedPeer;
     private final BindingRegistry bindings;
     private final int maxSegmentsPerChunk;
     private final int maxSegmentsPerMessage;
@@ -50,6 +51,7 @@ public final class RpcRdmaConfig {
         creditPolicy = builder.creditPolicy;
         privateData =
                 new PrivateData(builder.sendSize, builder.receiveSize, builder.remoteInvalidation);
+        assumedPeer = builder.assumedPeer;
         bindings = builder.bindings == null ? BindingRegistry.standard() : builder.bindings;
         maxSegmentsPerChunk = builder.maxSegmentsPerChunk;
         maxSegmentsPerMessage = builder.maxSegmentsPerMessage;
@@ -84,7 +86,8 @@ public final class RpcRdmaConfig {
         return bootstrap
                 .option(RdmaChannelOption.RECEIVE_SIZE, privateData.receiveSize())
                 .option(RdmaChannelOption.RECEIVE_DEPTH, receiveDepth(requestedCredits))
-                .option(RdmaChannelOption.PRIVATE_DATA, privateData.encode());
+                .option(RdmaChannelOption.PRIVATE_DATA, privateData.encode())
+                .option(RdmaChannelOption.PEER_PRIVATE_DATA, assumedPeer.encode());
     }
 
     /** Sets receive size, receive depth and private data of the accepted channels. */
@@ -94,7 +97,8 @@ public final class RpcRdmaConfig {
                 .childOption(
                         RdmaChannelOption.RECEIVE_DEPTH,
                         receiveDepth(grantedCredits) + completions())
-                .childOption(RdmaChannelOption.PRIVATE_DATA, privateData.encode());
+                .childOption(RdmaChannelOption.PRIVATE_DATA, privateData.encode())
+                .childOption(RdmaChannelOption.PEER_PRIVATE_DATA, assumedPeer.encode());
     }
 
     /** Receives outside of the grant (reliable reply draft, 5.2.3). */
@@ -239,6 +243,7 @@ public final class RpcRdmaConfig {
         private int sendSize = 4096;
         private int receiveSize = 4096;
         private boolean remoteInvalidation = true;
+        private PrivateData assumedPeer = PrivateData.DEFAULT;
         private BindingRegistry bindings;
         private int maxSegmentsPerChunk = 256;
         private int maxSegmentsPerMessage = 512;
@@ -306,6 +311,16 @@ public final class RpcRdmaConfig {
         /** Whether the peer is told that it may use Send With Invalidate; default {@code true}. */
         public Builder remoteInvalidation(boolean announce) {
             remoteInvalidation = announce;
+            return this;
+        }
+
+        /**
+         * What a peer is taken to have announced where the device carries no private data, as with DiSNI; default {@link
+         * PrivateData#DEFAULT}, 1024 bytes both ways, which is what any peer takes. Elsewhere it means nothing. Both ends have
+         * to be set alike: a Send that is longer than the receives of the peer costs the connection.
+         */
+        public Builder assumedPeer(PrivateData data) {
+            assumedPeer = Objects.requireNonNull(data, "data");
             return this;
         }
 

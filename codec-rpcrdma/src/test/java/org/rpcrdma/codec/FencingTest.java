@@ -20,6 +20,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
 
@@ -319,6 +320,7 @@ class FencingTest {
         sink.release();
     }
 
+    @NeedsDevice("keyPerConnection")
     @Test
     @Proves("SEC-01")
     void aHandleOfAnotherConnectionEndsTheOneItIsUsedOn() throws Exception {

@@ -13,6 +13,7 @@ import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.ReadChunkReplies.ReplyChunks;
@@ -105,6 +106,7 @@ class ReadChunkClientTest {
     }
 
     /** A responder that was not configured after all costs some repetitions. */
+    @NeedsDevice("privateDataOnAccept")
     @Test
     @Proves({"RR-06", "RR-26"})
     void aRefusedCallGrowsByAReplyChunk() throws Exception {

@@ -15,6 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.codec.ReadChunkReplies.ReplyChunks;
 
@@ -41,6 +42,7 @@ class ReadChunkReplyTest {
         return whole;
     }
 
+    @NeedsDevice("remoteInvalidation")
     @ParameterizedTest
     @CsvSource({
         "0, 4069, true",
@@ -224,6 +226,7 @@ class ReadChunkReplyTest {
         }
     }
 
+    @NeedsDevice("remoteInvalidation")
     @ParameterizedTest
     @CsvSource({"true, true, 1", "true, false, 0", "false, true, 0", "false, false, 0"})
     @Proves({"RR-17", "RR-18", "RR-19"})

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RemoteAccess;
@@ -77,6 +78,7 @@ class ReadChunkRequesterTest {
         assertThat(server.header.credit()).isEqualTo(128);
     }
 
+    @NeedsDevice("remoteInvalidation")
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 7, 60})
     @Proves({"RR-07", "RR-08", "RR-09", "RR-19", "RR-20"})

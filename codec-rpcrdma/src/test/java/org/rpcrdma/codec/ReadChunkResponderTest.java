@@ -16,6 +16,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaSend;
 import org.rpcrdma.channel.RemoteAccess;
@@ -112,6 +113,7 @@ class ReadChunkResponderTest {
         assertThat(client.header.credit()).isEqualTo(64);
     }
 
+    @NeedsDevice("remoteInvalidation")
     @Test
     @Proves({"RR-19", "RR-18"})
     void aHandleThatTheRequesterInvalidatesIsGone() throws Exception {

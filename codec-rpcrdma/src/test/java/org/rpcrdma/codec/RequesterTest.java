@@ -13,6 +13,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaSend;
 import org.rpcrdma.channel.RdmaWrite;
@@ -347,6 +348,7 @@ class RequesterTest {
         assertThat(Rpc.bytes(reply)).isEqualTo(before);
     }
 
+    @NeedsDevice("remoteInvalidation")
     @Test
     @Proves("V1-MR-01")
     void sendWithInvalidateSparesUsTheInvalidation() throws Exception {

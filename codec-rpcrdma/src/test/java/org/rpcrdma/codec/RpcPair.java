@@ -21,6 +21,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.awaitility.Awaitility;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 
@@ -79,15 +80,6 @@ final class RpcPair implements AutoCloseable {
             boolean serverCodec,
             Consumer<Bootstrap> options)
             throws Exception {
-        ServerBootstrap serverBootstrap =
-                new ServerBootstrap()
-                        .group(group)
-                        .channel(RdmaServerChannel.class)
-                        .childHandler(initializer(server, serverCodec ? serverConfig : null));
-        if (serverConfig != null) {
-            serverConfig.applyTo(serverBootstrap);
-        }
-        listener = serverBootstrap.bind(InetAddress.getLoopbackAddress(), 0).sync().channel();
         Bootstrap bootstrap =
                 new Bootstrap()
                         .group(group)
@@ -95,9 +87,27 @@ final class RpcPair implements AutoCloseable {
                         .handler(initializer(client, clientCodec ? clientConfig : null));
         clientConfig.applyTo(bootstrap);
         options.accept(bootstrap);
+        ServerBootstrap serverBootstrap =
+                new ServerBootstrap()
+                        .group(group)
+                        .channel(RdmaServerChannel.class)
+                        .childHandler(initializer(server, serverCodec ? serverConfig : null));
+        if (serverConfig != null) {
+            serverConfig
+                    .applyTo(serverBootstrap)
+                    .childOption(RdmaChannelOption.PEER_PRIVATE_DATA, assumed(clientConfig));
+            bootstrap.option(RdmaChannelOption.PEER_PRIVATE_DATA, assumed(serverConfig));
+        }
+        listener = serverBootstrap.bind(InetAddress.getLoopbackAddress(), 0).sync().channel();
         clientChannel = (RdmaChannel) bootstrap.connect(listener.localAddress()).sync().channel();
         serverChannel = server.active.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
         settle(clientChannel);
+    }
+
+    /** For devices without private data: what both ends are configured to be. Such a device lets nobody invalidate. */
+    private static byte[] assumed(RpcRdmaConfig config) {
+        PrivateData data = config.privateData();
+        return new PrivateData(data.sendSize(), data.receiveSize(), false).encode();
     }
 
     private static ChannelInitializer<Channel> initializer(Inbox inbox, RpcRdmaConfig config) {

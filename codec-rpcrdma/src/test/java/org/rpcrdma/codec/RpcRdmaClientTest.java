@@ -26,6 +26,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
@@ -103,6 +104,7 @@ class RpcRdmaClientTest {
         assertThat(responder.accepted).hasSize(1);
     }
 
+    @NeedsDevice("privateDataOnAccept")
     @Test
     @Proves("API-16")
     void connectMakesAllConnectionsAndShowsWhatWasNegotiated() throws Exception {
@@ -653,6 +655,7 @@ class RpcRdmaClientTest {
         client = builder(responder.address()).build();
     }
 
+    @NeedsDevice("privateDataOnAccept")
     @Test
     @Proves({"V1-ERR-11", "V1-REPLY-01"})
     void refusedIdempotentCallGrowsUntilItFits() throws Exception {
@@ -715,6 +718,7 @@ class RpcRdmaClientTest {
         reply.release();
     }
 
+    @NeedsDevice("privateDataOnAccept")
     @Test
     @Proves({"V1-ERR-11", "API-13"})
     void refusedCallThatMayNotBeRepeatedSaysWhatWasOffered() throws Exception {

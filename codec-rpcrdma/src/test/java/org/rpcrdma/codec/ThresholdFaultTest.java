@@ -13,6 +13,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.codec.FaultPair.Role;
 
@@ -39,6 +40,7 @@ class ThresholdFaultTest {
     }
 
     /** Every length around the threshold, as call and as reply; none is left out and none is too long. */
+    @NeedsDevice("privateDataOnAccept")
     @ParameterizedTest
     @ValueSource(ints = {1024, 2048})
     @Proves({"V1-INL-06", "V1-INL-10", "V1-ERR-19", "V1-REPLY-11", "V1-LONG-01"})

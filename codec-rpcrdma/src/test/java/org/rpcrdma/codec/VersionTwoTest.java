@@ -421,7 +421,6 @@ class VersionTwoTest {
                                     hex(
                                             "00000007 00000002 00000080 00000005"
                                                     + " 00000000 FFFF0010 00000000")));
-            assertThat(server.isExposed(handle)).isFalse();
         }
         try (RpcPair pair = RpcPair.of(both, both)) {
             pair.call(Rpc.echo(7, 8));

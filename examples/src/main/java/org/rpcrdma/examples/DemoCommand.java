@@ -56,6 +56,10 @@ final class DemoCommand implements Callable<Integer> {
     @SuppressWarnings("UnusedVariable") // picocli needs the field
     private Verbosity verbosity;
 
+    @Mixin
+    @SuppressWarnings("UnusedVariable") // picocli needs the field
+    private Device device;
+
     @Spec private CommandSpec spec;
 
     @Option(
@@ -69,6 +73,15 @@ final class DemoCommand implements Callable<Integer> {
             paramLabel = "BYTES",
             description = "Copy only so much of the file (default: all of it).")
     private Long size;
+
+    @Option(
+            names = "--host",
+            defaultValue = "127.0.0.1",
+            paramLabel = "HOST",
+            description =
+                    "The address between the two (default: ${DEFAULT-VALUE}); an RDMA device needs"
+                            + " one of its own.")
+    private String host;
 
     @Override
     public Integer call() throws IOException {
@@ -103,7 +116,7 @@ final class DemoCommand implements Callable<Integer> {
 
         // The server has counters of its own: those of the client tell both sides' story.
         RpcRdmaConfig config = RpcRdmaConfig.defaults();
-        InetSocketAddress local = new InetSocketAddress(InetAddress.getLoopbackAddress(), ANY_PORT);
+        InetSocketAddress local = new InetSocketAddress(InetAddress.getByName(host), ANY_PORT);
         SimpleMeterRegistry meters = registry();
         try (Export export = new Export(exported, false, directory.resolve("handle.key"));
                 NfsServer server = new NfsServer(export)) {

@@ -35,6 +35,10 @@ final class LeasesCommand implements Callable<Integer> {
     @SuppressWarnings("UnusedVariable") // picocli needs the field
     private Verbosity verbosity;
 
+    @Mixin
+    @SuppressWarnings("UnusedVariable") // picocli needs the field
+    private Device device;
+
     @Spec private CommandSpec spec;
 
     @Option(

@@ -42,6 +42,10 @@ final class PingCommand implements Callable<Integer> {
     @SuppressWarnings("UnusedVariable") // picocli needs the field
     private Verbosity verbosity;
 
+    @Mixin
+    @SuppressWarnings("UnusedVariable") // picocli needs the field
+    private Device device;
+
     @Mixin private HighestVersion highestVersion;
 
     @Spec private CommandSpec spec;

@@ -37,6 +37,10 @@ final class ServeNfsCommand implements Callable<Integer> {
     @SuppressWarnings("UnusedVariable") // picocli needs the field
     private Verbosity verbosity;
 
+    @Mixin
+    @SuppressWarnings("UnusedVariable") // picocli needs the field
+    private Device device;
+
     @Mixin private HighestVersion highestVersion;
 
     @Spec private CommandSpec spec;

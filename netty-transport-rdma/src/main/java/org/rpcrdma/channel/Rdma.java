@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
+import io.netty.util.internal.SystemPropertyUtil;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.ArrayList;
@@ -69,8 +70,17 @@ public final class Rdma {
         }
     }
 
-    /** The available provider with the highest priority. */
+    /**
+     * The provider that {@code -Dorg.rpcrdma.provider} names, otherwise the available one with the highest priority.
+     *
+     * @throws IllegalArgumentException when there is none of that name
+     * @throws UnsatisfiedLinkError when it, or any, is not available
+     */
     public static VerbsProvider provider() {
+        String named = SystemPropertyUtil.get("org.rpcrdma.provider");
+        if (named != null) {
+            return provider(named);
+        }
         ensureAvailability();
         return PROVIDERS.stream().filter(VerbsProvider::isAvailable).findFirst().orElseThrow();
     }

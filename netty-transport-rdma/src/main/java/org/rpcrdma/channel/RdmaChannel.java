@@ -25,6 +25,7 @@ import java.nio.channels.UnresolvedAddressException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairHandler;
@@ -88,6 +89,7 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     private SocketAddress requestedAddress;
     private Future<?> connectTimeout;
 
+    private boolean carriesPrivateData;
     private QueuePair queuePair;
     private SendRing sends;
     private ReceiveRing receives;
@@ -204,7 +206,12 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         int rights = access == RemoteAccess.READ ? QueuePair.REMOTE_READ : QueuePair.REMOTE_WRITE;
         MemoryRegion region = exposesParts() ? pooledRegion(buffer, index, length) : null;
         if (region != null) {
-            return queuePair.expose(region, buffer.memoryAddress() + index, length, rights);
+            boolean isPooled = config.getRegistrationPolicy() == RegistrationPolicy.POOLED;
+            return queuePair.expose(
+                    region,
+                    buffer.memoryAddress() + index,
+                    length,
+                    isPooled ? rights | QueuePair.SHARED : rights);
         }
         region = loop().pool().register(buffer, index, length);
         try {
@@ -335,12 +342,14 @@ public final class RdmaChannel extends AbstractRdmaChannel {
         }
         ConnectionRequest accepted = request;
         request = null;
+        DeviceCapabilities capabilities = loop().context().capabilities();
         try {
             queuePair =
                     loop().context()
                             .createQueuePair(accepted, config.queuePairConfig(), new Events());
             createRings();
-            queuePair.accept(config.getPrivateData());
+            carriesPrivateData = capabilities.privateDataOnAccept();
+            queuePair.accept(privateData());
         } catch (Throwable t) {
             // Netty does not deregister what it could not register: the loop would wait for it.
             super.doDeregister();
@@ -374,10 +383,17 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     }
 
     private void connect0(InetSocketAddress remote, InetSocketAddress local) throws Exception {
+        DeviceCapabilities capabilities = loop().context().capabilities();
         queuePair = loop().context().createQueuePair(config.queuePairConfig(), new Events());
         createRings();
-        queuePair.connect(remote, local != null ? local : boundAddress, config.getPrivateData());
+        carriesPrivateData = capabilities.maxPrivateData() > 0;
+        queuePair.connect(remote, local != null ? local : boundAddress, privateData());
         state = State.CONNECTING;
+    }
+
+    /** Where the device carries none, both ends go by their configuration. */
+    private byte[] privateData() {
+        return carriesPrivateData ? config.getPrivateData() : new byte[0];
     }
 
     /** There is no half-close: a channel that cannot send ends. */
@@ -814,7 +830,7 @@ public final class RdmaChannel extends AbstractRdmaChannel {
             if (!isOpen()) {
                 return;
             }
-            peerPrivateData = privateData;
+            peerPrivateData = carriesPrivateData ? privateData : config.getPeerPrivateData();
             localAddress = queuePair.localAddress();
             remoteAddress = queuePair.remoteAddress();
             state = State.ACTIVE;

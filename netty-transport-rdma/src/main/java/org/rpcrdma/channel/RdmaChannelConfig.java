@@ -6,6 +6,7 @@ import static io.netty.util.internal.ObjectUtil.checkPositive;
 import static io.netty.util.internal.ObjectUtil.checkPositiveOrZero;
 import static org.rpcrdma.channel.RdmaChannelOption.DRAIN_MILLIS;
 import static org.rpcrdma.channel.RdmaChannelOption.MAX_SEND_SIZE;
+import static org.rpcrdma.channel.RdmaChannelOption.PEER_PRIVATE_DATA;
 import static org.rpcrdma.channel.RdmaChannelOption.PRIVATE_DATA;
 import static org.rpcrdma.channel.RdmaChannelOption.READ_DEPTH;
 import static org.rpcrdma.channel.RdmaChannelOption.RECEIVE_DEPTH;
@@ -35,6 +36,7 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
     private volatile int readDepth = MOST_READS;
     private volatile int drainMillis = 2000;
     private volatile byte[] privateData = NO_DATA;
+    private volatile byte[] peerPrivateData = NO_DATA;
     private volatile RegistrationPolicy registrationPolicy = RegistrationPolicy.EXACT;
 
     RdmaChannelConfig(RdmaChannel channel) {
@@ -50,6 +52,7 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
                 SEND_DEPTH,
                 MAX_SEND_SIZE,
                 PRIVATE_DATA,
+                PEER_PRIVATE_DATA,
                 READ_DEPTH,
                 DRAIN_MILLIS,
                 REGISTRATION);
@@ -72,6 +75,9 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
         }
         if (option == PRIVATE_DATA) {
             return (T) getPrivateData();
+        }
+        if (option == PEER_PRIVATE_DATA) {
+            return (T) getPeerPrivateData();
         }
         if (option == READ_DEPTH) {
             return (T) (Integer) readDepth;
@@ -110,6 +116,8 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
             maxSendSize = checkPositive((Integer) value, "MAX_SEND_SIZE");
         } else if (option == PRIVATE_DATA) {
             privateData = ((byte[]) fixedOnceConnected(option, value)).clone();
+        } else if (option == PEER_PRIVATE_DATA) {
+            peerPrivateData = ((byte[]) fixedOnceConnected(option, value)).clone();
         } else if (option == READ_DEPTH) {
             readDepth =
                     checkInRange(
@@ -163,6 +171,11 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
     /** What is sent as connection private data. */
     public byte[] getPrivateData() {
         return privateData.clone();
+    }
+
+    /** What a peer is taken to have sent where the device carries no connection private data. */
+    public byte[] getPeerPrivateData() {
+        return peerPrivateData.clone();
     }
 
     /** How long a closing channel waits for posted work, in milliseconds. */

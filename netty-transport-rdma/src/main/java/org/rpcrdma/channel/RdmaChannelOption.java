@@ -37,6 +37,14 @@ public final class RdmaChannelOption<T> extends ChannelOption<T> {
     public static final ChannelOption<byte[]> PRIVATE_DATA =
             valueOf(RdmaChannelOption.class, "PRIVATE_DATA");
 
+    /**
+     * What the peer is taken to have sent as connection private data where the device cannot carry any, as with DiSNI; ignored
+     * elsewhere. Default: nothing. Both ends have to agree: one that is told of a larger receive than the other has loses the
+     * connection. Fixed once the channel is connected.
+     */
+    public static final ChannelOption<byte[]> PEER_PRIVATE_DATA =
+            valueOf(RdmaChannelOption.class, "PEER_PRIVATE_DATA");
+
     /** The most RDMA Reads outstanding in each direction (IRD and ORD). 1 to 128; default 128. */
     public static final ChannelOption<Integer> READ_DEPTH =
             valueOf(RdmaChannelOption.class, "READ_DEPTH");

@@ -217,6 +217,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         ByteBuf whole = Unpooled.wrappedBuffer(slab);
         MemoryRegion region = register(slab, hasUnsafe ? whole.memoryAddress() : 0);
         insert(region);
+        region.localKey(); // a device that registers when it has to does so now
         for (int i = 0; i < count; i++) {
             RegisteredMemory.Place place =
                     new RegisteredMemory.Place(

@@ -33,6 +33,13 @@ public interface QueuePair {
     int REMOTE_WRITE = 2;
 
     /**
+     * Access, added to one of the others: the key may be that of the whole region, with every right and for every peer, where a
+     * key of its own would cost a registration. It then is the same for all ranges of the region, and is valid for the queue
+     * pair until it was invalidated once for each; the peer's access ends with the region.
+     */
+    int SHARED = 4;
+
+    /**
      * Connects. The outcome is reported by {@link QueuePairHandler#connected} or {@link
      * QueuePairHandler#connectFailed}.
      *
@@ -57,7 +64,9 @@ public interface QueuePair {
     InetSocketAddress remoteAddress();
 
     /**
-     * Posts a receive: memory for one message of the peer. May be called before the connection exists.
+     * Posts a receive: memory for one message of the peer. May be called before the connection exists. Receives may gather
+     * until the next {@link #connect}, {@link #accept}, {@link #doorbell()}, {@link VerbsContext#poll} or {@link
+     * VerbsContext#await}, so that the device gets them together, before anything that this end sends.
      *
      * @param id comes back with the completion
      */
@@ -87,15 +96,19 @@ public interface QueuePair {
 
     /**
      * Makes an exact range of registered memory reachable by the peer of this queue pair, and by nobody else, under a
-     * fresh, unpredictable key.
+     * fresh, unpredictable key. A device may fall short of that: see {@link DeviceCapabilities#exactExposure()} and {@link
+     * DeviceCapabilities#keyPerConnection()}.
      *
-     * @param access {@link #REMOTE_READ} or {@link #REMOTE_WRITE}
+     * @param access {@link #REMOTE_READ} or {@link #REMOTE_WRITE}, if wanted with {@link #SHARED}
      * @return the key to advertise; the offset that goes with it is {@link #exposedOffset}
      * @throws IllegalStateException when the device has no key left
      */
     int expose(MemoryRegion region, long address, int length, int access);
 
-    /** The offset of the first exposed byte, as the peer has to name it. */
+    /**
+     * The offset of the first exposed byte, as the peer has to name it; for a {@link #SHARED} key that of the range which was
+     * exposed last.
+     */
     long exposedOffset(int key);
 
     /** Whether the key is valid: exposed and not invalidated since, by either side. */

@@ -38,6 +38,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 
 class RdmaChannelTest {
@@ -187,6 +188,7 @@ class RdmaChannelTest {
         }
     }
 
+    @NeedsDevice("remoteInvalidation")
     @Test
     void sendWithInvalidateEndsTheExposureBeforeItIsDelivered() throws Exception {
         try (ConnectedPair pair = new ConnectedPair()) {
@@ -206,6 +208,7 @@ class RdmaChannelTest {
         }
     }
 
+    @NeedsDevice("disconnectCause")
     @Test
     @Proves("SEC-04")
     void aWriteAfterInvalidationCostsTheConnectionAndChangesNothing() throws Exception {
@@ -381,6 +384,7 @@ class RdmaChannelTest {
         }
     }
 
+    @NeedsDevice("privateDataOnAccept")
     @Test
     void privateDataGoesBothWays() throws Exception {
         try (ConnectedPair pair =

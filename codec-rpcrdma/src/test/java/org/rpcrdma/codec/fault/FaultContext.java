@@ -104,8 +104,8 @@ public final class FaultContext implements VerbsContext {
         atCreation.accept(queuePair);
     }
 
-    void exposed(FaultQueuePair by, int key, long offset) {
-        if (!ever.add(new Exposed(key, offset))) {
+    void exposed(FaultQueuePair by, int key, long offset, boolean mayBeShared) {
+        if (!ever.add(new Exposed(key, offset)) && !mayBeShared) {
             problem("a handle is used again");
         }
         for (FaultQueuePair other : queuePairs) {
@@ -132,7 +132,9 @@ public final class FaultContext implements VerbsContext {
 
     /** Connections of the device that exist. */
     public long connections() {
-        IwarpContext iwarp = (IwarpContext) device;
+        if (!(device instanceof IwarpContext iwarp)) {
+            return queuePairs.stream().filter(FaultQueuePair::isConnected).count();
+        }
         return iwarp.counters().connectionsOpened() - iwarp.counters().connectionsEnded();
     }
 
@@ -156,7 +158,12 @@ public final class FaultContext implements VerbsContext {
                 c.privateDataOnAccept(),
                 provider.hasExactExposure(),
                 c.cheapRegistration(),
-                c.sendWithInvalidate());
+                c.sendWithInvalidate(),
+                c.remoteInvalidation(),
+                c.rejectWithData(),
+                c.disconnectCause(),
+                c.keyPerConnection(),
+                c.ipv6());
     }
 
     @Override

@@ -4,14 +4,14 @@ package org.rpcrdma.codec.fault;
 import java.io.IOException;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
-import org.rpcrdma.verbs.iwarp.IwarpProvider;
 
 /** The software RNIC behind a device that fails on demand, holds events back, and keeps account of what it has lent. */
 public final class FaultProvider implements VerbsProvider {
 
-    private final IwarpProvider device = new IwarpProvider();
+    private final VerbsProvider device = Rdma.provider();
     private final List<FaultContext> contexts = new CopyOnWriteArrayList<>();
     private volatile boolean exactExposure = true;
 

@@ -45,6 +45,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     private boolean isBroken;
     private boolean isSend;
     private boolean hasEnded;
+    private boolean isConnected;
     private long opened;
     private boolean hasFailed;
     private int postedReceives;
@@ -89,6 +90,11 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     /** Whether the channel was told that the connection is over. */
     boolean hasEnded() {
         return hasEnded;
+    }
+
+    /** Whether the device has a connection. */
+    boolean isConnected() {
+        return isConnected;
     }
 
     /** How many different keys were exposed. */
@@ -217,7 +223,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
         before(Step.EXPOSE);
         int key = device.expose(((FaultRegion) region).device, address, length, access);
         exposed.put(key, new Range(0, address, length));
-        context.exposed(this, key, device.exposedOffset(key));
+        context.exposed(this, key, device.exposedOffset(key), (access & SHARED) != 0);
         keysEver.add(key);
         exposedWhole &= region.length() == length;
         return key;
@@ -270,6 +276,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
 
     @Override
     public void connected(byte[] privateData) {
+        isConnected = true;
         up(
                 () -> {
                     handler.connected(privateData);
@@ -314,6 +321,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
 
     @Override
     public void disconnected(Throwable cause) {
+        isConnected = false;
         up(
                 () -> {
                     hasEnded = true;

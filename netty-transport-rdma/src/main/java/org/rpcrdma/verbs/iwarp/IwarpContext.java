@@ -80,6 +80,11 @@ public final class IwarpContext implements VerbsContext {
                         true,
                         true,
                         true,
+                        true,
+                        true,
+                        true,
+                        true,
+                        true,
                         true);
         this.stags = new StagTable(config.maxExposures());
         this.memory = new LocalMemory(stags, this::detachAll);

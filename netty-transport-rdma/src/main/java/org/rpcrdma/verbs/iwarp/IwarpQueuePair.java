@@ -246,7 +246,8 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
         if (state == State.CLOSED) {
             throw new IllegalStateException("expose was called on a queue pair that is CLOSED");
         }
-        return context.stags.expose(this, mine, address, length, access).stag();
+        // An exact key costs nothing here, so there is no reason to share one.
+        return context.stags.expose(this, mine, address, length, access & ~SHARED).stag();
     }
 
     @Override

@@ -50,6 +50,11 @@ public final class Exposure {
         return owner;
     }
 
+    /** Whether the peer of a stream may use it: it is valid, and exposed to that peer. */
+    public boolean admits(ExposureOwner stream) {
+        return owner != null && owner.admits(stream);
+    }
+
     /** Whether the peer may read. */
     public boolean isReadable() {
         return (access & QueuePair.REMOTE_READ) != 0;

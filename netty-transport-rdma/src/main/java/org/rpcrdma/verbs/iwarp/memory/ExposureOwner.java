@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp.memory;
 
-/** A stream to whose peer memory is exposed. */
+/** A stream to whose peer memory is exposed, or a set of such streams. */
 public abstract class ExposureOwner {
 
     Exposure exposures;
+
+    /** Whether the peer of a stream may use what is exposed by this owner. */
+    protected boolean admits(ExposureOwner stream) {
+        return stream == this;
+    }
 
     /**
      * An exposure of this stream is about to end. What was queued of it and is not yet written must not be read from its

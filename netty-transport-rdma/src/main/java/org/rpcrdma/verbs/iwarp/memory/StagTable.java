@@ -56,10 +56,25 @@ public final class StagTable {
                             + access
                             + ", expected REMOTE_READ or REMOTE_WRITE; expose twice to give both");
         }
-        Exposure exposure = next();
         // Below 2^63, so that no offset inside can wrap; a multiple of a page, so that the peer may
         // align to it.
         long offset = offsets.nextLong() >>> 1 >>> OFFSET_SHIFT << OFFSET_SHIFT;
+        return exposeAt(owner, region, address, length, access, offset);
+    }
+
+    /**
+     * Exposes a range that was checked, under an offset of the caller's.
+     *
+     * @throws IllegalStateException when all STags are in use
+     */
+    Exposure exposeAt(
+            ExposureOwner owner,
+            IwarpMemoryRegion region,
+            long address,
+            int length,
+            int access,
+            long offset) {
+        Exposure exposure = next();
         exposure.set(region, address, length, access, offset, owner);
         link(exposure);
         return exposure;

@@ -74,7 +74,7 @@ public final class InboundReads implements PayloadSource {
                             "Read Request names STag 0x%08x, which is not valid",
                             request.sourceStag));
         }
-        if (exposure.owner() != stream) {
+        if (!exposure.admits(stream)) {
             throw new StreamException(
                     RdmapError.PROTECTION_NOT_ASSOCIATED,
                     String.format(

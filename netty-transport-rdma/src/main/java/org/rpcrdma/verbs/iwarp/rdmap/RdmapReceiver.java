@@ -137,7 +137,7 @@ public final class RdmapReceiver implements UlpduHandler {
         if (found == null) {
             throw invalidWrite("which is not valid");
         }
-        if (found.owner() != stream) {
+        if (!found.admits(stream)) {
             throw new StreamException(
                     DdpError.TAGGED_NOT_ASSOCIATED,
                     String.format("Write names STag 0x%08x of another connection", segment.stag()));
@@ -242,7 +242,7 @@ public final class RdmapReceiver implements UlpduHandler {
     }
 
     private ByteBuffer writeTarget() throws StreamException {
-        if (exposure.owner() != stream || exposure.stag() != segment.stag()) {
+        if (!exposure.admits(stream) || exposure.stag() != segment.stag()) {
             throw invalidWrite("which was invalidated meanwhile");
         }
         return exposure.region().placement(exposure.address(cursor), remaining);

@@ -1,0 +1,21 @@
+# Proves: DiSNI on a real verbs stack: on soft-iWARP and soft-RoCE, with the kernel's client, and with the software RNIC.
+# DiSNI's native part is not ours: RPCRDMA_LIBDISNI is the path of a libdisni.so for x86-64.
+if [ ! -f "${RPCRDMA_LIBDISNI:-}" ]; then
+    result "NOTE DiSNI in the guest was not tried: set RPCRDMA_LIBDISNI to the path of a libdisni.so"
+else
+    mkdir -p "$work/job" "$work/export"
+    cp "$root/examples/target/rpcrdma.jar" "$work/job/"
+    cp "$RPCRDMA_LIBDISNI" "$work/job/libdisni.so"
+    if start_server "$work/export"; then
+        guest_port=$(free_port 21049)
+        start_guest disni DEVICE=siw "HOST_PORT=$port" -- --timeout 600 --memory 2048 --forward "$guest_port:20049"
+        if wait_says 500 "$work/$guest.log" '^READY' "$guest_pid"; then
+            check "the software RNIC pings DiSNI" client ping "127.0.0.1:$guest_port" --device iwarp -c 20
+            tell go
+        fi
+        finish_guest
+        stop_server
+    fi
+    start_guest disni DEVICE=rxe -- --timeout 600 --memory 2048
+    finish_guest
+fi

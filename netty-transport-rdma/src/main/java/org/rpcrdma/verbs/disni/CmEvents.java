@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.disni;
+
+import com.ibm.disni.verbs.RdmaCm;
+import com.ibm.disni.verbs.RdmaCmEvent;
+import com.ibm.disni.verbs.RdmaCmEvent.EventType;
+import com.ibm.disni.verbs.RdmaCmId;
+import com.ibm.disni.verbs.RdmaEventChannel;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.io.IOException;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+/**
+ * The event channel of the connection manager, and the thread that waits for its events and hands each to the target of its
+ * identifier. One for the whole process, as long as a context is open.
+ *
+ * <p>Identifiers of connections are destroyed here too, between two events: DiSNI finds an event's identifier by its address
+ * in memory, which another one could have by then.
+ */
+final class CmEvents {
+
+    private static final InternalLogger logger = InternalLoggerFactory.getInstance(CmEvents.class);
+
+    /** Nothing ends the wait for an event, so it ends by itself. */
+    private static final int WAIT_MILLIS = 20;
+
+    private static final EventType[] TYPES = EventType.values();
+
+    private static CmEvents instance;
+    private static int users;
+
+    private final RdmaEventChannel channel;
+    private final Map<RdmaCmId, CmTarget> targets = new ConcurrentHashMap<>();
+    private final Queue<RdmaCmId> doomed = new ConcurrentLinkedQueue<>();
+    private volatile boolean stopped;
+
+    private CmEvents() throws IOException {
+        channel = RdmaEventChannel.createEventChannel();
+        if (channel == null) {
+            throw new IOException("the event channel of the connection manager could not be made");
+        }
+        NativeInternals.makeThreadSafe(channel);
+        Thread thread = new Thread(this::run, "rdma-disni-cm");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** Takes a share of the channel; it is given back by {@link #release()}. */
+    static synchronized CmEvents acquire() throws IOException {
+        if (users == 0) {
+            instance = new CmEvents();
+        }
+        users++;
+        return instance;
+    }
+
+    static synchronized void release() {
+        if (--users == 0) {
+            instance.stopped = true;
+            instance = null;
+        }
+    }
+
+    /** A new identifier, without a target. */
+    RdmaCmId newId() throws IOException {
+        RdmaCmId id = channel.createId(RdmaCm.RDMA_PS_TCP);
+        if (id == null) {
+            throw new IOException("the connection manager has no identifier left");
+        }
+        return id;
+    }
+
+    /** Sets who is told of an identifier's events from now on. */
+    void target(RdmaCmId id, CmTarget target) {
+        targets.put(id, target);
+    }
+
+    /** Nobody is told of an identifier any more; it is destroyed soon. */
+    void destroy(RdmaCmId id) {
+        targets.remove(id);
+        doomed.add(id);
+    }
+
+    /** As {@link #destroy}, but before it returns: so that the address is free. For listeners, who have no connections. */
+    void destroyNow(RdmaCmId id) {
+        targets.remove(id);
+        destroyId(id);
+    }
+
+    private void destroyId(RdmaCmId id) {
+        try {
+            id.destroyId();
+            NativeInternals.forget(channel, id);
+        } catch (IOException e) {
+            logger.debug("An identifier could not be destroyed", e);
+        }
+    }
+
+    private void run() {
+        while (!stopped) {
+            try {
+                RdmaCmEvent event = channel.getCmEvent(WAIT_MILLIS);
+                if (event != null) {
+                    event.ackEvent();
+                    dispatch(event);
+                }
+            } catch (IOException | RuntimeException e) {
+                // One event is lost, such as a request to a listener that was closed meanwhile.
+                logger.debug("An event of the connection manager was lost", e);
+            }
+            destroyDoomed();
+        }
+        destroyDoomed();
+        try {
+            channel.destroyEventChannel();
+        } catch (IOException e) {
+            logger.debug("The event channel could not be destroyed", e);
+        }
+    }
+
+    private void destroyDoomed() {
+        for (RdmaCmId id = doomed.poll(); id != null; id = doomed.poll()) {
+            destroyId(id);
+        }
+    }
+
+    private void dispatch(RdmaCmEvent event) {
+        if (event.getEvent() < 0 || event.getEvent() >= TYPES.length) {
+            return;
+        }
+        EventType type = TYPES[event.getEvent()];
+        boolean isRequest = type == EventType.RDMA_CM_EVENT_CONNECT_REQUEST;
+        RdmaCmId id = event.getConnIdPriv();
+        RdmaCmId addressee = isRequest ? event.getListenIdPriv() : id;
+        if (addressee == null) {
+            return;
+        }
+        CmTarget target = targets.get(addressee);
+        if (target != null) {
+            target.happened(type, id);
+        } else if (isRequest) {
+            destroyId(id);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.disni;
+
+/** Tells whether RDMA hardware can be used through DiSNI here, and if not what is missing. */
+public final class Disni {
+
+    private Disni() {}
+
+    /** Whether DiSNI, the JVM flag that it needs, {@code libdisni} and a device are there. Tried once, when first asked. */
+    public static boolean isAvailable() {
+        return unavailabilityCause() == null;
+    }
+
+    /** What is missing, in one sentence of its message; {@code null} when nothing is. */
+    public static Throwable unavailabilityCause() {
+        return Availability.CAUSE;
+    }
+
+    /**
+     * Makes sure that nothing is missing.
+     *
+     * @throws UnsatisfiedLinkError with the {@link #unavailabilityCause()} otherwise
+     */
+    public static void ensureAvailability() {
+        Throwable cause = unavailabilityCause();
+        if (cause != null) {
+            throw (Error)
+                    new UnsatisfiedLinkError("DiSNI is not available: " + cause.getMessage())
+                            .initCause(cause);
+        }
+    }
+
+    @SuppressWarnings("StaticAssignmentOfThrowable") // asked for often, never thrown itself
+    private static final class Availability {
+
+        static final Throwable CAUSE = find();
+
+        /** The first step that fails says what is missing; later ones need the earlier ones. */
+        private static Throwable find() {
+            try {
+                Class.forName(
+                        "com.ibm.disni.verbs.RdmaProvider", false, Disni.class.getClassLoader());
+                Class.forName("org.slf4j.Logger", false, Disni.class.getClassLoader());
+            } catch (ClassNotFoundException | LinkageError e) {
+                return new IllegalStateException(
+                        "DiSNI is not on the class path (no class "
+                                + e.getMessage()
+                                + "); add com.ibm.disni:disni:2.1 and org.slf4j:slf4j-api",
+                        e);
+            }
+            return Probe.findMissing();
+        }
+    }
+}

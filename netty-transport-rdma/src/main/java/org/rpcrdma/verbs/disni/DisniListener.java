@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.disni;
+
+import com.ibm.disni.verbs.RdmaCmEvent.EventType;
+import com.ibm.disni.verbs.RdmaCmId;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.rpcrdma.verbs.Listener;
+import org.rpcrdma.verbs.ListenerHandler;
+
+/** A bound identifier that takes connection requests. */
+final class DisniListener implements Listener, CmTarget {
+
+    private static final byte[] NO_DATA = {};
+
+    private final DisniContext context;
+    private final ListenerHandler handler;
+    private final RdmaCmId id;
+    private final int backlog;
+    private final InetSocketAddress local;
+    private final Set<DisniConnectionRequest> pending = ConcurrentHashMap.newKeySet();
+    private boolean closed;
+
+    DisniListener(
+            DisniContext context, InetSocketAddress address, int backlog, ListenerHandler handler)
+            throws IOException {
+        this.context = context;
+        this.handler = handler;
+        this.backlog = Math.max(backlog, 1);
+        this.id = context.events.newId();
+        try {
+            context.events.target(id, this);
+            id.bindAddr(Addresses.toListen(address));
+            id.listen(this.backlog);
+            this.local = Addresses.local(id);
+        } catch (IOException | RuntimeException e) {
+            context.events.destroyNow(id);
+            throw e;
+        }
+    }
+
+    @Override
+    public InetSocketAddress localAddress() {
+        return local;
+    }
+
+    @Override
+    public void happened(EventType event, RdmaCmId connection) {
+        if (event != EventType.RDMA_CM_EVENT_CONNECT_REQUEST) {
+            if (event == EventType.RDMA_CM_EVENT_DEVICE_REMOVAL) {
+                context.later(
+                        () -> fail(new IOException("The RDMA device of " + local + " is gone")));
+            }
+            return;
+        }
+        DisniConnectionRequest request;
+        try {
+            request = new DisniConnectionRequest(context.events, connection, pending);
+        } catch (IOException e) {
+            context.events.destroy(connection);
+            context.later(() -> fail(e));
+            return;
+        }
+        if (pending.size() >= backlog) {
+            request.reject(NO_DATA);
+            return;
+        }
+        pending.add(request);
+        context.later(() -> deliver(request));
+    }
+
+    private void deliver(DisniConnectionRequest request) {
+        if (closed) {
+            request.reject(NO_DATA);
+        } else {
+            handler.connectionRequested(request);
+        }
+    }
+
+    private void fail(IOException cause) {
+        if (!closed) {
+            handler.acceptFailed(cause);
+        }
+    }
+
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        context.remove(this);
+        context.events.destroyNow(id);
+        List.copyOf(pending).forEach(request -> request.reject(NO_DATA));
+    }
+}

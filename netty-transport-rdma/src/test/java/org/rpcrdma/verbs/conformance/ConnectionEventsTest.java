@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.conformance;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.rpcrdma.verbs.QueuePair.SIGNALED;
+import static org.rpcrdma.verbs.conformance.Ends.NO_DATA;
+
+import com.ibm.disni.verbs.RdmaCmEvent.EventType;
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.ConnectTimeoutException;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
+import java.net.SocketException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.rpcrdma.channel.PollMode;
+import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.verbs.RejectedException;
+import org.rpcrdma.verbs.WorkStatus;
+import org.rpcrdma.verbs.disni.software.SoftwareDisniProvider;
+import org.rpcrdma.verbs.disni.software.SoftwareRdmaProvider;
+
+/** Every event of the connection manager that DiSNI can deliver ends what waits for it. */
+class ConnectionEventsTest {
+
+    private final SoftwareDisniProvider provider = new SoftwareDisniProvider();
+    private final SoftwareRdmaProvider device = SoftwareRdmaProvider.install();
+
+    @AfterEach
+    void noMoreFaults() {
+        device.filterEvents(UnaryOperator.identity());
+        assertThat(device.problems()).isEmpty();
+    }
+
+    private void instead(EventType event, EventType fault) {
+        device.filterEvents(happened -> happened == event ? fault : happened);
+    }
+
+    static Stream<Arguments> failures() {
+        return Stream.of(
+                failure("ADDR_RESOLVED", "ADDR_ERROR", NoRouteToHostException.class),
+                failure("ROUTE_RESOLVED", "ROUTE_ERROR", NoRouteToHostException.class),
+                failure("ESTABLISHED", "UNREACHABLE", ConnectException.class),
+                failure("ESTABLISHED", "CONNECT_ERROR", ConnectException.class),
+                failure("ESTABLISHED", "REJECTED", RejectedException.class),
+                failure("ESTABLISHED", "DISCONNECTED", ConnectException.class),
+                failure("ADDR_RESOLVED", "DEVICE_REMOVAL", IOException.class),
+                failure("ESTABLISHED", "DEVICE_REMOVAL", IOException.class));
+    }
+
+    private static Arguments failure(String event, String fault, Class<?> cause) {
+        return Arguments.of(
+                EventType.valueOf("RDMA_CM_EVENT_" + event),
+                EventType.valueOf("RDMA_CM_EVENT_" + fault),
+                cause);
+    }
+
+    @ParameterizedTest
+    @MethodSource("failures")
+    void aConnectThatCannotBecomeOneFails(EventType event, EventType fault, Class<?> cause)
+            throws IOException {
+        try (Ends ends = new Ends(provider)) {
+            ends.listen();
+            instead(event, fault);
+            End end = ends.newActive();
+            end.queuePair.connect(ends.listener.localAddress(), null, NO_DATA);
+            if (event == EventType.RDMA_CM_EVENT_ESTABLISHED) {
+                End passive = ends.accept();
+                ends.until(() -> passive.hasFailed);
+                assertThat(passive.failure).isInstanceOf(cause);
+                passive.queuePair.close();
+            }
+            ends.until(() -> end.hasFailed);
+            assertThat(end.failure).isInstanceOf(cause);
+            assertThat(end.failure.getMessage())
+                    .contains(String.valueOf(ends.listener.localAddress()));
+            assertThat(end.heard).containsExactly("connectFailed");
+            end.queuePair.close();
+        }
+    }
+
+    @Test
+    void aConnectionThatEndsFlushesWhatIsPosted() throws IOException {
+        try (Ends ends = Ends.connected(provider)) {
+            ends.active.receive(1, 0, 10);
+            ends.activeContext.poll(1);
+            ends.passive.queuePair.close();
+            ends.until(() -> ends.active.hasEnded);
+            assertThat(ends.active.heard)
+                    .containsExactly(
+                            "connected",
+                            new End.Completion(1, WorkStatus.FLUSHED, 0, 0),
+                            "disconnected");
+            assertThat(ends.active.endedBy).isNull();
+        }
+    }
+
+    @Test
+    void aDeviceThatIsRemovedEndsTheConnection() throws IOException {
+        try (Ends ends = Ends.connected(provider)) {
+            instead(EventType.RDMA_CM_EVENT_DISCONNECTED, EventType.RDMA_CM_EVENT_DEVICE_REMOVAL);
+            ends.passive.queuePair.close();
+            ends.until(() -> ends.active.hasEnded);
+            assertThat(ends.active.heard).containsExactly("connected", "disconnected");
+            assertThat(ends.active.endedBy).hasMessageContaining("gone");
+        }
+    }
+
+    /** As a device that is gone: the end must not depend on it. */
+    @Test
+    void whatTheDeviceNeverCompletesIsFlushedAllTheSame() throws IOException {
+        try (Ends ends = Ends.connected(provider)) {
+            ends.active.receive(1, 0, 10);
+            ends.activeContext.poll(1);
+            device.loseCompletions(true);
+            ends.active.queuePair.disconnect();
+            while (!ends.active.hasEnded) {
+                ends.activeContext.await(-1);
+                ends.activeContext.poll(8);
+            }
+            assertThat(ends.active.heard)
+                    .containsExactly(
+                            "connected",
+                            new End.Completion(1, WorkStatus.FLUSHED, 0, 0),
+                            "disconnected");
+        } finally {
+            device.loseCompletions(false);
+        }
+    }
+
+    /** On a real device the first message can overtake the event that the connection exists. */
+    @Test
+    void aMessageBeforeTheEventMakesTheConnection() throws IOException {
+        try (Ends ends = new Ends(provider)) {
+            ends.listen();
+            End active = ends.newActive();
+            active.queuePair.connect(ends.listener.localAddress(), null, NO_DATA);
+            ends.until(() -> !ends.requests.isEmpty());
+            End passive = new End(ends.passiveContext, Ends.BYTES);
+            passive.queuePair =
+                    ends.passiveContext.createQueuePair(
+                            ends.requests.remove(0), Ends.SIZE, passive);
+            passive.receive(1, 0, 10);
+            int[] established = new int[1];
+            // The passive side's is the first.
+            device.filterEvents(
+                    event ->
+                            event == EventType.RDMA_CM_EVENT_ESTABLISHED && established[0]++ == 0
+                                    ? null
+                                    : event);
+            passive.queuePair.accept(NO_DATA);
+            ends.until(() -> active.isConnected);
+            active.queuePair.send(2, SIGNALED);
+            active.queuePair.doorbell();
+            ends.until(() -> passive.isComplete(1));
+            assertThat(passive.heard)
+                    .containsExactly("connected", new End.Completion(1, WorkStatus.SUCCESS, 0, 0));
+        }
+    }
+
+    /** The peer has gone before its request is answered. */
+    @Test
+    void aRequestOfAPeerThatIsGoneIsNotAccepted() throws IOException {
+        try (Ends ends = new Ends(provider)) {
+            ends.listen();
+            End end = ends.newActive();
+            end.queuePair.connect(ends.listener.localAddress(), null, NO_DATA);
+            ends.until(() -> !ends.requests.isEmpty());
+            end.queuePair.close();
+            End passive = new End(ends.passiveContext, 10);
+            try {
+                passive.queuePair =
+                        ends.passiveContext.createQueuePair(
+                                ends.requests.get(0), Ends.SIZE, passive);
+                passive.queuePair.accept(NO_DATA);
+                ends.until(() -> passive.hasFailed || passive.hasEnded);
+            } catch (IOException e) {
+                assertThat(e).hasMessageContaining("closed");
+            }
+        }
+    }
+
+    @Test
+    void noAnswerEndsWithTheTimeoutOfTheChannel() {
+        device.filterEvents(
+                event -> event == EventType.RDMA_CM_EVENT_ROUTE_RESOLVED ? null : event);
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1, provider, PollMode.ADAPTIVE);
+        try {
+            ChannelFuture connect =
+                    new Bootstrap()
+                            .group(group)
+                            .channel(RdmaChannel.class)
+                            .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 50)
+                            .handler(new ChannelInboundHandlerAdapter())
+                            .connect(InetAddress.getLoopbackAddress(), 20049)
+                            .awaitUninterruptibly();
+            assertThat(connect.cause()).isInstanceOf(ConnectTimeoutException.class);
+            connect.channel().closeFuture().awaitUninterruptibly();
+        } finally {
+            group.shutdownGracefully(0, 30, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    @Test
+    void anAddressOfIpv6IsRefusedInOneSentence() throws IOException {
+        InetSocketAddress ipv6 = new InetSocketAddress(InetAddress.getByName("2001:db8::1"), 1);
+        try (Ends ends = new Ends(provider)) {
+            assertThatThrownBy(() -> ends.passiveContext.listen(ipv6, 1, new Deaf()))
+                    .isInstanceOf(SocketException.class)
+                    .hasMessageContaining("IPv4 only");
+            End end = ends.newActive();
+            end.queuePair.connect(ipv6, null, NO_DATA);
+            ends.until(() -> end.hasFailed);
+            assertThat(end.failure).hasMessageContaining("IPv4 only");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.disni.software;
+
+import com.ibm.disni.verbs.RdmaCmEvent;
+import com.ibm.disni.verbs.RdmaCmEvent.EventType;
+import com.ibm.disni.verbs.RdmaCmId;
+import com.ibm.disni.verbs.RdmaEventChannel;
+import java.io.IOException;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+/** Events that nobody has taken yet. */
+final class SoftwareEventChannel extends RdmaEventChannel {
+
+    private record Event(EventType type, SoftwareId listener, SoftwareId id) {}
+
+    private final SoftwareDevice device;
+    private final BlockingQueue<Event> events = new LinkedBlockingQueue<>();
+
+    SoftwareEventChannel(SoftwareDevice device) throws IOException {
+        super(0);
+        this.device = device;
+    }
+
+    void add(EventType type, SoftwareId listener, SoftwareId id) {
+        EventType filtered = device.provider.filtered(type);
+        if (filtered != null) {
+            events.add(new Event(filtered, listener, id));
+        }
+    }
+
+    /** The next event of an identifier that still exists, or {@code null} after so many milliseconds; -1 waits for ever. */
+    @SuppressWarnings("EnumOrdinal") // the numbers of DiSNI's constants
+    RdmaCmEvent next(int timeout) throws IOException {
+        try {
+            Event event = timeout < 0 ? events.take() : events.poll(timeout, TimeUnit.MILLISECONDS);
+            RdmaCmId subject =
+                    event == null ? null : event.listener == null ? event.id : event.listener;
+            return subject == null || !subject.isOpen()
+                    ? null
+                    : new RdmaCmEvent(event.type.ordinal(), event.listener, event.id);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return null;
+        }
+    }
+}

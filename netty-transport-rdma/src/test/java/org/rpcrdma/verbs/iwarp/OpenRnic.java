@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import java.io.IOException;
+import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.iwarp.memory.EveryStream;
+import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
+
+/** A software RNIC whose memory regions may be open to all peers, as those of hardware are. */
+public final class OpenRnic {
+
+    private final IwarpContext context;
+    private final EveryStream everyStream = new EveryStream();
+
+    public OpenRnic(IwarpConfig config) throws IOException {
+        context = new IwarpContext(config);
+    }
+
+    public VerbsContext context() {
+        return context;
+    }
+
+    /** Opens a region to all peers until it is deregistered. */
+    public int open(MemoryRegion region, int access) {
+        return everyStream.expose(context.stags, (IwarpMemoryRegion) region, access);
+    }
+}
