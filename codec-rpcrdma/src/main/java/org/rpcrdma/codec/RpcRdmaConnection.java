@@ -21,7 +21,7 @@ import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.XdrCursor;
 
 /**
- * The state of RPC-over-RDMA on one channel, shared by its four handlers: thresholds, credits and outstanding calls. It is
+ * The state of RPC-over-RDMA on one channel, shared by its handlers: thresholds, credits and outstanding calls. It is
  * changed on the event loop only; the public getters may be called from any thread and give what was true lately.
  */
 public final class RpcRdmaConnection {
@@ -77,8 +77,8 @@ public final class RpcRdmaConnection {
     /** {@code null} when version 2 is not spoken here. */
     private ProtocolVersion two;
 
-    /** As responder: the peer has had a reply in version 2, and knows of the larger threshold (draft, 5.1). */
-    private boolean hasRepliedInTwo;
+    /** A reply in version 2 has gone either way: both sides know of the larger threshold (draft, 5.1). */
+    private boolean isTwoAgreed;
 
     private volatile boolean isVersionSettled;
 
@@ -449,7 +449,7 @@ public final class RpcRdmaConnection {
     void replySent(ProtocolVersion version) {
         chunkErrorsInRow = 0;
         boolean isTwo = version.number() == TransportHeader.VERSION_TWO;
-        hasRepliedInTwo |= isTwo;
+        isTwoAgreed |= isTwo;
         if (isServer && (!isVersionSettled || version.number() != current.number())) {
             current = isTwo ? two : one;
             isVersionSettled = true;
@@ -475,7 +475,8 @@ public final class RpcRdmaConnection {
     }
 
     void settleVersion(int version) {
-        current = version == TransportHeader.VERSION_TWO ? two : one;
+        isTwoAgreed = version == TransportHeader.VERSION_TWO;
+        current = isTwoAgreed ? two : one;
         isVersionSettled = true;
     }
 
@@ -516,7 +517,15 @@ public final class RpcRdmaConnection {
         if (version == TransportHeader.VERSION_ONE) {
             return one;
         }
-        return hasRepliedInTwo ? two : ProtocolVersion.probe();
+        return isTwoAgreed ? two : ProtocolVersion.probe();
+    }
+
+    /** Closes the channel of a silent responder: until the version is settled, version 2 may be why (draft, 5.2). */
+    void closeUnanswered(String why) {
+        if (!isVersionSettled) {
+            rememberVersionOne();
+        }
+        closeNow(why, null);
     }
 
     /**
