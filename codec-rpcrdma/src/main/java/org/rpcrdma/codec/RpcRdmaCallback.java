@@ -238,7 +238,7 @@ public final class RpcRdmaCallback {
 
     /** It is down until the version is settled, by the first reply on the channel. */
     private void use(Channel channel) {
-        RpcRdmaConnection.of(channel).whenVersionSettled(() -> start(channel));
+        RpcRdmaConnection.of(channel).versions().whenSettled(() -> start(channel));
     }
 
     private void start(Channel channel) {

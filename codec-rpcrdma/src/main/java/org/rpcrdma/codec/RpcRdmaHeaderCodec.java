@@ -80,7 +80,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         boolean isError = header.proc() == TransportHeader.RDMA_ERROR;
         WaitingReplies waiting = connection.waitingReplies();
         if (waiting != null
-                && connection.speaks(header.version())
+                && connection.versions().speaks(header.version())
                 && PullCompletion.isIn(header, message, connection.config().readChunkReplies())) {
             boolean isExpected = waiting.complete(header.xid());
             metrics.increment(
@@ -100,7 +100,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             receiveError(ctx, message, header);
             return false;
         }
-        if (!connection.speaks(header.version())) {
+        if (!connection.versions().speaks(header.version())) {
             receiveOtherVersion(ctx, header);
             return false;
         }
@@ -183,7 +183,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                     default -> remoteChunkException(call);
                 };
         connection.keepHeader(call);
-        boolean isHopeless = isVersion && !connection.speaksAny(lowest, highest);
+        boolean isHopeless = isVersion && !connection.versions().speaksAny(lowest, highest);
         ctx.fireChannelRead(call);
         if (isHopeless) {
             connection.closeNow(
@@ -218,7 +218,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         connection.responderCredits().refused();
         ByteBuf out = connection.buffer(TransportHeader.ERR_VERS_BYTES);
         TransportHeader.encodeErrVers(
-                out, header.xid(), header.version(), grant(), connection.highestVersion());
+                out, header.xid(), header.version(), grant(), connection.versions().highest());
         sendError(ctx, out, ChannelFutureListener.CLOSE_ON_FAILURE);
     }
 

@@ -116,7 +116,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
             nullCall.writeInt(call.getInt(call.readerIndex() + VERSION_INDEX));
         }
         nullCall.writeZero(RpcCallHeader.MINIMUM_CALL_BYTES - nullCall.readableBytes());
-        connection.proposeVersionTwo();
+        connection.versions().proposeTwo();
         timeout =
                 ctx.executor()
                         .schedule(
@@ -193,7 +193,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
 
     private void settle(ChannelHandlerContext ctx, int version) {
         stop(State.SETTLING);
-        connection.settleVersion(version);
+        connection.versions().settle(version);
         for (Held call = held.poll(); call != null; call = held.poll()) {
             ctx.write(call.message(), call.promise());
         }
