@@ -2,7 +2,7 @@
 
 pids=()
 
-# result LINE: one line of the report, 'ok ...', 'FAIL ...' or 'SKIP ...'.
+# result LINE: one line of the report, 'ok ...', 'FAIL ...', 'SKIP ...' for what this machine lacks, or 'NOTE ...' for what nobody has asked for.
 result() {
     echo "   $1"
     echo "${1%% *} $scenario: ${1#* }" >>"$out/results"

@@ -28,24 +28,32 @@ exec_java() {
 
 run() { (exec_java "$@"); }
 
-# serve: serve-nfs on the verbs; sets server, which is ready on return.
+# serve: serve-nfs on the verbs, ready on return. A check runs in a shell of its own, so the process is known by a file.
 serve() {
     exec_java serve-nfs --device disni --export /tmp/export --host $own --port 20049 --mount-port 20048 --tcp-port 20050 >/out/server.log 2>&1 &
-    server=$!
+    echo $! >/tmp/server.pid
     local i
     for i in $(seq 240); do
         [ "$(grep -c ^listening /out/server.log)" = 3 ] && return 0
-        kill -0 $server 2>/dev/null || break
+        serves || break
         sleep 0.5
     done
     cat /out/server.log
     return 1
 }
 
+serves() { kill -0 "$(cat /tmp/server.pid)" 2>/dev/null; }
+
 stop() {
-    kill -TERM $server
-    wait $server
-    ! grep -E 'LEAK:|Exception' /out/server.log
+    serves || return 1
+    kill -TERM "$(cat /tmp/server.pid)"
+    local i
+    for i in $(seq 120); do
+        serves || break
+        sleep 0.5
+    done
+    cat /out/server.log
+    ! serves && ! grep -qE 'LEAK:|Exception' /out/server.log
 }
 
 copies() {

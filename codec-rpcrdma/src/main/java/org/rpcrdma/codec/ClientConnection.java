@@ -167,7 +167,7 @@ final class ClientConnection implements PendingCalls.Owner {
             if (PendingCalls.answers(channel) == 0) {
                 silentStarts++;
                 lastAttempt = now - backOff;
-                channel.close();
+                current.closeUnanswered("the responder does not answer the first call");
             }
         }
         calls.expire(now);
@@ -186,7 +186,7 @@ final class ClientConnection implements PendingCalls.Owner {
     @Override
     public void isSilent() {
         if (calls.mayLoseAll()) {
-            channel.close();
+            current.closeUnanswered("the responder has not answered since a call that is late");
         }
     }
 

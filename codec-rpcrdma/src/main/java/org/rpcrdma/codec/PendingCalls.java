@@ -298,7 +298,7 @@ final class PendingCalls {
 
     /** The write of a call has failed: either it alone is bad, or the connection ends, which {@link #lost} sees to. */
     void writeFailed(ClientCall<?> call, Throwable cause) {
-        if (pending.get(call.xid) != call) {
+        if (!isPending(call)) {
             return;
         }
         if (cause instanceof NotSentException) {
@@ -404,7 +404,7 @@ final class PendingCalls {
         if (!call.isStarted) {
             return; // it is still in the queue, which will find it done
         }
-        if (pending.get(call.xid) == call) {
+        if (isPending(call)) {
             pending.remove(call.xid);
             cancelInChannel(call);
             forget(call);
@@ -457,7 +457,7 @@ final class PendingCalls {
     /** Sends what waits; what was sent on an earlier channel goes with the same XID (RFC 8166, 4.5.5; RFC 8167, 5.4). */
     void sendAll() {
         for (ClientCall<?> call : inOrder()) {
-            if (call.channel != null) {
+            if (!isPending(call) || call.channel != null) {
                 continue;
             }
             if (call.wasSent) {
@@ -478,6 +478,9 @@ final class PendingCalls {
     void lost(String why, boolean mayRetransmit) {
         channel = null;
         for (ClientCall<?> call : inOrder()) {
+            if (!isPending(call)) {
+                continue;
+            }
             boolean wasInDoubt = call.isInDoubt;
             call.channel = null;
             call.isInDoubt = false;
@@ -495,7 +498,9 @@ final class PendingCalls {
     /** There was to be a channel, and there is none. */
     void notConnected(String why, Throwable cause) {
         for (ClientCall<?> call : inOrder()) {
-            loseOrKeep(call, why, cause);
+            if (isPending(call)) {
+                loseOrKeep(call, why, cause);
+            }
         }
     }
 
@@ -519,6 +524,12 @@ final class PendingCalls {
         return new ConnectionLostException(why, isSent, !isSent || isIdempotent(call), cause);
     }
 
+    /** Listeners run where calls are looked through, and may cancel the next one. */
+    private boolean isPending(ClientCall<?> call) {
+        return pending.get(call.xid) == call;
+    }
+
+    /** A copy: each call may be over when its turn comes. */
     private List<ClientCall<?>> inOrder() {
         List<ClientCall<?>> calls = new ArrayList<>(pending.values());
         calls.sort(Comparator.comparingLong(call -> call.serial));
@@ -587,6 +598,9 @@ final class PendingCalls {
         }
         boolean isSilent = false;
         for (ClientCall<?> call : late) {
+            if (!isPending(call)) {
+                continue;
+            }
             pending.remove(call.xid);
             isSilent |=
                     call.channel != null

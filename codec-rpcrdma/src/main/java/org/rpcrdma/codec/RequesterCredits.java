@@ -15,8 +15,7 @@ final class RequesterCredits {
     private int completionsDue;
 
     // Pull completions are not answered. What is sent is received in order: the reply to a call
-    // shows
-    // that all completions before that call were (reliable reply draft, 5.2.3).
+    // shows that all completions before that call have come (reliable reply draft, 5.2.3).
     private long completionsSent;
     private long completionsReceived;
 

@@ -165,21 +165,23 @@ public final class RpcRdmaCallback {
                             + channel
                             + " (expected: RpcRdmaCodec in it)");
         }
-        if (state == State.REFUSED || state == State.CLOSED) {
+        if (isOver()) {
             return false;
         }
         ChannelPipeline pipeline = channel.pipeline();
         Replies present = pipeline.get(Replies.class);
-        if (present != null && present.owner() != this) {
+        if (present != null && present.owner() != this && !present.owner().isOver()) {
             throw new IllegalStateException(
                     "another RpcRdmaCallback is attached to " + channel + " (expected: one)");
         }
         connection.allowReverseCalls();
-        if (present != null) {
-            return true;
+        if (present != null && present.owner() != this) {
+            pipeline.remove(present);
         }
-        String codec = pipeline.context(ChunkReducer.class).name();
-        pipeline.addAfter(codec, null, new Replies());
+        if (present == null || present.owner() != this) {
+            String codec = pipeline.context(ChunkReducer.class).name();
+            pipeline.addAfter(codec, null, new Replies());
+        }
         if (calls.loop() == channel.eventLoop()) {
             attached(channel);
         } else {
@@ -188,12 +190,20 @@ public final class RpcRdmaCallback {
         return true;
     }
 
+    private boolean isOver() {
+        return state == State.REFUSED || state == State.CLOSED;
+    }
+
     /** On the event loop of the calls. */
     private void attached(Channel channel) {
-        if (state == State.REFUSED || state == State.CLOSED) {
+        if (isOver()) {
             return;
         }
         Channel before = calls.channel();
+        if (channel == before) {
+            successor = null;
+            return;
+        }
         hasAnswered |= before != null && PendingCalls.answers(before) > 0;
         if (!hasAnswered && calls.areInDoubt()) {
             successor = channel;
@@ -228,7 +238,7 @@ public final class RpcRdmaCallback {
 
     /** It is down until the version is settled, by the first reply on the channel. */
     private void use(Channel channel) {
-        RpcRdmaConnection.of(channel).whenVersionSettled(() -> start(channel));
+        RpcRdmaConnection.of(channel).versions().whenSettled(() -> start(channel));
     }
 
     private void start(Channel channel) {
@@ -257,6 +267,9 @@ public final class RpcRdmaCallback {
         successor = null;
         // First of all: the upper layer learns it from nobody else.
         changeTo(isRefused ? State.REFUSED : State.DOWN);
+        if (gone != calls.channel()) {
+            return; // whoever was told has attached another one
+        }
         if (isRefused) {
             calls.lost("the connection was lost by the first reverse calls", false);
             calls.failAll("the client has lost its connection by reverse calls");
@@ -422,7 +435,12 @@ public final class RpcRdmaCallback {
          */
         public RpcRdmaCallback attachTo(Channel channel) {
             RpcRdmaCallback made = new RpcRdmaCallback(this, channel);
-            made.attach(channel);
+            try {
+                made.attach(channel);
+            } catch (RuntimeException e) {
+                made.calls.end(); // the event loop must not remember it
+                throw e;
+            }
             return made;
         }
     }

@@ -8,7 +8,7 @@ import java.util.Objects;
 import org.rpcrdma.channel.RdmaChannel;
 
 /**
- * Puts RPC-over-RDMA into the pipeline of an {@link RdmaChannel}: replaces itself by the four handlers.
+ * Puts RPC-over-RDMA into the pipeline of an {@link RdmaChannel}: replaces itself by the handlers for it.
  *
  * <p>The handlers after it read and write whole RPC messages as {@link io.netty.buffer.ByteBuf}, XID first and without a
  * record mark; the message type says whether it is a call or a reply. A call that the transport has failed is read as {@link

@@ -21,7 +21,7 @@ import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.XdrCursor;
 
 /**
- * The state of RPC-over-RDMA on one channel, shared by its four handlers: thresholds, credits and outstanding calls. It is
+ * The state of RPC-over-RDMA on one channel, shared by its handlers: thresholds, credits and outstanding calls. It is
  * changed on the event loop only; the public getters may be called from any thread and give what was true lately.
  */
 public final class RpcRdmaConnection {
@@ -69,18 +69,8 @@ public final class RpcRdmaConnection {
     private GrantControl grants;
     private volatile PrivateData peer = PrivateData.DEFAULT;
 
-    /** The version of own calls; {@code null} before active. */
-    private volatile ProtocolVersion current;
-
-    private ProtocolVersion one;
-
-    /** {@code null} when version 2 is not spoken here. */
-    private ProtocolVersion two;
-
-    /** As responder: the peer has had a reply in version 2, and knows of the larger threshold (draft, 5.1). */
-    private boolean hasRepliedInTwo;
-
-    private volatile boolean isVersionSettled;
+    /** {@code null} before active. */
+    private volatile ProtocolVersions versions;
 
     @SuppressWarnings("UnusedVariable") // by its handle
     private long creditsGranted = 1;
@@ -90,8 +80,6 @@ public final class RpcRdmaConnection {
 
     /** The upper layer has opened the reverse direction (RFC 8167, 6). */
     private volatile boolean isReverse;
-
-    private Runnable versionListener;
 
     private boolean isStarted;
     private boolean isClosed;
@@ -142,14 +130,14 @@ public final class RpcRdmaConnection {
 
     /** The longest Send to the peer in bytes: the smaller of what is sent here and received there. 0 before active. */
     public int sendThreshold() {
-        ProtocolVersion version = current;
-        return version == null ? 0 : version.sendThreshold();
+        ProtocolVersions spoken = versions;
+        return spoken == null ? 0 : spoken.current().sendThreshold();
     }
 
     /** The longest Send from the peer in bytes. 0 before active. */
     public int receiveThreshold() {
-        ProtocolVersion version = current;
-        return version == null ? 0 : version.receiveThreshold();
+        ProtocolVersions spoken = versions;
+        return spoken == null ? 0 : spoken.current().receiveThreshold();
     }
 
     /**
@@ -157,7 +145,8 @@ public final class RpcRdmaConnection {
      * version 2 is spoken here. An accepting side goes by the calls that it has answered last (RFC 8167, 5.1).
      */
     public int version() {
-        return isVersionSettled ? current.number() : 0;
+        ProtocolVersions spoken = versions;
+        return spoken == null ? 0 : spoken.settled();
     }
 
     /** What the peer has announced; the defaults of version 1 before active, and when it has announced nothing. */
@@ -193,13 +182,8 @@ public final class RpcRdmaConnection {
         byte[] theirs = channel.peerPrivateData();
         peer = theirs == null ? PrivateData.DEFAULT : PrivateData.find(theirs);
         bothTakeInvalidate = own.remoteInvalidation() && peer.remoteInvalidation();
-        one = ProtocolVersion.one(own, peer);
-        two = config.versionTwo() == null ? null : ProtocolVersion.two(own, peer);
-        current = one;
-        isVersionSettled = two == null;
-        channel.config()
-                .setOption(
-                        RdmaChannelOption.MAX_SEND_SIZE, (two == null ? one : two).sendThreshold());
+        versions = new ProtocolVersions(own, peer, config.versionTwo() != null);
+        channel.config().setOption(RdmaChannelOption.MAX_SEND_SIZE, versions.longestSend());
         startCredits(channel.keptReceives());
         publishCredits();
         config.metrics().opened(this);
@@ -334,7 +318,7 @@ public final class RpcRdmaConnection {
                     "call from the accepting side (expected: none before allowReverseCalls says"
                             + " that the peer is ready; RFC 8167, 6)");
         }
-        if (isServer && !isVersionSettled) {
+        if (isServer && !versions.isSettled()) {
             return new IllegalStateException(
                     "call before one of the peer was answered (expected: none, it has the version"
                             + " of the peer's calls)");
@@ -448,35 +432,16 @@ public final class RpcRdmaConnection {
 
     void replySent(ProtocolVersion version) {
         chunkErrorsInRow = 0;
-        boolean isTwo = version.number() == TransportHeader.VERSION_TWO;
-        hasRepliedInTwo |= isTwo;
-        if (isServer && (!isVersionSettled || version.number() != current.number())) {
-            current = isTwo ? two : one;
-            isVersionSettled = true;
-            if (versionListener != null) {
-                channel.eventLoop().execute(versionListener); // behind the reply
-                versionListener = null;
-            }
+        versions.replied(version.number());
+        Runnable waiting = isServer ? versions.follow(version.number()) : null;
+        if (waiting != null) {
+            channel.eventLoop().execute(waiting);
         }
     }
 
-    /** Accepting side: has calls wait until the version is settled, by the reply that goes out first (draft, 5). */
-    void whenVersionSettled(Runnable action) {
-        if (isVersionSettled) {
-            action.run();
-        } else {
-            versionListener = action;
-        }
-    }
-
-    /** From now on calls are short and in version 2, until {@link #settleVersion}. */
-    void proposeVersionTwo() {
-        current = ProtocolVersion.probe();
-    }
-
-    void settleVersion(int version) {
-        current = version == TransportHeader.VERSION_TWO ? two : one;
-        isVersionSettled = true;
+    /** Which versions are spoken, and which of them calls are sent in. Not before {@link #start}. */
+    ProtocolVersions versions() {
+        return versions;
     }
 
     /** Whether the responder is known to speak version 1 only. */
@@ -491,32 +456,12 @@ public final class RpcRdmaConnection {
         }
     }
 
-    /** Whether messages of this version are understood. */
-    boolean speaks(int version) {
-        return version == TransportHeader.VERSION_ONE
-                || (version == TransportHeader.VERSION_TWO && two != null);
-    }
-
-    /** Whether any version of this range, unsigned and with both ends, is spoken here. */
-    boolean speaksAny(int lowest, int highest) {
-        return Integer.compareUnsigned(lowest, highestVersion()) <= 0 && highest != 0;
-    }
-
-    int highestVersion() {
-        return two == null ? TransportHeader.VERSION_ONE : TransportHeader.VERSION_TWO;
-    }
-
-    /** The version of own calls. */
-    ProtocolVersion protocol() {
-        return current;
-    }
-
-    /** A reply has the version of its call (draft, 5.3); the first one in version 2 is short. */
-    private ProtocolVersion protocolOfReply(int version) {
-        if (version == TransportHeader.VERSION_ONE) {
-            return one;
+    /** Closes the channel of a silent responder: until the version is settled, version 2 may be why (draft, 5.2). */
+    void closeUnanswered(String why) {
+        if (!versions.isSettled()) {
+            rememberVersionOne();
         }
-        return hasRepliedInTwo ? two : ProtocolVersion.probe();
+        closeNow(why, null);
     }
 
     /**
@@ -543,7 +488,7 @@ public final class RpcRdmaConnection {
         RpcRdmaExchange exchange = acquire(xid);
         exchange.isRequester = true;
         exchange.layout.apart(false);
-        exchange.protocol = current;
+        exchange.protocol = versions.current();
         exchange.state = RpcRdmaExchange.State.QUEUED;
         calls.put(xid, exchange);
         return exchange;
@@ -557,7 +502,7 @@ public final class RpcRdmaConnection {
         RpcRdmaExchange exchange = acquire(xid);
         exchange.isRequester = false;
         exchange.layout.apart(config.annotatedCalls());
-        exchange.protocol = protocolOfReply(version);
+        exchange.protocol = versions.ofReply(version);
         exchange.state = RpcRdmaExchange.State.PULLING;
         served.put(xid, exchange);
         return exchange;

@@ -13,7 +13,7 @@ import org.rpcrdma.codec.binding.GenericBinding;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 
 /**
- * One outstanding call and what the four handlers share about it. It travels between them in the place of the message.
+ * One outstanding call and what the handlers of its connection share about it. It travels between them in the place of the message.
  * Belongs to one connection, lives on its event loop and is used again for later calls.
  */
 final class RpcRdmaExchange implements ChannelFutureListener {

@@ -52,8 +52,6 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             ctx.fireChannelRead(received);
             return;
         }
-        // Whoever takes the message over gives back null; the order of the checks is that of RFC
-        // 8166, 4.5.
         boolean taken = false;
         try {
             taken = dispatch(ctx, message);
@@ -64,7 +62,11 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
     }
 
-    /** Returns whether the message was handed on. */
+    /**
+     * Takes a message apart; the order of the checks is that of RFC 8166, 4.5.
+     *
+     * @return whether somebody else owns the message now
+     */
     private boolean dispatch(ChannelHandlerContext ctx, ByteBuf message) {
         int length = message.readableBytes();
         if (length < TransportHeader.DONE_BYTES) {
@@ -78,6 +80,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         boolean isError = header.proc() == TransportHeader.RDMA_ERROR;
         WaitingReplies waiting = connection.waitingReplies();
         if (waiting != null
+                && connection.versions().speaks(header.version())
                 && PullCompletion.isIn(header, message, connection.config().readChunkReplies())) {
             boolean isExpected = waiting.complete(header.xid());
             metrics.increment(
@@ -97,7 +100,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             receiveError(ctx, message, header);
             return false;
         }
-        if (!connection.speaks(header.version())) {
+        if (!connection.versions().speaks(header.version())) {
             receiveOtherVersion(ctx, header);
             return false;
         }
@@ -180,7 +183,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                     default -> remoteChunkException(call);
                 };
         connection.keepHeader(call);
-        boolean isHopeless = isVersion && !connection.speaksAny(lowest, highest);
+        boolean isHopeless = isVersion && !connection.versions().speaksAny(lowest, highest);
         ctx.fireChannelRead(call);
         if (isHopeless) {
             connection.closeNow(
@@ -215,7 +218,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         connection.responderCredits().refused();
         ByteBuf out = connection.buffer(TransportHeader.ERR_VERS_BYTES);
         TransportHeader.encodeErrVers(
-                out, header.xid(), header.version(), grant(), connection.highestVersion());
+                out, header.xid(), header.version(), grant(), connection.versions().highest());
         sendError(ctx, out, ChannelFutureListener.CLOSE_ON_FAILURE);
     }
 

@@ -162,8 +162,8 @@ public final class TransportHeader {
     }
 
     /**
-     * Takes what follows word 3 in RDMA_MSG and RDMA_NOMSG: the direction of version 2, and three chunk lists. Nothing is trusted: each count is checked against the bytes
-     * that are left before anything is stored (RFC 8166, 4.5.2).
+     * Takes what follows word 3 in RDMA_MSG and RDMA_NOMSG: the direction of version 2, and three chunk lists. Nothing is
+     * trusted: each count is checked against the bytes that are left before anything is stored (RFC 8166, 4.5.2).
      *
      * @param index of word 4
      * @param end after the last byte of the message

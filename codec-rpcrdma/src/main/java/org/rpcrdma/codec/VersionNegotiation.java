@@ -7,10 +7,12 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.ScheduledFuture;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.TimeUnit;
+import org.rpcrdma.channel.RdmaException;
 
 /**
  * Finds out on a connection that was made from here whether the responder speaks version 2 (draft, 5): the first call of the
@@ -27,10 +29,21 @@ final class VersionNegotiation extends ChannelDuplexHandler {
 
     private record Held(Object message, int xid, ChannelPromise promise) {}
 
+    private enum State {
+        /** Nothing was called yet. */
+        IDLE,
+        /** The NULL call is out. */
+        PROBING,
+        /** What has waited is being written: whoever is told of that may write more, which goes behind it. */
+        SETTLING,
+        /** Nothing more is held. */
+        OVER
+    }
+
     private final RpcRdmaConnection connection;
     private final Queue<Held> held = new ArrayDeque<>();
+    private State state = State.IDLE;
     private ScheduledFuture<?> timeout;
-    private boolean isProbing;
     private int probe;
 
     VersionNegotiation(RpcRdmaConnection connection) {
@@ -41,10 +54,9 @@ final class VersionNegotiation extends ChannelDuplexHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (connection.writeProblem() != null) {
-            ctx.write(
-                    message,
-                    promise); // it fails there, and may be seen by the duplicate request cache
+        if (state == State.OVER || connection.writeProblem() != null) {
+            // It fails there, and may be seen by the duplicate request cache.
+            ctx.write(message, promise);
         } else if (message instanceof RpcRdmaCancel cancel) {
             cancel(cancel.xid());
             promise.trySuccess();
@@ -55,11 +67,12 @@ final class VersionNegotiation extends ChannelDuplexHandler {
 
     private void hold(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         ByteBuf call = callOf(message);
-        if (call == null && !(message instanceof RpcRdmaOption)) {
+        boolean isOption = message instanceof RpcRdmaOption option && !option.isReply();
+        if (call == null && !isOption) {
             ctx.write(message, promise); // whatever it is, the other handlers know it or refuse it
             return;
         }
-        if (connection.isVersionRemembered()) {
+        if (state == State.IDLE && connection.isVersionRemembered()) {
             settle(ctx, TransportHeader.VERSION_ONE);
             ctx.write(message, promise);
             return;
@@ -72,7 +85,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
         }
         int xid = call == null ? ((RpcRdmaOption) message).xid() : call.getInt(call.readerIndex());
         held.add(new Held(message, xid, promise));
-        if (!isProbing) {
+        if (state == State.IDLE) {
             probe(ctx, xid ^ OTHER_XID, call);
         }
     }
@@ -92,7 +105,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
 
     /** The first message: without side effects, and short whatever the threshold is (draft, 5 and 5.2). */
     private void probe(ChannelHandlerContext ctx, int xid, ByteBuf call) {
-        isProbing = true;
+        state = State.PROBING;
         probe = xid;
         ByteBuf nullCall = ctx.alloc().directBuffer(RpcCallHeader.MINIMUM_CALL_BYTES).writeInt(xid);
         nullCall.writeInt(RpcCallHeader.CALL).writeInt(RpcCallHeader.RPC_VERSION);
@@ -103,7 +116,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
             nullCall.writeInt(call.getInt(call.readerIndex() + VERSION_INDEX));
         }
         nullCall.writeZero(RpcCallHeader.MINIMUM_CALL_BYTES - nullCall.readableBytes());
-        connection.proposeVersionTwo();
+        connection.versions().proposeTwo();
         timeout =
                 ctx.executor()
                         .schedule(
@@ -114,9 +127,16 @@ final class VersionNegotiation extends ChannelDuplexHandler {
                 .addListener(
                         sent -> {
                             if (!sent.isSuccess()) {
-                                ctx.close();
+                                notSent(sent.cause());
                             }
                         });
+    }
+
+    /** For want of memory, for example; a connection that is lost under it ends by itself. */
+    private void notSent(Throwable cause) {
+        if (!(cause instanceof RdmaException || cause instanceof ClosedChannelException)) {
+            connection.closeNow("the first message of version 2 could not be sent", cause);
+        }
     }
 
     private void cancel(int xid) {
@@ -138,6 +158,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
+        boolean isProbing = state == State.PROBING;
         if (isProbing && message instanceof RpcRdmaFailure failure && failure.xid() == probe) {
             refused(ctx, failure.cause());
         } else if (isProbing && isAnswer(message)) {
@@ -162,41 +183,53 @@ final class VersionNegotiation extends ChannelDuplexHandler {
     private void refused(ChannelHandlerContext ctx, RpcRdmaException cause) {
         connection.rememberVersionOne();
         if (cause instanceof UnsupportedVersionException range && !range.contains(1)) {
-            stop();
-            fail(cause);
+            stop(State.OVER);
             connection.closeNow(cause.getMessage(), null);
+            fail(cause);
         } else {
             settle(ctx, TransportHeader.VERSION_ONE);
         }
     }
 
     private void settle(ChannelHandlerContext ctx, int version) {
-        stop();
-        connection.settleVersion(version);
+        stop(State.SETTLING);
+        connection.versions().settle(version);
         for (Held call = held.poll(); call != null; call = held.poll()) {
             ctx.write(call.message(), call.promise());
         }
+        state = State.OVER;
         ctx.flush();
         ctx.pipeline().remove(this);
     }
 
     private void unanswered() {
         timeout = null;
-        connection.closeNow("the responder does not answer the first message of version 2", null);
+        connection.closeUnanswered("the responder does not answer the first message of version 2");
     }
 
     // ------------------------------------------------------------------ end
 
-    private void stop() {
-        isProbing = false;
+    private void stop(State next) {
+        state = next;
         if (timeout != null) {
             timeout.cancel(false);
             timeout = null;
         }
     }
 
+    /** Whoever closes here says nothing about the responder. */
+    @Override
+    public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
+        stop(State.OVER);
+        ctx.close(promise);
+    }
+
+    /** A connection that is lost before the answer came: the responder may have died of the question (draft, 5.2). */
     @Override
     public void channelInactive(ChannelHandlerContext ctx) {
+        if (state == State.PROBING) {
+            connection.rememberVersionOne();
+        }
         end();
         ctx.fireChannelInactive();
     }
@@ -206,12 +239,8 @@ final class VersionNegotiation extends ChannelDuplexHandler {
         end();
     }
 
-    /** A connection that ends before the answer came: the responder may have died of the question (draft, 5.2). */
     private void end() {
-        if (isProbing) {
-            connection.rememberVersionOne();
-        }
-        stop();
+        stop(State.OVER);
         if (!held.isEmpty()) {
             fail(new NotSentException());
         }

@@ -159,7 +159,7 @@ class BidirectionalFaultTest {
         int[] passed = new int[1];
         run(direction, CutProxy.End.FINISH, Integer.MAX_VALUE, passed);
         // All cuts of a call and some of the data, on another grid each time.
-        int step = direction == CutProxy.Direction.TO_ACCEPTING ? 211 : 199;
+        int step = direction == CutProxy.Direction.TO_ACCEPTING ? 523 : 509;
         for (int at = step; at < passed[0]; at += step) {
             run(direction, end, at, null);
         }

@@ -13,6 +13,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -346,6 +347,38 @@ class BidirectionalTest {
             for (int xid = 1; xid <= reverse + forward; xid++) {
                 pair.server.takeBytes();
             }
+        }
+    }
+
+    /** Both by the messages that carry the lower grant and by the calls that use up the higher one. */
+    @Test
+    @Proves("BIDI-13")
+    void aGrantThatShrinksAndGrowsLeavesTheReceivesForReplies() throws Exception {
+        int reverse = 64;
+        AtomicInteger wanted = new AtomicInteger(32);
+        RpcRdmaConfig shrinking = room(32, reverse).creditPolicy(load -> wanted.get()).build();
+        try (RpcPair pair = RpcPair.rawClient(room(32, reverse).build(), shrinking);
+                RawPeer client = RawPeer.client(pair)) {
+            pair.openReverse(reverse);
+            int atFirst = kept(pair.serverChannel);
+            assertThat(atFirst).isGreaterThanOrEqualTo(32 + reverse);
+            wanted.set(1);
+            for (int xid = 1; xid <= 40; xid++) {
+                client.send(header(xid, 32), Rpc.echo(xid, 0));
+                assertThat(pair.server.takeXid()).isEqualTo(xid);
+                pair.reply(Rpc.reply(xid));
+                client.take();
+                assertThat(client.header.credit()).isEqualTo(1);
+            }
+            assertThat(kept(pair.serverChannel)).isBetween(1 + reverse, atFirst - 31);
+            // One that grows again gets receives of its own.
+            wanted.set(32);
+            client.send(header(41, 32), Rpc.echo(41, 0));
+            assertThat(pair.server.takeXid()).isEqualTo(41);
+            pair.reply(Rpc.reply(41));
+            client.take();
+            assertThat(client.header.credit()).isEqualTo(32);
+            assertThat(kept(pair.serverChannel)).isGreaterThanOrEqualTo(32 + reverse);
         }
     }
 

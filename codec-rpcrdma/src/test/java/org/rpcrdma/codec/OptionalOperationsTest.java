@@ -306,7 +306,9 @@ class OptionalOperationsTest {
         "0, FFFF0001, 0, 4",
         "0, FFFF0002, 0, 0",
         "0, FFFF0002, 0, 7",
-        "0, FFFF0002, 4, 12"
+        "0, FFFF0002, 4, 12",
+        "0, FFFF0003, 1, 0",
+        "0, FFFF0003, FFFFFFFF, 8"
     })
     @Proves({"V2-DIR-03", "V2-DIR-04", "V2-HDR-04", "SEC-11"})
     void badOptions(String direction, String type, String length, int rest) throws Exception {
@@ -382,6 +384,7 @@ class OptionalOperationsTest {
                     new TransportHeader().set(probe, 2, 16, 0, RpcCallHeader.REPLY),
                     Rpc.reply(probe));
             assertThat(server.take()).isEqualTo(32);
+            assertThat(server.header.credit()).isEqualTo(config.requestedCredits());
             server.send(
                     switch (what) {
                         case "unknown type" -> option(9, 1, UNKNOWN, 0, zeros(0));
@@ -400,6 +403,25 @@ class OptionalOperationsTest {
             assertThat(recorder.take()).isEqualTo("reply 9 good 0");
             assertThat(pair.server.messages).isEmpty();
             assertThat(pair.client.messages).isEmpty();
+        }
+    }
+
+    @Test
+    @Proves("V2-ERR-02")
+    void anOptionIsNoReplyToAnRpcCall() throws Exception {
+        try (RpcPair pair = RpcPair.rawServer(config, config);
+                RawPeer server = RawPeer.server(pair)) {
+            TransportHeader header = new TransportHeader();
+            pair.call(Rpc.echo(9, 8));
+            server.take();
+            int probe = server.header.xid();
+            server.send(header.set(probe, 2, 16, 0, RpcCallHeader.REPLY), Rpc.reply(probe));
+            server.take();
+            server.send(option(9, 1, TYPE, 0, zeros(0)));
+            server.send(header.set(9, 2, 16, 0, RpcCallHeader.REPLY), Rpc.reply(9));
+            assertThat(pair.client.takeXid()).isEqualTo(9);
+            assertThat(pair.client.errors).isEmpty();
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.DROPPED_UNKNOWN_XID)).isOne();
         }
     }
 

@@ -4,10 +4,12 @@ package org.rpcrdma.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
+import static org.rpcrdma.codec.RpcPair.on;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
 import io.netty.util.concurrent.Future;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
@@ -19,6 +21,7 @@ import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -541,6 +544,85 @@ class RpcRdmaClientTest {
         responder.take().reply(Rpc.reply(0));
         done(good);
         assertThat(responder.accepted).hasSize(1);
+    }
+
+    /** A future's listener runs where the calls are looked through. */
+    @Test
+    void whoeverIsToldOfAFailureMayCancelTheOtherCalls() throws Exception {
+        manual();
+        Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
+        responder.take().reply(Rpc.reply(0));
+        done(first);
+        List<ByteBuf> messages = new ArrayList<>();
+        List<Future<ByteBuf>> lost = threeOfWhichTheFirstCancelsTheSecond(messages, ONCE, 8);
+        for (int i = 0; i < 3; i++) {
+            responder.take();
+        }
+        responder.accepted.get(0).close();
+        firstCancelsSecond(lost, messages, ConnectionLostException.class);
+        failure(lost.get(2), ConnectionLostException.class);
+
+        // All are late when the timer comes.
+        List<Future<ByteBuf>> late = new ArrayList<>();
+        Channel channel = openChannel();
+        on(
+                channel,
+                () -> {
+                    late.addAll(threeOfWhichTheFirstCancelsTheSecond(messages, HASTY, 8));
+                    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(5);
+                    while (System.nanoTime() - end < 0) {
+                        Thread.onSpinWait();
+                    }
+                    return null;
+                });
+        firstCancelsSecond(late, messages, CallTimeoutException.class);
+        failure(late.get(2), CallTimeoutException.class);
+        assertThat(client.outstandingCalls()).isZero();
+    }
+
+    /** The first call fails when it is written, with others behind it that wait for the same connection. */
+    @Test
+    void whoeverIsToldOfAFailureMayCancelCallsThatAreAboutToBeSent() throws Exception {
+        manual();
+        List<ByteBuf> messages = new ArrayList<>();
+        List<Future<ByteBuf>> calls =
+                threeOfWhichTheFirstCancelsTheSecond(messages, CallOptions.DEFAULT, 5 << 20);
+        firstCancelsSecond(calls, messages, CallTooLongException.class);
+        responder.take().reply(Rpc.reply(0));
+        done(calls.get(2));
+        assertThat(responder.calls).isEmpty();
+        assertThat(responder.accepted).hasSize(1);
+    }
+
+    private Channel openChannel() throws Exception {
+        client.connect().sync();
+        return client.openConnections().get(0).channel();
+    }
+
+    private List<Future<ByteBuf>> threeOfWhichTheFirstCancelsTheSecond(
+            List<ByteBuf> messages, CallOptions options, int firstBytes) {
+        messages.clear();
+        List<Future<ByteBuf>> calls = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            messages.add(Rpc.call(0, Rpc.UNKNOWN, 1, 1).writeZero(i == 0 ? firstBytes : 8));
+        }
+        Future<ByteBuf> first = client.call(messages.get(0), options);
+        AtomicReference<Future<ByteBuf>> other = new AtomicReference<>();
+        first.addListener(done -> other.get().cancel(false));
+        calls.add(first);
+        other.set(client.call(messages.get(1), options));
+        calls.add(other.get());
+        calls.add(client.call(messages.get(2), options));
+        return calls;
+    }
+
+    private static void firstCancelsSecond(
+            List<Future<ByteBuf>> calls, List<ByteBuf> messages, Class<? extends Throwable> cause)
+            throws Exception {
+        failure(calls.get(0), cause);
+        failure(calls.get(1), CancellationException.class);
+        await().atMost(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(() -> messages.get(1).refCnt() == 0);
     }
 
     @Test

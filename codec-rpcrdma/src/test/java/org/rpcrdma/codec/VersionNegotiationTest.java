@@ -11,7 +11,9 @@ import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -185,7 +187,8 @@ class VersionNegotiationTest {
     @ValueSource(strings = {"lost", "silent", "lost after the error"})
     @Proves({"V2-NEG-07", "V2-NEG-08"})
     void theNextConnectionStartsInVersionOne(String how) throws Exception {
-        VersionTwo versionTwo = VersionTwo.builder().probeTimeoutMillis(20).build();
+        int patience = how.equals("silent") ? 20 : 1_000_000;
+        VersionTwo versionTwo = VersionTwo.builder().probeTimeoutMillis(patience).build();
         RpcRdmaConfig config = RpcRdmaConfig.builder().versionTwo(versionTwo).build();
         ScriptedResponder.Script script =
                 new ScriptedResponder.Script() {
@@ -313,6 +316,123 @@ class VersionNegotiationTest {
             assertThatThrownBy(held::sync).isInstanceOf(ClosedChannelException.class);
             assertThatThrownBy(() -> pair.call(Rpc.echo(XID, 8)).sync())
                     .isInstanceOf(ClosedChannelException.class);
+        }
+    }
+
+    /** Each listener is told while the calls that have waited are written. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    @Proves({"V2-NEG-02", "V2-NEG-09"})
+    void aListenerMayCallAndCancelWhileTheVersionIsSettled(int version) throws Exception {
+        RpcRdmaConfig config = builder().maxMessageBytes(1 << 20).build();
+        try (RpcPair pair = RpcPair.rawServer(config, RpcRdmaConfig.defaults());
+                RawPeer server = RawPeer.server(pair)) {
+            ChannelFuture tooLong = pair.call(Rpc.echo(XID, 2 << 20));
+            tooLong.addListener(failed -> pair.call(Rpc.echo(XID + 3, 8)));
+            tooLong.addListener(failed -> pair.call(new RpcRdmaCancel(XID + 1)));
+            ChannelFuture cancelled = pair.call(Rpc.echo(XID + 1, 8));
+            pair.call(Rpc.echo(XID + 2, 8));
+            server.take();
+            RpcPair.settle(pair.clientChannel); // all are held
+            if (version == 1) {
+                server.send(versionError(PROBE, 2, 32, 1, 1));
+            } else {
+                answer(server, 16);
+            }
+            assertThatThrownBy(tooLong::sync).isInstanceOf(CallTooLongException.class);
+            assertThatThrownBy(cancelled::sync).isInstanceOf(CancellationException.class);
+            for (int xid = XID + 2; xid <= XID + 3; xid++) {
+                server.take();
+                assertThat(server.header.xid()).isEqualTo(xid);
+                assertThat(server.header.version()).isEqualTo(version);
+                server.send(
+                        new TransportHeader().set(xid, version, 16, 0, RpcCallHeader.REPLY),
+                        Rpc.reply(xid));
+                assertThat(pair.client.takeXid()).isEqualTo(xid);
+            }
+            assertThat(pair.clientConnection().version()).isEqualTo(version);
+            // That of version 2, or what both have announced for version 1.
+            assertThat(pair.clientConnection().sendThreshold()).isEqualTo(4096);
+            assertThat(pair.client.errors).isEmpty();
+            assertThat(config.versionTwo().memory().contains(pair.clientChannel.remoteAddress()))
+                    .isEqualTo(version == 1);
+        }
+    }
+
+    /** What is written by whoever hears that there is no common version goes nowhere. */
+    @Test
+    @Proves("V2-NEG-06")
+    void aListenerThatCallsAgainWithoutACommonVersion() throws Exception {
+        try (RpcPair pair = RpcPair.rawServer(builder().build(), RpcRdmaConfig.defaults());
+                RawPeer server = RawPeer.server(pair)) {
+            BlockingQueue<ChannelFuture> again = new LinkedBlockingQueue<>();
+            pair.call(Rpc.echo(XID, 8))
+                    .addListener(failed -> again.add(pair.call(Rpc.echo(XID + 1, 8))));
+            server.take();
+            server.send(versionError(PROBE, 2, 32, 2, 2));
+            ChannelFuture second = again.poll(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
+            assertThatThrownBy(second::sync).isInstanceOf(ClosedChannelException.class);
+            assertThat(pair.client.awaitInactive()).isTrue();
+            assertThat(pair.server.awaitInactive()).isTrue();
+            assertThat(pair.server.messages).isEmpty();
+        }
+    }
+
+    /** Only what the responder does, or does not do in time, says anything about it. */
+    @Test
+    @Proves({"V2-NEG-07", "V2-NEG-08"})
+    void whoeverClosesHereLearnsNothingOfTheResponder() throws Exception {
+        RpcRdmaConfig config = builder().build();
+        try (RpcPair pair = RpcPair.rawServer(config, RpcRdmaConfig.defaults());
+                RawPeer server = RawPeer.server(pair)) {
+            SocketAddress responder = pair.clientChannel.remoteAddress();
+            ChannelFuture held = pair.call(Rpc.echo(XID, 8));
+            server.take();
+            pair.clientChannel.close().sync();
+            assertThatThrownBy(held::sync).isInstanceOf(ClosedChannelException.class);
+            assertThat(config.versionTwo().memory().contains(responder)).isFalse();
+        }
+    }
+
+    /** Calls that do not wait as long as the negotiation would must not begin it again and again. */
+    @Test
+    @Proves("V2-NEG-08")
+    void aFirstCallThatTimesOutIsNoAnswerEither() throws Exception {
+        VersionTwo versionTwo = VersionTwo.builder().probeTimeoutMillis(1_000_000).build();
+        RpcRdmaConfig config = RpcRdmaConfig.builder().versionTwo(versionTwo).build();
+        ScriptedResponder.Script ofOne =
+                new ScriptedResponder.Script() {
+                    @Override
+                    public boolean isRaw(int connection) {
+                        return true;
+                    }
+
+                    @Override
+                    public void received(RdmaChannel channel, int connection, ByteBuf call) {
+                        int xid = Rpc.xid(call);
+                        if (call.getInt(call.readerIndex() + 4) == 1) {
+                            channel.writeAndFlush(
+                                    RawPeer.message(RawPeer.header(xid, 0), Rpc.reply(xid)));
+                        }
+                    }
+                };
+        try (ScriptedResponder responder = new ScriptedResponder(RpcRdmaConfig.defaults(), ofOne)) {
+            RpcRdmaClient client =
+                    RpcRdmaClient.builder(responder.group, responder.address())
+                            .config(config)
+                            .backOffMillis(1, 1)
+                            .firstCallTimeoutMillis(1_000_000)
+                            .build();
+            // Without a connection it would say nothing about the responder.
+            client.connect().sync();
+            CallOptions hasty = CallOptions.DEFAULT.withTimeoutMillis(20);
+            Future<ByteBuf> late = client.call(Rpc.echo(0, 8), hasty);
+            assertThat(late.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+            assertThat(late.cause()).isInstanceOf(CallTimeoutException.class);
+            Future<ByteBuf> reply = client.call(Rpc.echo(0, 8));
+            assertThat(reply.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+            reply.getNow().release();
+            client.close().sync();
         }
     }
 

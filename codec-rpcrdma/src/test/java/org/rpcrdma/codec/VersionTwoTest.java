@@ -285,7 +285,11 @@ class VersionTwoTest {
                     });
             client.send(header(8, 0, CALL), Rpc.echo(8, 8));
             assertThat(pair.server.takeXid()).isEqualTo(8);
-            assertThat(pair.client.messages).isEmpty();
+            pair.reply(Rpc.reply(8));
+            client.take();
+            assertThat(client.header.xid()).isEqualTo(8);
+            assertThat(client.header.proc()).isZero();
+            assertThat(pair.serverConnection().callsInFlight()).isZero();
         }
     }
 
@@ -433,6 +437,25 @@ class VersionTwoTest {
     }
 
     /** A responder that was not told of the option sends no such reply, and does not know the option either. */
+    /** The option type alone does not make a responder speak version 2. */
+    @Test
+    @Proves({"V1-ERR-08", "RR-12"})
+    void aPullCompletionInAVersionThatIsNotSpoken() throws Exception {
+        RpcRdmaConfig one =
+                RpcRdmaConfig.builder()
+                        .readChunkReplies(ReadChunkReplies.DEFAULT.withOptionType(5))
+                        .build();
+        try (RpcPair pair = RpcPair.rawClient(config(), one);
+                RawPeer client = RawPeer.client(pair)) {
+            ByteBuf completion = Unpooled.buffer();
+            RpcRdmaOption.call(7, 5, new byte[0]).encode(completion, 32);
+            client.send(completion);
+            assertThat(client.take()).isEqualTo(TransportHeader.ERR_VERS_BYTES);
+            assertThat(client.header.xid()).isEqualTo(7);
+            assertThat(client.header.proc()).isEqualTo(TransportHeader.RDMA_ERROR);
+        }
+    }
+
     @Test
     @Proves({"RR-01", "RR-06", "V2-EXT-03"})
     void thePullCompletionHasToBeAgreedOn() throws Exception {
@@ -494,8 +517,9 @@ class VersionTwoTest {
             // The same XID both ways; the reply to the one has nothing to do with the other.
             server.send(header(7, 0, CALL), Rpc.echo(7, 8));
             assertThat(pair.client.takeBytes()).hasSize(48);
-            pair.call(Rpc.reply(7));
-            server.take();
+            // Both know the threshold by now, though it is the first reply from here.
+            pair.call(Rpc.reply(7).writeZero(3000));
+            assertThat(server.take()).isEqualTo(32 + 24 + 3000);
             assertThat(server.header.version()).isEqualTo(2);
             assertThat(server.header.direction()).isEqualTo(REPLY);
             assertThat(server.header.credit()).isEqualTo(4);

@@ -31,21 +31,11 @@ record Requirement(
         DECIDED,
         /** No behaviour of this library can be put to a test. */
         NOT_TESTABLE,
-        /** Belongs to a document that is not implemented yet. */
-        LATER,
         /** Should be there and is not. */
         OPEN
     }
 
     record Note(Kind kind, String text) {}
-
-    /** Rules that may not be without a test or a written answer. */
-    boolean isDue() {
-        return id.startsWith("V1-")
-                || id.startsWith("BIDI-")
-                || id.startsWith("SEC-")
-                || id.startsWith("API-");
-    }
 
     /** All rules, by id, in the order of the documents. */
     static Map<String, Requirement> load() {

@@ -25,6 +25,8 @@ final class NfsConnection {
     @SuppressWarnings("UnusedVariable") // picocli needs the field
     private Device device;
 
+    @Mixin private HighestVersion highestVersion;
+
     @Option(
             names = "--mount-port",
             defaultValue = "20048",
@@ -58,7 +60,7 @@ final class NfsConnection {
     }
 
     private RpcRdmaConfig config() {
-        RpcRdmaConfig.Builder config = RpcRdmaConfig.builder();
+        RpcRdmaConfig.Builder config = highestVersion.applyTo(RpcRdmaConfig.builder());
         return (reliableReplies ? ReliableReplies.enable(config) : config).build();
     }
 }
