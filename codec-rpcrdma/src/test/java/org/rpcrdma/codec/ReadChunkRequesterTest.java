@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.rpcrdma.NeedsDevice;
+import org.rpcrdma.Device;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RemoteAccess;
@@ -78,7 +78,6 @@ class ReadChunkRequesterTest {
         assertThat(server.header.credit()).isEqualTo(128);
     }
 
-    @NeedsDevice("remoteInvalidation")
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 7, 60})
     @Proves({"RR-07", "RR-08", "RR-09", "RR-19", "RR-20"})
@@ -98,7 +97,8 @@ class ReadChunkRequesterTest {
         assertThat(ByteBufUtil.hexDump(done))
                 .isEqualTo(String.format("%08x000000010000008000000003", XID));
         done.release();
-        assertThat(server.isExposed(handle)).isEqualTo(segments > 1);
+        assertThat(server.isExposed(handle))
+                .isEqualTo(segments > 1 || !Device.can("remoteInvalidation"));
         assertThat(client().callsInFlight()).isZero();
     }
 

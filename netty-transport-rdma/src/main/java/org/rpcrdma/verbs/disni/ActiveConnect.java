@@ -19,6 +19,7 @@ final class ActiveConnect {
     private final RdmaCmId id;
     private final InetSocketAddress remote;
     private final int resolveMillis;
+    private boolean awaitsAnswer;
 
     ActiveConnect(RdmaCmId id, InetSocketAddress remote, int resolveMillis) {
         this.id = id;
@@ -27,7 +28,18 @@ final class ActiveConnect {
     }
 
     void start() throws IOException {
-        id.resolveAddr(null, remote, resolveMillis);
+        reach(() -> id.resolveAddr(null, remote, resolveMillis));
+    }
+
+    private void reach(NativeError.Call step) throws IOException {
+        NativeError.explain(
+                step,
+                reason ->
+                        new ConnectException(
+                                "The peer "
+                                        + remote
+                                        + " cannot be reached over the RDMA device: "
+                                        + reason));
     }
 
     /** What both sides tell the connection manager. */
@@ -46,8 +58,11 @@ final class ActiveConnect {
      */
     boolean proceed(EventType event) throws IOException {
         switch (event) {
-            case RDMA_CM_EVENT_ADDR_RESOLVED -> id.resolveRoute(resolveMillis);
-            case RDMA_CM_EVENT_ROUTE_RESOLVED -> id.connect(parameters());
+            case RDMA_CM_EVENT_ADDR_RESOLVED -> reach(() -> id.resolveRoute(resolveMillis));
+            case RDMA_CM_EVENT_ROUTE_RESOLVED -> {
+                reach(() -> id.connect(parameters()));
+                awaitsAnswer = true;
+            }
             case RDMA_CM_EVENT_ESTABLISHED -> {
                 return true;
             }
@@ -59,6 +74,22 @@ final class ActiveConnect {
             }
         }
         return false;
+    }
+
+    /**
+     * Whether the peer's answer may still come. To take it is to change the state of the queue pair, on the thread of the
+     * events.
+     */
+    boolean awaitsAnswer() {
+        return awaitsAnswer;
+    }
+
+    /** Any event but those of the first steps is the peer's answer, or says that there will be none. */
+    void happened(EventType event) {
+        if (event != EventType.RDMA_CM_EVENT_ADDR_RESOLVED
+                && event != EventType.RDMA_CM_EVENT_ROUTE_RESOLVED) {
+            awaitsAnswer = false;
+        }
     }
 
     /** What an event says about a connection that is being made, or {@code null} when it says nothing. */

@@ -11,6 +11,7 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.util.Map;
 import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
@@ -19,7 +20,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * identifier. One for the whole process, as long as a context is open.
  *
  * <p>Identifiers of connections are destroyed here too, between two events: DiSNI finds an event's identifier by its address
- * in memory, which another one could have by then.
+ * in memory, which another one could have by then. A listener, whose address has to be free at once, is not: what comes for
+ * it meanwhile is refused, whoever has its address then.
  */
 final class CmEvents {
 
@@ -35,7 +37,7 @@ final class CmEvents {
 
     private final RdmaEventChannel channel;
     private final Map<RdmaCmId, CmTarget> targets = new ConcurrentHashMap<>();
-    private final Queue<RdmaCmId> doomed = new ConcurrentLinkedQueue<>();
+    private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
     private volatile boolean stopped;
 
     private CmEvents() throws IOException {
@@ -82,7 +84,7 @@ final class CmEvents {
     /** Nobody is told of an identifier any more; it is destroyed soon. */
     void destroy(RdmaCmId id) {
         targets.remove(id);
-        doomed.add(id);
+        tasks.add(() -> destroyId(id));
     }
 
     /** As {@link #destroy}, but before it returns: so that the address is free. For listeners, who have no connections. */
@@ -91,10 +93,28 @@ final class CmEvents {
         destroyId(id);
     }
 
+    /**
+     * Has something done while no event is being taken, and waits for it: some milliseconds, since nothing ends the wait for
+     * an event. What librdmacm does to a queue pair when it takes an event is safe from it.
+     */
+    void betweenEvents(Runnable action) {
+        CompletableFuture<Void> done = new CompletableFuture<>();
+        tasks.add(
+                () -> {
+                    try {
+                        action.run();
+                    } finally {
+                        done.complete(null);
+                    }
+                });
+        done.join();
+    }
+
     private void destroyId(RdmaCmId id) {
         try {
-            id.destroyId();
+            // As soon as it is destroyed its address may be that of another one.
             NativeInternals.forget(channel, id);
+            id.destroyId();
         } catch (IOException e) {
             logger.debug("An identifier could not be destroyed", e);
         }
@@ -109,12 +129,11 @@ final class CmEvents {
                     dispatch(event);
                 }
             } catch (IOException | RuntimeException e) {
-                // One event is lost, such as a request to a listener that was closed meanwhile.
-                logger.debug("An event of the connection manager was lost", e);
+                logger.warn("An event of the connection manager was lost", e);
             }
-            destroyDoomed();
+            runTasks();
         }
-        destroyDoomed();
+        runTasks();
         try {
             channel.destroyEventChannel();
         } catch (IOException e) {
@@ -122,28 +141,37 @@ final class CmEvents {
         }
     }
 
-    private void destroyDoomed() {
-        for (RdmaCmId id = doomed.poll(); id != null; id = doomed.poll()) {
-            destroyId(id);
+    private void runTasks() {
+        for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
+            try {
+                task.run();
+            } catch (RuntimeException e) {
+                logger.warn("What was to be done between two events failed", e);
+            }
         }
     }
 
     private void dispatch(RdmaCmEvent event) {
-        if (event.getEvent() < 0 || event.getEvent() >= TYPES.length) {
-            return;
+        if (event.getEvent() >= 0 && event.getEvent() < TYPES.length) {
+            EventType type = TYPES[event.getEvent()];
+            boolean isRequest = type == EventType.RDMA_CM_EVENT_CONNECT_REQUEST;
+            RdmaCmId id = event.getConnIdPriv();
+            dispatch(type, isRequest ? event.getListenIdPriv() : id, id);
         }
-        EventType type = TYPES[event.getEvent()];
+    }
+
+    /**
+     * Tells who is to be told.
+     *
+     * @param addressee of a request, what has the address of its listener now
+     */
+    void dispatch(EventType type, RdmaCmId addressee, RdmaCmId id) {
+        CmTarget target = addressee == null ? null : targets.get(addressee);
         boolean isRequest = type == EventType.RDMA_CM_EVENT_CONNECT_REQUEST;
-        RdmaCmId id = event.getConnIdPriv();
-        RdmaCmId addressee = isRequest ? event.getListenIdPriv() : id;
-        if (addressee == null) {
-            return;
-        }
-        CmTarget target = targets.get(addressee);
-        if (target != null) {
-            target.happened(type, id);
-        } else if (isRequest) {
+        if (isRequest && !(target instanceof DisniListener)) {
             destroyId(id);
+        } else if (target != null) {
+            target.happened(type, id);
         }
     }
 }

@@ -146,6 +146,10 @@ final class DisniContext implements VerbsContext {
         withReceives.add(queuePair);
     }
 
+    ReadSinks readSinks(int ranges) {
+        return device.mayBeIwarp ? new IwarpReadSinks(registrations, ranges) : ReadSinks.LOCAL;
+    }
+
     Deadlines deadlines() {
         return deadlines;
     }

@@ -4,6 +4,7 @@ package org.rpcrdma.verbs.disni;
 import com.ibm.disni.verbs.RdmaCmEvent.EventType;
 import com.ibm.disni.verbs.RdmaCmId;
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Set;
@@ -20,9 +21,9 @@ final class DisniListener implements Listener, CmTarget {
     private final ListenerHandler handler;
     private final RdmaCmId id;
     private final int backlog;
-    private final InetSocketAddress local;
     private final Set<DisniConnectionRequest> pending = ConcurrentHashMap.newKeySet();
-    private boolean closed;
+    private volatile InetSocketAddress local;
+    private volatile boolean closed;
 
     DisniListener(
             DisniContext context, InetSocketAddress address, int backlog, ListenerHandler handler)
@@ -33,8 +34,20 @@ final class DisniListener implements Listener, CmTarget {
         this.id = context.events.newId();
         try {
             context.events.target(id, this);
-            id.bindAddr(Addresses.toListen(address));
-            id.listen(this.backlog);
+            InetSocketAddress wanted = Addresses.toListen(address);
+            NativeError.explain(
+                    () -> {
+                        id.bindAddr(wanted);
+                        id.listen(this.backlog);
+                    },
+                    reason ->
+                            new BindException(
+                                    "Cannot listen at "
+                                            + wanted
+                                            + ": "
+                                            + reason
+                                            + "; the port has to be free, and the address one of an"
+                                            + " RDMA device (see 'rdma link' and 'ip address')"));
             this.local = Addresses.local(id);
         } catch (IOException | RuntimeException e) {
             context.events.destroyNow(id);
@@ -64,12 +77,21 @@ final class DisniListener implements Listener, CmTarget {
             context.later(() -> fail(e));
             return;
         }
-        if (pending.size() >= backlog) {
+        if (pending.size() >= backlog || !isForThisPort(request)) {
             request.reject(NO_DATA);
             return;
         }
         pending.add(request);
         context.later(() -> deliver(request));
+        if (closed) {
+            request.reject(NO_DATA); // close may have come too early to see it
+        }
+    }
+
+    /** A listener whose identifier was at the same place in memory may have had another port. */
+    private boolean isForThisPort(DisniConnectionRequest request) {
+        InetSocketAddress known = local;
+        return known == null || known.getPort() == request.localAddress().getPort();
     }
 
     private void deliver(DisniConnectionRequest request) {

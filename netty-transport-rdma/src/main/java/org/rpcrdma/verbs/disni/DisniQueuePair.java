@@ -9,6 +9,8 @@ import com.ibm.disni.verbs.RdmaCmId;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
+import java.net.BindException;
+import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
@@ -81,7 +83,9 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         this.size = size;
         this.serial = serial;
         this.handler = Objects.requireNonNull(handler, "handler");
-        this.sends = new PostedSends(context.path, WorkId.sends(serial), size.sendDepth());
+        this.sends =
+                new PostedSends(
+                        context.path, WorkId.sends(serial), size.sendDepth(), context::readSinks);
         this.receives =
                 new PostedReceives(context.path, WorkId.receives(serial), size.receiveDepth());
         this.exposures = new ExposureTable(context.registrations);
@@ -113,10 +117,20 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         attributes.cap().setMax_recv_wr(Math.max(1, size.receiveDepth()));
         attributes.cap().setMax_send_sge(PostedSends.MAX_RANGES);
         attributes.cap().setMax_recv_sge(1);
-        queuePair = id.createQP(context.domain, attributes);
-        if (queuePair == null) {
-            throw new IOException("The device has no queue pair left");
-        }
+        NativeError.explain(
+                () -> queuePair = id.createQP(context.domain, attributes),
+                reason ->
+                        new IOException(
+                                "The device gives no queue pair for "
+                                        + size.sendDepth()
+                                        + " sends and "
+                                        + size.receiveDepth()
+                                        + " receives: "
+                                        + reason
+                                        + "; try smaller SEND_DEPTH and RECEIVE_DEPTH, fewer"
+                                        + " connections, or a higher RLIMIT_MEMLOCK (here "
+                                        + RegistrationFailure.limit()
+                                        + ')'));
         context.events.target(id, this);
     }
 
@@ -144,7 +158,18 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         try {
             Addresses.checked(peer);
             id = context.events.newId();
-            id.bindAddr(Addresses.toBind(from, context.device.address));
+            InetSocketAddress wanted = Addresses.toBind(from, context.device.address);
+            NativeError.explain(
+                    () -> id.bindAddr(wanted),
+                    reason ->
+                            new BindException(
+                                    "Cannot connect from "
+                                            + wanted
+                                            + ": "
+                                            + reason
+                                            + "; the port has to be free, and the address one of"
+                                            + " the RDMA device of "
+                                            + context.device.address));
             if (!context.device.has(id)) {
                 throw new IOException(
                         "The local address "
@@ -168,7 +193,15 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         state = State.ACCEPTING;
         try {
             receives.post(queuePair);
-            id.accept(ActiveConnect.parameters());
+            NativeError.explain(
+                    () -> id.accept(ActiveConnect.parameters()),
+                    reason ->
+                            new ConnectException(
+                                    "The connection from "
+                                            + remote
+                                            + " could not be accepted: "
+                                            + reason
+                                            + "; most likely the peer has given up"));
         } catch (IOException e) {
             connectFailed(e);
         }
@@ -180,6 +213,9 @@ final class DisniQueuePair implements QueuePair, CmTarget {
     }
 
     private void deliver(EventType event) {
+        if (connect != null) {
+            connect.happened(event);
+        }
         switch (state) {
             case CONNECTING -> proceed(event);
             case ACCEPTING -> {
@@ -223,7 +259,9 @@ final class DisniQueuePair implements QueuePair, CmTarget {
             logger.debug("The addresses of a connection are not known", e);
         }
         call(() -> handler.connected(NO_DATA));
-        if (state == State.OPEN) {
+        if (state == State.OPEN && cause != null) {
+            flush(); // its receives could not be posted
+        } else if (state == State.OPEN) {
             doorbell();
         }
     }
@@ -280,8 +318,11 @@ final class DisniQueuePair implements QueuePair, CmTarget {
             flushReceives();
             return;
         }
-        if (queuePair == null || state == State.CLOSED) {
-            return; // connect posts them
+        // Without a device's queue pair connect posts them; to one that is broken nothing goes any
+        // more,
+        // since soft-iWARP and soft-RoCE would never complete it.
+        if (queuePair == null || state == State.FLUSHING || state == State.CLOSED) {
+            return;
         }
         try {
             receives.post(queuePair);
@@ -333,7 +374,7 @@ final class DisniQueuePair implements QueuePair, CmTarget {
 
     /** Some work requests may be posted, and nobody can tell which: the connection ends. */
     private void broken(String what, IOException e) {
-        cause = new IOException(what + ": " + String.valueOf(e.getMessage()).strip(), e);
+        cause = new IOException(what + ": " + NativeError.reason(e), e);
         if (state == State.OPEN || state == State.DRAINING) {
             flush();
         }
@@ -346,10 +387,10 @@ final class DisniQueuePair implements QueuePair, CmTarget {
      */
     void completed(long workId, int status, int length, int invalidatedKey) {
         if (state == State.CONNECTING || state == State.ACCEPTING) {
-            if (status != Opcodes.SUCCESS) {
+            if (status == Opcodes.FLUSHED) {
                 return; // the connection manager says what has happened
             }
-            established(); // a message can overtake the event
+            established(); // a message can overtake the event, also one that is wrong
         }
         if (state == State.ENDED || state == State.CLOSED) {
             return;
@@ -526,7 +567,12 @@ final class DisniQueuePair implements QueuePair, CmTarget {
             disconnectNative();
         }
         state = State.CLOSED;
-        destroyNative();
+        if (connect != null && connect.awaitsAnswer()) {
+            context.events.betweenEvents(this::destroyNative);
+        } else {
+            destroyNative();
+        }
+        sends.close();
         exposures.clear();
         if (id != null) {
             context.events.destroy(id);

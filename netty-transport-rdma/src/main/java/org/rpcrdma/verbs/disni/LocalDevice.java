@@ -8,6 +8,7 @@ import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
@@ -23,12 +24,15 @@ final class LocalDevice implements AutoCloseable {
     private final RdmaCmId id;
     final InetAddress address;
     final IbvContext verbs;
+    final boolean mayBeIwarp;
 
-    private LocalDevice(CmEvents events, RdmaCmId id, InetAddress address, IbvContext verbs) {
+    private LocalDevice(CmEvents events, RdmaCmId id, InetAddress address, IbvContext verbs)
+            throws IOException {
         this.events = events;
         this.id = id;
         this.address = address;
         this.verbs = verbs;
+        this.mayBeIwarp = Transport.mayBeIwarp(Path.of("/"), verbs.getCmd_fd());
     }
 
     /**

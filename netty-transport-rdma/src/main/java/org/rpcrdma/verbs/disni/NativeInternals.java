@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.disni;
 
+import com.ibm.disni.verbs.IbvContext;
 import com.ibm.disni.verbs.RdmaEventChannel;
 import com.ibm.disni.verbs.RdmaProvider;
 import com.ibm.disni.verbs.impl.NatCmaIdPrivate;
@@ -27,12 +28,12 @@ final class NativeInternals {
 
     /**
      * Gives an event channel a map that several threads may use: DiSNI's own is filled by whoever makes an identifier and read
-     * by whoever waits for events, without a lock.
+     * by whoever waits for events, without a lock. It has an answer for identifiers that it does not know.
      */
     static void makeThreadSafe(RdmaEventChannel channel) throws IOException {
         if (channel instanceof NatRdmaEventChannel) {
             try {
-                field(NatRdmaEventChannel.class, "idMap").set(channel, new Identifiers());
+                field(NatRdmaEventChannel.class, "idMap").set(channel, new Identifiers(channel));
             } catch (IllegalAccessException e) {
                 throw unexpected(e);
             }
@@ -73,13 +74,35 @@ final class NativeInternals {
                 e);
     }
 
+    /**
+     * Stands for identifiers that are destroyed. DiSNI asks the listener of every request for its device, and without one it
+     * would lose the request, whose peer would wait for ever.
+     */
+    private static final class Unknown extends NatCmaIdPrivate {
+
+        Unknown(RdmaEventChannel channel) throws IOException {
+            super(-1, channel, null);
+        }
+
+        @Override
+        public IbvContext getVerbs() {
+            return null;
+        }
+    }
+
     private static final class Identifiers extends HashMap<Long, NatCmaIdPrivate> {
 
         private static final long serialVersionUID = 1L;
 
+        private final transient NatCmaIdPrivate unknown;
+
+        Identifiers(RdmaEventChannel channel) throws IOException {
+            unknown = new Unknown(channel);
+        }
+
         @Override
         public synchronized NatCmaIdPrivate get(Object key) {
-            return super.get(key);
+            return getOrDefault(key, unknown);
         }
 
         @Override

@@ -7,6 +7,8 @@ import com.ibm.disni.verbs.SVCReqNotify;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Waits in {@code getCqEvent} in the place of an event loop, which has other things to wait for too: DiSNI neither shows the
@@ -47,8 +49,13 @@ final class NotificationThread {
     /** Has the alarm ring at the next completion. One that is there already counts not: look again after this call. */
     void arm() throws IOException {
         if (!armed) {
-            armed = true;
-            request.execute();
+            armed = true; // first, since the completion may be told of before the call returns
+            try {
+                request.execute();
+            } catch (IOException e) {
+                armed = false;
+                throw e;
+            }
         }
     }
 
@@ -58,17 +65,20 @@ final class NotificationThread {
     }
 
     private void run() {
-        try {
-            while (!stopped) {
+        while (!stopped) {
+            try {
                 if (channel.getCqEvent(queue, WAIT_MILLIS)) {
                     queue.ackEvents(
                             1); // a queue with events that nobody has seen cannot be destroyed
                     armed = false;
                     alarm.ring();
                 }
+            } catch (IOException | RuntimeException e) {
+                // The queue is still in use: its owner looks for itself meanwhile.
+                logger.warn("Completions are not notified", e);
+                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(WAIT_MILLIS));
+                alarm.ring();
             }
-        } catch (IOException | RuntimeException e) {
-            logger.warn("Completions are not notified any more", e);
         }
         try {
             request.free();

@@ -39,7 +39,6 @@ final class PostedReceives {
             int i = slot * size;
             memory.bytes.putLong(
                     i + Layout.WR_RANGES, memory.address(firstRange + slot * rangeSize));
-            memory.bytes.putInt(i + Layout.WR_RANGE_COUNT, 1);
             link(slot, memory.address(((slot + 1) & mask) * size));
         }
     }
@@ -55,10 +54,16 @@ final class PostedReceives {
                             + depth
                             + " receives; raise QueuePairConfig.receiveDepth");
         }
+        if (length < 0) {
+            throw new IllegalArgumentException(
+                    "Length is " + length + ", expected 0 or more bytes");
+        }
         int slot = tail & mask;
         ids[slot] = id;
         ByteBuffer bytes = memory.bytes;
         bytes.putLong(slot * size + Layout.WR_ID, WorkId.of(tag, tail));
+        // Verbs take a length of 0 for 2^31: no range is what has no bytes.
+        bytes.putInt(slot * size + Layout.WR_RANGE_COUNT, length == 0 ? 0 : 1);
         int i = firstRange + slot * rangeSize;
         bytes.putLong(i + Layout.RANGE_ADDRESS, address);
         bytes.putInt(i + Layout.RANGE_LENGTH, length);

@@ -5,6 +5,7 @@ import com.ibm.disni.verbs.IbvQP;
 import com.ibm.disni.verbs.IbvSendWR;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.function.IntFunction;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
@@ -29,6 +30,7 @@ final class PostedSends {
     private final int rangeSize;
     private final int firstRange;
     private final NativeMemory memory;
+    private final ReadSinks sinks;
     private final long[] ids;
     private final boolean[] signaled;
     private int head;
@@ -38,12 +40,14 @@ final class PostedSends {
     /**
      * @param tag what the numbers of these work requests are marked with, see {@link WorkId}
      * @param depth the most work requests at a time
+     * @param sinks made for so many ranges, for the memory of RDMA Reads
      */
-    PostedSends(DataPath path, long tag, int depth) {
+    PostedSends(DataPath path, long tag, int depth, IntFunction<ReadSinks> sinks) {
         this.path = path;
         this.tag = tag;
         this.depth = depth;
         int slots = Math.max(2, Integer.highestOneBit(Math.max(depth, 1) * 2 - 1));
+        this.sinks = sinks.apply(slots * MAX_RANGES);
         mask = slots - 1;
         size = Layout.sendSize();
         remoteAddress = Layout.remoteAddress();
@@ -113,7 +117,9 @@ final class PostedSends {
         int i = ranges(slot) + count * rangeSize;
         bytes.putLong(i + Layout.RANGE_ADDRESS, address);
         bytes.putInt(i + Layout.RANGE_LENGTH, length);
-        bytes.putInt(i + Layout.RANGE_KEY, key);
+        bytes.putInt(
+                i + Layout.RANGE_KEY,
+                isRead(slot) ? sinks.open(slot * MAX_RANGES + count, address, length, key) : key);
         bytes.putInt(slot * size + Layout.WR_RANGE_COUNT, count + 1);
     }
 
@@ -144,8 +150,27 @@ final class PostedSends {
         if (end - head <= 0 || end - tail > 0) {
             return false;
         }
-        head = end;
+        while (head != end) {
+            closeSinks(head++ & mask);
+        }
         return true;
+    }
+
+    private boolean isRead(int slot) {
+        return memory.bytes.getInt(slot * size + Layout.SEND_OPCODE) == IbvSendWR.IBV_WR_RDMA_READ;
+    }
+
+    private void closeSinks(int slot) {
+        if (isRead(slot)) {
+            for (int n = memory.bytes.getInt(slot * size + Layout.WR_RANGE_COUNT); n > 0; n--) {
+                sinks.close(slot * MAX_RANGES + n - 1);
+            }
+        }
+    }
+
+    /** Nothing is reported any more. The device must have lost the queue pair. */
+    void close() {
+        completeTo(tail - 1);
     }
 
     /** Whether a work request wants its success reported. */

@@ -19,7 +19,7 @@ final class RegistrationFailure {
      * @param registered the bytes that this event loop has registered
      */
     static IllegalStateException of(IOException cause, long wanted, long registered) {
-        String message = String.valueOf(cause.getMessage()).strip();
+        String message = NativeError.reason(cause);
         // The text of strerror(ENOMEM), which follows the locale; the limit is by far the commonest
         // cause.
         boolean isMemoryLimit = message.contains("Cannot allocate memory");
@@ -42,7 +42,8 @@ final class RegistrationFailure {
                 cause);
     }
 
-    private static String limit() {
+    /** The limit of locked memory, for a message. */
+    static String limit() {
         try (Stream<String> lines = Files.lines(LIMITS)) {
             return lines.filter(line -> line.startsWith("Max locked memory"))
                     .map(line -> line.substring("Max locked memory".length()))

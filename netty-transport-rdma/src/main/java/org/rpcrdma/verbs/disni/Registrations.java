@@ -4,14 +4,14 @@ package org.rpcrdma.verbs.disni;
 import com.ibm.disni.verbs.IbvMr;
 import com.ibm.disni.verbs.IbvPd;
 import com.ibm.disni.verbs.SVCDeregMr;
+import com.ibm.disni.verbs.SVCRegMr;
+import io.netty.util.collection.IntObjectHashMap;
+import io.netty.util.collection.IntObjectMap;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.util.Collections;
-import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Set;
 
 /** Registers memory with the protection domain of one context, and counts it. */
 final class Registrations {
@@ -21,7 +21,7 @@ final class Registrations {
 
     private final IbvPd domain;
     private final RegistrationCache cache;
-    private final Set<IbvMr> live = Collections.newSetFromMap(new IdentityHashMap<>());
+    private final IntObjectMap<IbvMr> byLocalKey = new IntObjectHashMap<>();
     private long bytes;
 
     Registrations(IbvPd domain, long cacheLimit) {
@@ -45,37 +45,58 @@ final class Registrations {
      * @throws IllegalStateException when the device has no room; the message says what to do
      */
     IbvMr register(ByteBuffer memory, int access) {
+        return execute(() -> domain.regMr(memory, access), memory.capacity());
+    }
+
+    /** As {@link #register(ByteBuffer, int)}, for a range of memory that the caller keeps in place. */
+    IbvMr register(long address, int length, int access) {
+        return execute(() -> domain.regMr(address, length, access), length);
+    }
+
+    private interface Call {
+        SVCRegMr make() throws IOException;
+    }
+
+    private IbvMr execute(Call call, int length) {
         try {
-            return tryRegister(memory, access);
+            return tryRegister(call, length);
         } catch (IOException e) {
             if (cache.isEmpty()) {
-                throw RegistrationFailure.of(e, memory.capacity(), bytes);
+                throw RegistrationFailure.of(e, length, bytes);
             }
         }
         cache.clear();
         try {
-            return tryRegister(memory, access);
+            return tryRegister(call, length);
         } catch (IOException e) {
-            throw RegistrationFailure.of(e, memory.capacity(), bytes);
+            throw RegistrationFailure.of(e, length, bytes);
         }
     }
 
-    private IbvMr tryRegister(ByteBuffer memory, int access) throws IOException {
-        var call = domain.regMr(memory, access);
+    private IbvMr tryRegister(Call call, int length) throws IOException {
+        SVCRegMr made = call.make();
         try {
-            IbvMr region = call.execute().getMr();
-            live.add(region);
-            bytes += memory.capacity();
+            IbvMr region = made.execute().getMr();
+            byLocalKey.put(region.getLkey(), region);
+            bytes += length;
             return region;
         } finally {
-            call.free();
+            made.free();
         }
+    }
+
+    /** Whether a range is in what was registered under a local key. */
+    boolean covers(int localKey, long address, int length) {
+        IbvMr region = byLocalKey.get(localKey);
+        return region != null
+                && address >= region.getAddr()
+                && address - region.getAddr() <= (long) region.getLength() - length;
     }
 
     /** Ends all registrations. */
     void close() {
         cache.clear();
-        for (IbvMr region : List.copyOf(live)) {
+        for (IbvMr region : List.copyOf(byLocalKey.values())) {
             try {
                 deregister(region);
             } catch (IllegalStateException e) {
@@ -90,7 +111,7 @@ final class Registrations {
      * @throws IllegalStateException when the device refuses
      */
     void deregister(IbvMr region) {
-        if (!live.remove(region)) {
+        if (!byLocalKey.remove(region.getLkey(), region)) {
             return;
         }
         try {
@@ -102,7 +123,7 @@ final class Registrations {
                     "The device does not end a registration of "
                             + region.getLength()
                             + " bytes: "
-                            + String.valueOf(e.getMessage()).strip(),
+                            + NativeError.reason(e),
                     e);
         }
         bytes -= region.getLength();

@@ -13,6 +13,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ConnectTimeoutException;
 import java.io.IOException;
+import java.net.BindException;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -142,6 +143,24 @@ class ConnectionEventsTest {
         }
     }
 
+    /** The queue may not be destroyed under those who use it, and they must not wait for ever. */
+    @Test
+    void whatIsNotNotifiedIsFoundAllTheSame() throws IOException {
+        try (Ends ends = Ends.connected(provider)) {
+            device.failNotifications(true);
+            for (int number = 1; number <= 3; number++) {
+                ends.active.queuePair.write(number, SIGNALED, 0, 0);
+                ends.active.queuePair.doorbell();
+                while (!ends.active.isComplete(number)) {
+                    ends.activeContext.await(-1);
+                    ends.activeContext.poll(8);
+                }
+            }
+        } finally {
+            device.failNotifications(false);
+        }
+    }
+
     /** On a real device the first message can overtake the event that the connection exists. */
     @Test
     void aMessageBeforeTheEventMakesTheConnection() throws IOException {
@@ -169,6 +188,76 @@ class ConnectionEventsTest {
             ends.until(() -> passive.isComplete(1));
             assertThat(passive.heard)
                     .containsExactly("connected", new End.Completion(1, WorkStatus.SUCCESS, 0, 0));
+        }
+    }
+
+    /** So can a message that is too long, and then nothing else tells of the queue pair that it has broken. */
+    @Test
+    void anErrorBeforeTheEventEndsTheConnection() throws IOException {
+        try (Ends ends = new Ends(provider)) {
+            ends.listen();
+            End active = ends.newActive();
+            active.queuePair.connect(ends.listener.localAddress(), null, NO_DATA);
+            ends.until(() -> !ends.requests.isEmpty());
+            End passive = new End(ends.passiveContext, Ends.BYTES);
+            passive.queuePair =
+                    ends.passiveContext.createQueuePair(
+                            ends.requests.remove(0), Ends.SIZE, passive);
+            passive.receive(1, 0, 10);
+            int[] established = new int[1];
+            device.filterEvents(
+                    event ->
+                            event == EventType.RDMA_CM_EVENT_DISCONNECTED
+                                            || (event == EventType.RDMA_CM_EVENT_ESTABLISHED
+                                                    && established[0]++ == 0)
+                                    ? null
+                                    : event);
+            passive.queuePair.accept(NO_DATA);
+            ends.until(() -> active.isConnected);
+            active.queuePair.send(2, SIGNALED);
+            active.gather(0, 11);
+            active.queuePair.doorbell();
+            ends.until(() -> passive.hasEnded);
+            assertThat(passive.heard)
+                    .containsExactly(
+                            "connected",
+                            new End.Completion(1, WorkStatus.LOCAL_LENGTH_ERROR, 0, 0),
+                            "disconnected");
+            assertThat(passive.endedBy).hasMessageContaining("LOC_LEN_ERR");
+        }
+    }
+
+    /** Soft devices complete nothing that is posted so late: the end would wait for it in vain. */
+    @Test
+    void aBrokenQueuePairGetsNoReceivesAnyMore() throws IOException {
+        try (Ends ends = Ends.connected(provider)) {
+            ends.active.receive(1, 0, 10);
+            ends.activeContext.poll(1);
+            ends.active.queuePair.disconnect();
+            ends.active.receive(2, 10, 10);
+            ends.until(() -> ends.active.hasEnded);
+            assertThat(ends.active.heard)
+                    .containsExactly(
+                            "connected",
+                            new End.Completion(1, WorkStatus.FLUSHED, 0, 0),
+                            new End.Completion(2, WorkStatus.FLUSHED, 0, 0),
+                            "disconnected");
+        }
+    }
+
+    @Test
+    void aConnectThatIsGivenUpLeavesNothing() throws IOException {
+        try (Ends ends = new Ends(provider)) {
+            ends.listen();
+            device.filterEvents(
+                    event -> event == EventType.RDMA_CM_EVENT_ESTABLISHED ? null : event);
+            End end = ends.newActive();
+            end.queuePair.connect(ends.listener.localAddress(), null, NO_DATA);
+            ends.until(() -> !ends.requests.isEmpty());
+            end.queuePair.disconnect();
+            ends.until(() -> end.hasFailed);
+            end.queuePair.close();
+            assertThat(end.failure).hasMessageContaining("given up");
         }
     }
 
@@ -212,6 +301,34 @@ class ConnectionEventsTest {
             connect.channel().closeFuture().awaitUninterruptibly();
         } finally {
             group.shutdownGracefully(0, 30, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    @Test
+    void aPortInUseIsSaidInOneSentence() throws IOException {
+        try (Ends ends = new Ends(provider)) {
+            ends.listen();
+            InetSocketAddress taken = ends.listener.localAddress();
+            assertThatThrownBy(() -> ends.activeContext.listen(taken, 1, new Deaf()))
+                    .isInstanceOf(BindException.class)
+                    .hasMessageContaining("Cannot listen at " + taken)
+                    .hasMessageContaining("the port has to be free");
+        }
+    }
+
+    @Test
+    void aWrongAddressIsSaidInOneSentence() throws IOException {
+        InetSocketAddress foreign = new InetSocketAddress("192.0.2.1", 1);
+        try (Ends ends = new Ends(provider)) {
+            assertThatThrownBy(() -> ends.passiveContext.listen(foreign, 1, new Deaf()))
+                    .isInstanceOf(BindException.class)
+                    .hasMessageContaining("Cannot listen at " + foreign + ": No such device; ");
+            End end = ends.newActive();
+            end.queuePair.connect(foreign, foreign, NO_DATA);
+            ends.until(() -> end.hasFailed);
+            assertThat(end.failure)
+                    .isInstanceOf(BindException.class)
+                    .hasMessageContaining("Cannot connect from " + foreign + ": No such device; ");
         }
     }
 

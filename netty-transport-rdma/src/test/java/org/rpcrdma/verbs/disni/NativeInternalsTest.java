@@ -29,7 +29,15 @@ class NativeInternalsTest {
         channel.addCmId(id);
         assertThat(channel.getCmId(77)).isSameAs(id);
         NativeInternals.forget(channel, id);
-        assertThat(channel.getCmId(77)).isNull();
+        assertThat(channel.getCmId(77)).isNotSameAs(id);
+    }
+
+    /** DiSNI asks the listener of a request for its device, and loses the request when that fails. */
+    @Test
+    void aListenerThatIsForgottenAnswersForItsDeviceAllTheSame() throws Exception {
+        NatRdmaEventChannel channel = new NatRdmaEventChannel(1, 0);
+        NativeInternals.makeThreadSafe(channel);
+        assertThat(channel.getCmId(78).getVerbs()).isNull();
     }
 
     @Test

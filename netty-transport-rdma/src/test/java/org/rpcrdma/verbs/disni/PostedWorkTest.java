@@ -100,7 +100,7 @@ class PostedWorkTest {
 
     @Test
     void aBatchIsOneListAndItsLastIsSignalled() throws IOException {
-        PostedSends sends = new PostedSends(device, WorkId.sends(5), 8);
+        PostedSends sends = new PostedSends(device, WorkId.sends(5), 8, n -> ReadSinks.LOCAL);
         sends.open(1, 0, FENCE, 0x1122334455667788L, 0xcafe);
         sends.gather(1000, 10, 7);
         sends.gather(2000, 0, 7);
@@ -128,7 +128,7 @@ class PostedWorkTest {
 
     @Test
     void theRingGoesRoundAndTheListsStayApart() throws IOException {
-        PostedSends sends = new PostedSends(device, WorkId.sends(1), 4);
+        PostedSends sends = new PostedSends(device, WorkId.sends(1), 4, n -> ReadSinks.LOCAL);
         int position = 0;
         for (int round = 0; round < 20; round++) {
             int count = 1 + round % 4;
@@ -153,7 +153,7 @@ class PostedWorkTest {
 
     @Test
     void moreThanFourRangesAndMoreThanTheDepthAreRefused() {
-        PostedSends sends = new PostedSends(device, WorkId.sends(1), 1);
+        PostedSends sends = new PostedSends(device, WorkId.sends(1), 1, n -> ReadSinks.LOCAL);
         assertThatThrownBy(() -> sends.gather(0, 1, 1)).isInstanceOf(IllegalStateException.class);
         sends.open(1, 2, 0, 0, 0);
         for (int i = 0; i < 4; i++) {
@@ -169,7 +169,7 @@ class PostedWorkTest {
 
     @Test
     void aRefusedPostStaysPosted() {
-        PostedSends sends = new PostedSends(device, WorkId.sends(1), 4);
+        PostedSends sends = new PostedSends(device, WorkId.sends(1), 4, n -> ReadSinks.LOCAL);
         device.isBroken = true;
         sends.open(1, 2, 0, 0, 0);
         assertThatThrownBy(() -> sends.post(null)).isInstanceOf(IOException.class);
@@ -197,6 +197,23 @@ class PostedWorkTest {
                         List.of(receive(tag | 2, "300+30@7"), receive(tag | 3, "400+40@8")));
     }
 
+    @Test
+    void aReceiveWithoutBytesHasNoRange() throws IOException {
+        PostedReceives receives = new PostedReceives(device, WorkId.receives(3), 2);
+        receives.add(1, 100, 0, 5);
+        receives.add(2, 200, 1, 5);
+        receives.post(null);
+        long tag = 3L << 32 | 1L << 31;
+        assertThat(device.posts)
+                .containsExactly(List.of(receive(tag, ""), receive(tag | 1, "200+1@5")));
+        assertThatThrownBy(() -> receives.add(3, 0, -1, 0))
+                .isInstanceOf(IllegalStateException.class);
+        receives.complete(0);
+        assertThatThrownBy(() -> receives.add(3, 0, -1, 0))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("Length is -1");
+    }
+
     private static Seen receive(long workId, String range) {
         return new Seen(workId, 0, 0, 0, 0, 0, range);
     }
@@ -217,7 +234,7 @@ class PostedWorkTest {
     /** After the first rounds, when all classes are there. */
     @Test
     void nothingIsAllocatedForAWorkRequest() throws IOException {
-        PostedSends sends = new PostedSends(new Sink(), WorkId.sends(1), 64);
+        PostedSends sends = new PostedSends(new Sink(), WorkId.sends(1), 64, n -> ReadSinks.LOCAL);
         PostedReceives receives = new PostedReceives(new Sink(), WorkId.receives(1), 64);
         work(sends, receives, 0);
         var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();

@@ -54,7 +54,9 @@ final class SoftwareCm extends RdmaCm {
 
     @Override
     public RdmaEventChannel createEventChannel() throws IOException {
-        return new SoftwareEventChannel(device);
+        SoftwareEventChannel channel = new SoftwareEventChannel(device);
+        device.made(channel);
+        return channel;
     }
 
     @Override
@@ -62,7 +64,13 @@ final class SoftwareCm extends RdmaCm {
         if (!channel.isOpen()) {
             throw new IOException("Trying to create ID with closed channel.");
         }
-        return new SoftwareId((SoftwareEventChannel) channel);
+        return newId((SoftwareEventChannel) channel);
+    }
+
+    private SoftwareId newId(SoftwareEventChannel channel) throws IOException {
+        SoftwareId id = new SoftwareId(channel);
+        device.made(id);
+        return id;
     }
 
     @Override
@@ -75,7 +83,7 @@ final class SoftwareCm extends RdmaCm {
         }
         if (!host.isAnyLocalAddress()) {
             if (!host.isLoopbackAddress() && NetworkInterface.getByInetAddress(host) == null) {
-                throw new IOException("rdma_bind_addr failed: No such device");
+                throw new IOException("j2c::bind: rdma_bind_addr failed: No such device\n");
             }
             mine.device(context());
         }
@@ -102,7 +110,7 @@ final class SoftwareCm extends RdmaCm {
 
     private void requested(SoftwareId listener, ConnectionRequest request) {
         try {
-            SoftwareId id = new SoftwareId(listener.events);
+            SoftwareId id = newId(listener.events);
             id.request = request;
             id.bound = request.localAddress();
             id.remote = request.remoteAddress();
@@ -178,6 +186,7 @@ final class SoftwareCm extends RdmaCm {
         for (int i = 0; i < data.length; i++) {
             data[i] = PlatformDependent.getByte(parameters.getPrivate_data() + i);
         }
+        mine.awaitsAnswer = true;
         device.execute(() -> mine.queuePair.connect(mine.remote, mine.bound, data));
     }
 
@@ -191,6 +200,7 @@ final class SoftwareCm extends RdmaCm {
     @Override
     public int disconnect(RdmaCmId id) throws IOException {
         SoftwareId mine = open(id);
+        mine.queuePair.isBroken = true;
         device.execute(() -> mine.queuePair.disconnect());
         return 0;
     }
@@ -198,6 +208,7 @@ final class SoftwareCm extends RdmaCm {
     @Override
     public int destroyEventChannel(RdmaEventChannel channel) {
         channel.close();
+        device.destroyed(channel);
         return 0;
     }
 
@@ -208,6 +219,7 @@ final class SoftwareCm extends RdmaCm {
             device.provider.problem("An identifier was destroyed before its queue pair");
         }
         id.close();
+        device.destroyed(id);
         if (mine.listener != null) {
             device.call(
                     () -> {
@@ -215,9 +227,7 @@ final class SoftwareCm extends RdmaCm {
                         return null;
                     });
         }
-        if (mine.request != null && mine.queuePair == null) {
-            mine.request.reject(NO_DATA);
-        }
+        mine.rejectUnanswered();
         return 0;
     }
 
@@ -226,6 +236,11 @@ final class SoftwareCm extends RdmaCm {
         SoftwareId mine = open(id);
         if (mine.queuePair == null || !mine.queuePair.isOpen()) {
             throw new IOException("Trying to destroy an already destroyed QP.");
+        }
+        if (mine.awaitsAnswer && !mine.events.isTakenByThisThread()) {
+            device.provider.problem(
+                    "A queue pair was destroyed while another thread may take the answer of its"
+                            + " peer");
         }
         mine.queuePair.destroy();
         return 0;

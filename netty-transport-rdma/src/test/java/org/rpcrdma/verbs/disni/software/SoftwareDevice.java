@@ -2,8 +2,10 @@
 package org.rpcrdma.verbs.disni.software;
 
 import java.io.IOException;
+import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
@@ -20,6 +22,13 @@ final class SoftwareDevice {
     final SoftwareRdmaProvider provider;
     final OpenRnic rnic;
     final AtomicLong registered = new AtomicLong();
+
+    /** How many there are of what has to be destroyed. */
+    final Map<String, Integer> living = new ConcurrentHashMap<>();
+
+    /** By local key. */
+    final Map<Integer, SoftwareMr> regions = new ConcurrentHashMap<>();
+
     private final VerbsContext context;
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
     private final Thread thread;
@@ -31,6 +40,16 @@ final class SoftwareDevice {
         thread = new Thread(this::run, "software-rdma-device");
         thread.setDaemon(true);
         thread.start();
+    }
+
+    /** Something was made that has to be destroyed. */
+    void made(Object thing) {
+        living.merge(thing.getClass().getSimpleName(), 1, Integer::sum);
+    }
+
+    void destroyed(Object thing) {
+        living.computeIfPresent(
+                thing.getClass().getSimpleName(), (name, count) -> count == 1 ? null : count - 1);
     }
 
     VerbsContext context() {

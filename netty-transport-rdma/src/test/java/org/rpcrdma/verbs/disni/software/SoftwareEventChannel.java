@@ -17,6 +17,7 @@ final class SoftwareEventChannel extends RdmaEventChannel {
 
     private final SoftwareDevice device;
     private final BlockingQueue<Event> events = new LinkedBlockingQueue<>();
+    private volatile Thread taker;
 
     SoftwareEventChannel(SoftwareDevice device) throws IOException {
         super(0);
@@ -30,16 +31,32 @@ final class SoftwareEventChannel extends RdmaEventChannel {
         }
     }
 
+    boolean isTakenByThisThread() {
+        return taker == Thread.currentThread();
+    }
+
     /** The next event of an identifier that still exists, or {@code null} after so many milliseconds; -1 waits for ever. */
     @SuppressWarnings("EnumOrdinal") // the numbers of DiSNI's constants
     RdmaCmEvent next(int timeout) throws IOException {
+        taker = Thread.currentThread();
         try {
             Event event = timeout < 0 ? events.take() : events.poll(timeout, TimeUnit.MILLISECONDS);
             RdmaCmId subject =
                     event == null ? null : event.listener == null ? event.id : event.listener;
-            return subject == null || !subject.isOpen()
-                    ? null
-                    : new RdmaCmEvent(event.type.ordinal(), event.listener, event.id);
+            if (subject == null) {
+                return null;
+            }
+            if (!subject.isOpen()) {
+                if (event.id.isOpen()) {
+                    event.id.destroyId(); // the kernel destroys the requests of a listener with it
+                }
+                return null;
+            }
+            if (event.type != EventType.RDMA_CM_EVENT_ADDR_RESOLVED
+                    && event.type != EventType.RDMA_CM_EVENT_ROUTE_RESOLVED) {
+                event.id.awaitsAnswer = false;
+            }
+            return new RdmaCmEvent(event.type.ordinal(), event.listener, event.id);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return null;

@@ -19,6 +19,9 @@ final class SoftwareId extends RdmaCmId {
     volatile ConnectionRequest request;
     volatile SoftwareQueuePair queuePair;
 
+    /** Whether an answer to connect may still come: taking it, librdmacm changes the state of the queue pair. */
+    volatile boolean awaitsAnswer;
+
     SoftwareId(SoftwareEventChannel events) throws IOException {
         super(events, null);
         this.events = events;
@@ -31,6 +34,13 @@ final class SoftwareId extends RdmaCmId {
     void queuePair(SoftwareQueuePair made) {
         queuePair = made;
         setQp(made);
+    }
+
+    /** What the kernel does with a request whose identifier goes. */
+    void rejectUnanswered() {
+        if (request != null && queuePair == null) {
+            request.reject(new byte[0]);
+        }
     }
 
     void event(EventType type) {

@@ -3,6 +3,7 @@ package org.rpcrdma.verbs.disni.software;
 
 import com.ibm.disni.verbs.IbvMr;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import org.rpcrdma.verbs.MemoryRegion;
 
 /** A memory region. */
@@ -11,17 +12,33 @@ final class SoftwareMr extends IbvMr {
     final SoftwarePd domain;
     final MemoryRegion region;
 
-    SoftwareMr(SoftwarePd domain, MemoryRegion region, int access, int remoteKey)
+    /** What was registered. */
+    final ByteBuffer memory;
+
+    /** {@code IBV_ACCESS_...}. */
+    final int rights;
+
+    SoftwareMr(SoftwarePd domain, MemoryRegion region, ByteBuffer memory, int rights, int remoteKey)
             throws IOException {
         super(
                 domain.getContext(),
                 region.address(),
                 region.length(),
-                access,
+                rights,
                 region.localKey(),
                 remoteKey,
                 0);
+        this.memory = memory;
+        this.rights = rights;
         this.domain = domain;
         this.region = region;
+    }
+
+    /** A range of what is registered here, or {@code null} when it is not. */
+    ByteBuffer range(long address, int length) {
+        long index = address - getAddr();
+        return index < 0 || index > (long) getLength() - length
+                ? null
+                : memory.slice((int) index, length);
     }
 }

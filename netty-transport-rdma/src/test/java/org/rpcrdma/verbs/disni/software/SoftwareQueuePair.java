@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.disni.software;
 
+import com.ibm.disni.verbs.IbvMr;
 import com.ibm.disni.verbs.IbvQP;
 import com.ibm.disni.verbs.IbvSendWR;
 import com.ibm.disni.verbs.IbvWC.IbvWcOpcode;
@@ -34,6 +35,10 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
     private final ArrayDeque<Posted> sends = new ArrayDeque<>();
     private final ArrayDeque<Posted> receives = new ArrayDeque<>();
     private QueuePair queuePair;
+
+    /** Whether the connection manager has put it into the error state. */
+    volatile boolean isBroken;
+
     private long sequence;
 
     SoftwareQueuePair(
@@ -51,6 +56,7 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
 
     void is(QueuePair made) {
         queuePair = made;
+        device.made(this);
         sendQueue.users.incrementAndGet();
         receiveQueue.users.incrementAndGet();
     }
@@ -79,6 +85,7 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
 
     void destroy() throws IOException {
         close();
+        device.destroyed(this);
         device.call(
                 () -> {
                     queuePair.close();
@@ -130,6 +137,7 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
                         }
                         case IbvSendWR.IBV_WR_RDMA_READ -> {
                             opcode = IbvWcOpcode.IBV_WC_RDMA_READ;
+                            request.ranges().forEach(this::checkSink);
                             queuePair.read(
                                     number, flags, request.remoteAddress(), request.remoteKey());
                         }
@@ -142,6 +150,15 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
                         queuePair.gather(range.address(), range.length(), range.key());
                     }
                 });
+    }
+
+    /** The software RNIC does without; iWARP hardware does not. */
+    private void checkSink(Range range) {
+        SoftwareMr region = device.regions.get(range.key());
+        if (region != null && (region.rights & IbvMr.IBV_ACCESS_REMOTE_WRITE) == 0) {
+            device.provider.problem(
+                    "The sink of an RDMA Read was registered without the right of remote writing");
+        }
     }
 
     private static int flags(int flags) {
@@ -160,6 +177,11 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
 
     void postReceives(List<ReceiveRequest> requests) throws IOException {
         requireOpen();
+        if (isBroken) {
+            device.provider.problem(
+                    "A receive was posted to a broken queue pair, where soft-iWARP and soft-RoCE"
+                            + " never complete it");
+        }
         device.execute(() -> requests.forEach(this::postReceive));
     }
 

@@ -13,6 +13,8 @@ import java.lang.reflect.Field;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.UnaryOperator;
 
@@ -33,6 +35,7 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
     private final List<String> problems = new CopyOnWriteArrayList<>();
     private volatile UnaryOperator<EventType> eventFilter = UnaryOperator.identity();
     private volatile boolean completionsAreLost;
+    private volatile boolean notificationsFail;
     private volatile long memoryLimit = Long.MAX_VALUE;
 
     private SoftwareRdmaProvider() throws IOException {}
@@ -111,12 +114,26 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
         completionsAreLost = lost;
     }
 
+    /** Whether waiting for a completion fails. */
+    public void failNotifications(boolean failing) {
+        notificationsFail = failing;
+    }
+
+    boolean failsNotifications() {
+        return notificationsFail;
+    }
+
     boolean losesCompletions() {
         return completionsAreLost;
     }
 
     long memoryLimit() {
         return memoryLimit;
+    }
+
+    /** How many there are of everything that was made and is not yet destroyed, by the name of its class. */
+    public Map<String, Integer> living() {
+        return new TreeMap<>(device.living);
     }
 
     /** The bytes that are registered. */

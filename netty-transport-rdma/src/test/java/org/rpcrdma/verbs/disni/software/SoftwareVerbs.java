@@ -21,10 +21,14 @@ import io.netty.util.internal.PlatformDependent;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
+import java.util.Objects;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 
-/** The verbs. Memory is registered by its buffer; by its address only where Netty can make a buffer of one. */
+/**
+ * The verbs. Memory is registered by its buffer; by its address only where that is registered already, or Netty can make a
+ * buffer of one.
+ */
 final class SoftwareVerbs extends RdmaVerbs {
 
     private static final int NO_ODP = -1;
@@ -35,9 +39,14 @@ final class SoftwareVerbs extends RdmaVerbs {
         this.device = device;
     }
 
+    private <T> T made(T thing) {
+        device.made(thing);
+        return thing;
+    }
+
     @Override
     public IbvPd allocPd(IbvContext context) throws IOException {
-        return new SoftwarePd(context);
+        return made(new SoftwarePd(context));
     }
 
     @Override
@@ -49,12 +58,13 @@ final class SoftwareVerbs extends RdmaVerbs {
             return SoftwareDevice.EBUSY;
         }
         pd.close();
+        device.destroyed(pd);
         return 0;
     }
 
     @Override
     public IbvCompChannel createCompChannel(IbvContext context) throws IOException {
-        return new SoftwareCompChannel(context);
+        return made(new SoftwareCompChannel(context));
     }
 
     @Override
@@ -64,13 +74,14 @@ final class SoftwareVerbs extends RdmaVerbs {
             return SoftwareDevice.EBUSY;
         }
         channel.close();
+        device.destroyed(channel);
         return 0;
     }
 
     @Override
     public IbvCQ createCQ(IbvContext context, IbvCompChannel channel, int entries, int vector)
             throws IOException {
-        return new SoftwareCq(device, context, (SoftwareCompChannel) channel, entries);
+        return made(new SoftwareCq(device, context, (SoftwareCompChannel) channel, entries));
     }
 
     @Override
@@ -85,6 +96,7 @@ final class SoftwareVerbs extends RdmaVerbs {
                     "Destroying a queue with events that are not acknowledged hangs");
         }
         queue.close();
+        device.destroyed(queue);
         ((SoftwareCompChannel) queue.getChannel()).users.decrementAndGet();
         return 0;
     }
@@ -94,7 +106,12 @@ final class SoftwareVerbs extends RdmaVerbs {
         if (!channel.isOpen()) {
             throw new IOException("Trying to get CQ event on closed completion channel.");
         }
-        return ((SoftwareCompChannel) channel).next(timeout);
+        boolean isTold = ((SoftwareCompChannel) channel).next(timeout);
+        if (device.provider.failsNotifications()) {
+            ((SoftwareCq) queue).unacknowledged.set(0);
+            throw new IOException("Trying to get CQ event failed");
+        }
+        return isTold;
     }
 
     @Override
@@ -131,12 +148,15 @@ final class SoftwareVerbs extends RdmaVerbs {
 
     @Override
     public SVCRegMr regMr(IbvPd pd, long address, int length, int access) {
-        return new Calls.RegMr(
-                () ->
-                        register(
-                                (SoftwarePd) pd,
-                                PlatformDependent.directBuffer(address, length),
-                                access));
+        return new Calls.RegMr(() -> register((SoftwarePd) pd, memory(address, length), access));
+    }
+
+    private ByteBuffer memory(long address, int length) {
+        return device.regions.values().stream()
+                .map(region -> region.range(address, length))
+                .filter(Objects::nonNull)
+                .findAny()
+                .orElseGet(() -> PlatformDependent.directBuffer(address, length));
     }
 
     private SoftwareMr register(SoftwarePd domain, ByteBuffer buffer, int access)
@@ -164,10 +184,11 @@ final class SoftwareVerbs extends RdmaVerbs {
                                                     PlatformDependent.directBufferAddress(buffer));
                             int key =
                                     remoteRights == 0 ? 0 : device.rnic.open(region, remoteRights);
-                            return new SoftwareMr(domain, region, access, key);
+                            return new SoftwareMr(domain, region, buffer, access, key);
                         });
         domain.regions.incrementAndGet();
-        return made;
+        device.regions.put(made.getLkey(), made);
+        return made(made);
     }
 
     @Override
@@ -180,7 +201,9 @@ final class SoftwareVerbs extends RdmaVerbs {
                         throw new IOException("ibv_dereg_mr failed: Invalid argument");
                     }
                     mine.close();
+                    device.destroyed(mine);
                     mine.domain.regions.decrementAndGet();
+                    device.regions.remove(mine.getLkey());
                     device.registered.addAndGet(-mine.getLength());
                     return device.call(
                             () -> {

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.disni;
+
+import com.ibm.disni.verbs.IbvMr;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+
+/**
+ * On iWARP the peer is told the key of the sink and answers with tagged segments, as a write has them (RFC 5040, 4.4 and 4.5):
+ * devices want the right of remote writing for that. The registration for local use must not have it, because the peer learns
+ * its key. So a range is registered with that right for the time of the Read, and nothing beside it.
+ */
+final class IwarpReadSinks implements ReadSinks {
+
+    private static final InternalLogger logger =
+            InternalLoggerFactory.getInstance(IwarpReadSinks.class);
+
+    private final Registrations registrations;
+    private final IbvMr[] open;
+
+    /**
+     * @param ranges how many there are, numbered from 0
+     */
+    IwarpReadSinks(Registrations registrations, int ranges) {
+        this.registrations = registrations;
+        this.open = new IbvMr[ranges];
+    }
+
+    @Override
+    public int open(int range, long address, int length, int localKey) {
+        if (!registrations.covers(localKey, address, length)) {
+            return localKey; // for the device to refuse
+        }
+        try {
+            open[range] =
+                    registrations.register(
+                            address,
+                            length,
+                            IbvMr.IBV_ACCESS_LOCAL_WRITE | IbvMr.IBV_ACCESS_REMOTE_WRITE);
+            return open[range].getLkey();
+        } catch (IllegalStateException e) {
+            // Some devices do without, and those that do not refuse the Read.
+            logger.warn("The memory of an RDMA Read: {}", e.getMessage());
+            return localKey;
+        }
+    }
+
+    @Override
+    public void close(int range) {
+        IbvMr region = open[range];
+        if (region != null) {
+            open[range] = null;
+            try {
+                registrations.deregister(region);
+            } catch (IllegalStateException e) {
+                logger.warn("A registration is left behind: {}", e.getMessage());
+            }
+        }
+    }
+}
