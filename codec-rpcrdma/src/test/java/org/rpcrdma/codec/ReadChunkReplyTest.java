@@ -151,7 +151,7 @@ class ReadChunkReplyTest {
             int xid = form.xids() | 5;
             pair.call(form.call(xid));
             pair.server.takeBytes();
-            byte[] reply = ByteBufUtil.getBytes(form.reply(xid));
+            byte[] reply = Rpc.bytes(form.reply(xid));
             pair.reply(form.answer(xid)).sync();
             assertThat(pair.client.takeBytes()).isEqualTo(reply);
             boolean isPlaced = form == Form.ALL_CHUNKS || form == Form.WRITE_CHUNK;
