@@ -44,6 +44,8 @@ final class CallbackChecks {
     private static final int BACK_CHANNEL_TROUBLE = 0x1 | 0x200 | 0x400;
 
     private static final int PATIENCE_SECONDS = 60;
+    private static final int TRIES = 100;
+    private static final int PAUSE_MILLIS = 200;
 
     private final EventLoopGroup loops;
     private final InetSocketAddress server;
@@ -108,18 +110,30 @@ final class CallbackChecks {
         return results;
     }
 
+    /** The server delegates once it has heard an answer on the backchannel, which it asks for when the session is made. */
     private void openForReading(Nfs4Session session, String file) throws Exception {
+        int tries = 0;
+        while (!isDelegated(session, file)) {
+            holds(++tries < TRIES, "no delegation in " + TRIES + " tries");
+            TimeUnit.MILLISECONDS.sleep(PAUSE_MILLIS);
+        }
+    }
+
+    private boolean isDelegated(Nfs4Session session, String file) throws Exception {
         ByteBuf results = open(session, file, READ_ACCESS);
         try {
             same("status of OPEN", 0, results.readInt());
             results.skipBytes(STATE_ID + 4 + 8 + 8 + 4);
             results.skipBytes(4 * results.readInt());
-            same("kind of delegation", READ_DELEGATION, results.readInt());
+            if (results.readInt() != READ_DELEGATION) {
+                return false;
+            }
             results.readBytes(delegation);
             results.skipBytes(4 + 3 * 4);
             Xdr.readString(results, LONGEST_HANDLE);
             expect(results, GETFH);
             handle = Xdr.readOpaque(results, LONGEST_HANDLE);
+            return true;
         } finally {
             results.release();
         }
