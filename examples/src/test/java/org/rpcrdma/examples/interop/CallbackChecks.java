@@ -44,7 +44,7 @@ final class CallbackChecks {
     private static final int BACK_CHANNEL_TROUBLE = 0x1 | 0x200 | 0x400;
 
     private static final int PATIENCE_SECONDS = 60;
-    private static final int TRIES = 100;
+    private static final int TRIES = 300;
     private static final int PAUSE_MILLIS = 200;
 
     private final EventLoopGroup loops;
@@ -110,7 +110,7 @@ final class CallbackChecks {
         return results;
     }
 
-    /** The server delegates once it has heard an answer on the backchannel, which it asks for when the session is made. */
+    /** Right after its start the server delegates nothing: its clients could have locks to reclaim. */
     private void openForReading(Nfs4Session session, String file) throws Exception {
         int tries = 0;
         while (!isDelegated(session, file)) {
