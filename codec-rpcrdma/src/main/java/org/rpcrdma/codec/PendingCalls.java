@@ -71,6 +71,9 @@ final class PendingCalls {
             long maxReplyBytes,
             boolean fencesCancelled) {}
 
+    private static final Comparator<ClientCall<?>> OLDEST_FIRST =
+            Comparator.comparingLong(call -> call.serial);
+
     private static final AtomicIntegerFieldUpdater<PendingCalls> OUTSTANDING =
             AtomicIntegerFieldUpdater.newUpdater(PendingCalls.class, "outstanding");
 
@@ -532,7 +535,7 @@ final class PendingCalls {
     /** A copy: each call may be over when its turn comes. */
     private List<ClientCall<?>> inOrder() {
         List<ClientCall<?>> calls = new ArrayList<>(pending.values());
-        calls.sort(Comparator.comparingLong(call -> call.serial));
+        calls.sort(OLDEST_FIRST);
         return calls;
     }
 
@@ -584,7 +587,7 @@ final class PendingCalls {
         }
     }
 
-    /** Fails what is late. */
+    /** Fails what is late, the oldest first: XIDs have no order. */
     void expire(long now) {
         List<ClientCall<?>> late = null;
         for (ClientCall<?> call : pending.values()) {
@@ -596,6 +599,7 @@ final class PendingCalls {
         if (late == null) {
             return;
         }
+        late.sort(OLDEST_FIRST);
         boolean isSilent = false;
         for (ClientCall<?> call : late) {
             if (!isPending(call)) {

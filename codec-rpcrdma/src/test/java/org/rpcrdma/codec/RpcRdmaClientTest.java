@@ -17,11 +17,14 @@ import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -569,10 +572,7 @@ class RpcRdmaClientTest {
                 channel,
                 () -> {
                     late.addAll(threeOfWhichTheFirstCancelsTheSecond(messages, HASTY, 8));
-                    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(5);
-                    while (System.nanoTime() - end < 0) {
-                        Thread.onSpinWait();
-                    }
+                    beLate();
                     return null;
                 });
         firstCancelsSecond(late, messages, CallTimeoutException.class);
@@ -592,6 +592,49 @@ class RpcRdmaClientTest {
         done(calls.get(2));
         assertThat(responder.calls).isEmpty();
         assertThat(responder.accepted).hasSize(1);
+    }
+
+    @Test
+    void callsThatAreLateAtOnceFailInTheOrderTheyWereMade() throws Exception {
+        responder = ScriptedResponder.manual(config);
+        // Several connections to one responder make gaps between the XIDs of each.
+        client = builder(responder.address()).connections(4).build();
+        client.connect().sync();
+        List<ByteBuf> failed = new CopyOnWriteArrayList<>();
+        List<Future<ByteBuf>> late = new ArrayList<>();
+        on(
+                client.openConnections().get(0).channel(),
+                () -> {
+                    for (int i = 0; i < 64; i++) {
+                        ByteBuf message = Rpc.echo(0, 8);
+                        Future<ByteBuf> call = client.call(message.retain(), HASTY);
+                        late.add(call.addListener(done -> failed.add(message)));
+                    }
+                    beLate();
+                    return null;
+                });
+        for (Future<ByteBuf> call : late) {
+            failure(call, CallTimeoutException.class);
+        }
+        // Listeners are told after those who wait.
+        await().atMost(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS).until(() -> failed.size() == 64);
+        // The lowest bits tell the connection; each has a timer of its own.
+        Map<Integer, List<Integer>> xids =
+                failed.stream().map(Rpc::xid).collect(Collectors.groupingBy(xid -> xid & 3));
+        failed.forEach(ByteBuf::release);
+        assertThat(xids.values())
+                .allSatisfy(
+                        ofOne ->
+                                assertThat(ofOne)
+                                        .isSortedAccordingTo((a, b) -> Integer.signum(a - b)));
+    }
+
+    /** Keeps the event loop until what was called with {@link #HASTY} is late. */
+    private static void beLate() {
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(5);
+        while (System.nanoTime() - end < 0) {
+            Thread.onSpinWait();
+        }
     }
 
     private Channel openChannel() throws Exception {

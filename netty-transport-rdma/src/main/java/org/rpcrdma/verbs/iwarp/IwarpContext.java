@@ -185,6 +185,15 @@ public final class IwarpContext implements VerbsContext {
         return channel.keyFor(selector);
     }
 
+    /** A closed channel keeps its descriptor, and a listener its port, until a selection has dropped its key. */
+    void letGo() {
+        try {
+            selector.selectNow(key -> {}); // what is ready stays so
+        } catch (IOException e) {
+            LOGGER.debug("Letting go of closed channels failed", e);
+        }
+    }
+
     void moved(long bytes) {
         moved += bytes;
     }
@@ -277,8 +286,7 @@ public final class IwarpContext implements VerbsContext {
             }
         }
         try {
-            // Lets go of the file descriptors whose keys are cancelled.
-            selector.selectNow();
+            letGo();
             selector.close();
         } catch (IOException e) {
             LOGGER.debug("Closing the selector failed", e);

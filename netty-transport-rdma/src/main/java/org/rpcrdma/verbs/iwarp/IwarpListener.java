@@ -158,6 +158,7 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
         context.removeStartup(this);
         context.timers.remove(this);
         Sockets.close(channel);
+        context.letGo();
         new ArrayList<>(halfOpen).forEach(PassiveStartup::close);
         pending.rejectAll();
     }

@@ -17,6 +17,7 @@ import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Random;
@@ -525,6 +526,20 @@ class ProviderConformanceTest {
             ends.until(() -> end.hasFailed);
             Listener next = ends.passiveContext.listen(address, 1, new Deaf());
             assertThat(next.localAddress()).isEqualTo(address);
+        }
+    }
+
+    /** Nothing has to be polled for it. */
+    @ParameterizedTest
+    @MethodSource("providers")
+    void nobodyListensOnceAListenerIsClosed(VerbsProvider provider) throws IOException {
+        try (Ends ends = new Ends(provider);
+                Socket peer = new Socket()) {
+            ends.listen();
+            InetSocketAddress address = ends.listener.localAddress();
+            ends.passiveContext.poll(1);
+            ends.listener.close();
+            assertThatThrownBy(() -> peer.connect(address)).isInstanceOf(ConnectException.class);
         }
     }
 
