@@ -66,7 +66,7 @@ final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> {
     }
 
     ByteBuf payload() {
-        return message instanceof RpcMessage annotated ? annotated.content() : (ByteBuf) message;
+        return RpcMessage.payloadOf(message);
     }
 
     /** Which arguments the payload is without. */

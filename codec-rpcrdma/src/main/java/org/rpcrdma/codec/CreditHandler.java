@@ -6,7 +6,6 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
-import java.util.concurrent.CancellationException;
 
 /**
  * Credits (RFC 8166, 3.3.1): calls without one wait in order; replies bring new ones. As responder counts the calls that are
@@ -129,7 +128,7 @@ final class CreditHandler extends ChannelDuplexHandler {
             complete(ctx, completion);
             drain(ctx);
         } else if (message instanceof RpcRdmaCancel cancel) {
-            cancel(cancel.xid(), cancel.fences());
+            cancel(cancel);
             promise.trySuccess();
         } else {
             ctx.write(message, promise);
@@ -151,8 +150,8 @@ final class CreditHandler extends ChannelDuplexHandler {
     }
 
     /** The call still holds its credit: the responder may answer it (RFC 8166, 4.4.1). */
-    private void cancel(int xid, boolean fences) {
-        RpcRdmaExchange call = connection.call(xid);
+    private void cancel(RpcRdmaCancel cancel) {
+        RpcRdmaExchange call = connection.call(cancel.xid());
         if (call == null || call.state == RpcRdmaExchange.State.ZOMBIE) {
             return;
         }
@@ -161,11 +160,9 @@ final class CreditHandler extends ChannelDuplexHandler {
             queue.remove(call);
             ChannelPromise promise = call.promise;
             connection.finish(call);
-            promise.tryFailure(
-                    new CancellationException(
-                            "call 0x" + Integer.toHexString(xid) + " was cancelled"));
+            promise.tryFailure(cancel.exception());
         } else {
-            if (fences) {
+            if (cancel.fences()) {
                 call.fence();
                 call.releaseAnnotated();
             }

@@ -139,17 +139,10 @@ final class DuplicateRequests {
     /** Something was written after the connection was lost; it stays with the caller. */
     void answeredLate(Object written) {
         RpcMessage annotated = written instanceof RpcMessage holder ? holder : null;
-        ByteBuf payload =
-                annotated != null
-                        ? annotated.content()
-                        : written instanceof ByteBuf buffer ? buffer : null;
-        if (payload == null || payload.readableBytes() < RpcCallHeader.DIRECTION_BYTES) {
-            return;
-        }
-        int start = payload.readerIndex();
+        ByteBuf payload = RpcMessage.payloadOf(written);
         boolean isSound = annotated == null || annotated.problem() == null;
-        if (isSound && payload.getInt(start + 4) == RpcCallHeader.REPLY) {
-            answered(payload.getInt(start), payload, annotated);
+        if (isSound && RpcCallHeader.isOfType(payload, RpcCallHeader.REPLY)) {
+            answered(payload.getInt(payload.readerIndex()), payload, annotated);
         }
     }
 

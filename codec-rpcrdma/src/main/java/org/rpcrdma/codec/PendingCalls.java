@@ -326,14 +326,8 @@ final class PendingCalls {
             refused(failure);
             return true;
         }
-        ByteBuf payload =
-                message instanceof RpcMessage annotated
-                        ? annotated.content()
-                        : message instanceof ByteBuf buffer ? buffer : null;
-        boolean isReply =
-                payload != null
-                        && payload.readableBytes() >= RpcCallHeader.DIRECTION_BYTES
-                        && payload.getInt(payload.readerIndex() + 4) == RpcCallHeader.REPLY;
+        ByteBuf payload = RpcMessage.payloadOf(message);
+        boolean isReply = RpcCallHeader.isOfType(payload, RpcCallHeader.REPLY);
         if (isReply) {
             answered(payload.getInt(payload.readerIndex()), (ReferenceCounted) message);
         }

@@ -66,14 +66,14 @@ public final class ReadChunkReplies {
      * own, and is taken off the grant. A call whose reply would be one too many is answered with ERR_CHUNK.
      */
     public ReadChunkReplies withMaxWaiting(int replies) {
-        check("maxWaiting", replies, 1, 65535);
+        RpcRdmaConfig.check("maxWaiting", replies, 1, 65535);
         return new ReadChunkReplies(
                 replies, maxWaitingBytes, completionTimeoutMillis, replyChunks, optionType);
     }
 
     /** Responder: the most bytes of such replies, per connection, from 1024. */
     public ReadChunkReplies withMaxWaitingBytes(long bytes) {
-        check("maxWaitingBytes", bytes, 1024, Long.MAX_VALUE);
+        RpcRdmaConfig.check("maxWaitingBytes", bytes, 1024, Long.MAX_VALUE);
         return new ReadChunkReplies(
                 maxWaiting, bytes, completionTimeoutMillis, replyChunks, optionType);
     }
@@ -83,7 +83,7 @@ public final class ReadChunkReplies {
      * a requester that still reads it loses the connection (draft, 4.1.3).
      */
     public ReadChunkReplies withCompletionTimeoutMillis(int millis) {
-        check("completionTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+        RpcRdmaConfig.check("completionTimeoutMillis", millis, 1, Integer.MAX_VALUE);
         return new ReadChunkReplies(maxWaiting, maxWaitingBytes, millis, replyChunks, optionType);
     }
 
@@ -128,12 +128,5 @@ public final class ReadChunkReplies {
     /** The optional operation of version 2; {@code null} when there is none, and no Read chunk replies in version 2. */
     public Integer optionType() {
         return optionType;
-    }
-
-    private static void check(String name, long value, long low, long high) {
-        if (value < low || value > high) {
-            throw new IllegalArgumentException(
-                    name + ": " + value + " (expected: " + low + " to " + high + ')');
-        }
     }
 }

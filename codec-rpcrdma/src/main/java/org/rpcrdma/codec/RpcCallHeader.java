@@ -38,6 +38,17 @@ final class RpcCallHeader {
     private int argumentsIndex;
     private boolean reductionAllowed;
 
+    /**
+     * Whether this is an RPC message of that type, as far as its first two words tell.
+     *
+     * @param payload XID first; {@code null} is none
+     */
+    static boolean isOfType(ByteBuf payload, int type) {
+        return payload != null
+                && payload.readableBytes() >= DIRECTION_BYTES
+                && payload.getInt(payload.readerIndex() + 4) == type;
+    }
+
     int program() {
         return program;
     }

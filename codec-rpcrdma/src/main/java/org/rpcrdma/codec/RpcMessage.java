@@ -226,6 +226,13 @@ public final class RpcMessage implements ByteBufHolder {
 
     // ------------------------------------------------------------------ whole
 
+    /** The payload of what a user writes or reads; {@code null} for what is no RPC message. */
+    static ByteBuf payloadOf(Object message) {
+        return message instanceof RpcMessage annotated
+                ? annotated.content()
+                : message instanceof ByteBuf buffer ? buffer : null;
+    }
+
     /** Which items the payload is without. */
     Reduction reduction() {
         return parts;

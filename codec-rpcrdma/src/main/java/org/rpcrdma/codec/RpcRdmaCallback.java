@@ -399,20 +399,20 @@ public final class RpcRdmaCallback {
         /** The longest time from call to reply in milliseconds, from 1, retransmissions included; default 60 seconds. */
         public Builder callTimeoutMillis(long millis) {
             callTimeoutMillis =
-                    RpcRdmaClient.check("callTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+                    RpcRdmaConfig.check("callTimeoutMillis", millis, 1, Integer.MAX_VALUE);
             return this;
         }
 
         /** How many lost connections a call survives, from 0; default 5. The call's time-out counts too. */
         public Builder maxRetransmissions(int count) {
             maxRetransmissions =
-                    (int) RpcRdmaClient.check("maxRetransmissions", count, 0, Integer.MAX_VALUE);
+                    RpcRdmaConfig.check("maxRetransmissions", count, 0, Integer.MAX_VALUE);
             return this;
         }
 
         /** As {@link RpcRdmaClient.Builder#maxReplyBytes}. */
         public Builder maxReplyBytes(int bytes) {
-            maxReplyBytes = (int) RpcRdmaClient.check("maxReplyBytes", bytes, 1, Integer.MAX_VALUE);
+            maxReplyBytes = RpcRdmaConfig.check("maxReplyBytes", bytes, 1, Integer.MAX_VALUE);
             return this;
         }
 

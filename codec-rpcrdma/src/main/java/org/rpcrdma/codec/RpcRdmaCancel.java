@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
+import java.util.concurrent.CancellationException;
+
 /**
  * Written to the channel to give up a call. A call that waits for a credit is taken out of the queue and its promise fails.
  * A call that was sent keeps its credit and its XID until the late reply, which is dropped, or the end of the connection. An
@@ -22,5 +24,10 @@ public record RpcRdmaCancel(int xid, boolean fences) {
     /** Fences the memory of the call at once. */
     public RpcRdmaCancel(int xid) {
         this(xid, true);
+    }
+
+    /** How the write of a call ends that was not sent yet. */
+    CancellationException exception() {
+        return new CancellationException("call 0x" + Integer.toHexString(xid) + " was cancelled");
     }
 }

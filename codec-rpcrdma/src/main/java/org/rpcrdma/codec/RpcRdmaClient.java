@@ -185,14 +185,6 @@ public final class RpcRdmaClient {
         return closed;
     }
 
-    static long check(String name, long value, long low, long high) {
-        if (value < low || value > high) {
-            throw new IllegalArgumentException(
-                    name + ": " + value + " (expected: " + low + " to " + high + ')');
-        }
-        return value;
-    }
-
     /** What all connections of a client have in common. */
     record Settings(
             SocketAddress remoteAddress,
@@ -260,7 +252,7 @@ public final class RpcRdmaClient {
 
         /** How many connections are made at most, 1 to 64; default 1. A call takes the one with the fewest calls out. */
         public Builder connections(int count) {
-            connections = (int) check("connections", count, 1, 64);
+            connections = RpcRdmaConfig.check("connections", count, 1, 64);
             return this;
         }
 
@@ -270,15 +262,17 @@ public final class RpcRdmaClient {
          * after a silent start, do not wait.
          */
         public Builder backOffMillis(long minimum, long maximum) {
-            minBackOffMillis = check("minimum back-off", minimum, 1, Integer.MAX_VALUE);
-            maxBackOffMillis = check("maximum back-off", maximum, minimum, Integer.MAX_VALUE);
+            minBackOffMillis =
+                    RpcRdmaConfig.check("minimum back-off", minimum, 1, Integer.MAX_VALUE);
+            maxBackOffMillis =
+                    RpcRdmaConfig.check("maximum back-off", maximum, minimum, Integer.MAX_VALUE);
             return this;
         }
 
         /** The longest time for one attempt to connect in milliseconds, from 1; default 5 seconds. */
         public Builder connectTimeoutMillis(int millis) {
             connectTimeoutMillis =
-                    (int) check("connectTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+                    RpcRdmaConfig.check("connectTimeoutMillis", millis, 1, Integer.MAX_VALUE);
             return this;
         }
 
@@ -287,7 +281,8 @@ public final class RpcRdmaClient {
          * seconds.
          */
         public Builder callTimeoutMillis(long millis) {
-            callTimeoutMillis = check("callTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+            callTimeoutMillis =
+                    RpcRdmaConfig.check("callTimeoutMillis", millis, 1, Integer.MAX_VALUE);
             return this;
         }
 
@@ -297,7 +292,8 @@ public final class RpcRdmaClient {
          * after the connection was made. Calls that may not be retransmitted are not timed this way.
          */
         public Builder firstCallTimeoutMillis(long millis) {
-            firstCallTimeoutMillis = check("firstCallTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+            firstCallTimeoutMillis =
+                    RpcRdmaConfig.check("firstCallTimeoutMillis", millis, 1, Integer.MAX_VALUE);
             return this;
         }
 
@@ -306,7 +302,8 @@ public final class RpcRdmaClient {
          * counts too.
          */
         public Builder maxRetransmissions(int count) {
-            maxRetransmissions = (int) check("maxRetransmissions", count, 0, Integer.MAX_VALUE);
+            maxRetransmissions =
+                    RpcRdmaConfig.check("maxRetransmissions", count, 0, Integer.MAX_VALUE);
             return this;
         }
 
@@ -315,7 +312,7 @@ public final class RpcRdmaClient {
          * for messages and chunks.
          */
         public Builder maxReplyBytes(int bytes) {
-            maxReplyBytes = (int) check("maxReplyBytes", bytes, 1, Integer.MAX_VALUE);
+            maxReplyBytes = RpcRdmaConfig.check("maxReplyBytes", bytes, 1, Integer.MAX_VALUE);
             return this;
         }
 

@@ -224,6 +224,10 @@ public final class RpcRdmaConfig {
     }
 
     static int check(String name, int value, int low, int high) {
+        return (int) check(name, (long) value, low, high);
+    }
+
+    static long check(String name, long value, long low, long high) {
         if (value < low || value > high) {
             throw new IllegalArgumentException(
                     name + ": " + value + " (expected: " + low + " to " + high + ')');

@@ -74,8 +74,6 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             return false;
         }
         TransportHeader header = connection.received();
-        // An error or an option has no lists, and those of an earlier message may still be there.
-        header.clear();
         header.decodeFixed(message, message.readerIndex());
         boolean isError = header.proc() == TransportHeader.RDMA_ERROR;
         WaitingReplies waiting = connection.waitingReplies();
@@ -182,7 +180,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                             new UnknownOptionException(call.option.type());
                     default -> remoteChunkException(call);
                 };
-        connection.keepHeader(call);
+        keepWithoutLists(call);
         boolean isHopeless = isVersion && !connection.versions().speaksAny(lowest, highest);
         ctx.fireChannelRead(call);
         if (isHopeless) {
@@ -193,6 +191,12 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                             + Integer.toUnsignedString(highest),
                     null);
         }
+    }
+
+    /** An error or an option has no lists, and those of an earlier message may still be there. */
+    private void keepWithoutLists(RpcRdmaExchange call) {
+        connection.received().clear();
+        connection.keepHeader(call);
     }
 
     private RemoteChunkException remoteChunkException(RpcRdmaExchange call) {
@@ -525,7 +529,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
         call.takeOption().release();
         call.option = RpcRdmaOption.decode(message, true);
-        connection.keepHeader(call);
+        keepWithoutLists(call);
         metrics.increment(RpcRdmaCounter.REPLIES_RECEIVED);
         ctx.fireChannelRead(call);
         return true;

@@ -10,7 +10,6 @@ import io.netty.util.concurrent.ScheduledFuture;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
 import java.util.Queue;
-import java.util.concurrent.CancellationException;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.RdmaException;
 
@@ -58,7 +57,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
             // It fails there, and may be seen by the duplicate request cache.
             ctx.write(message, promise);
         } else if (message instanceof RpcRdmaCancel cancel) {
-            cancel(cancel.xid());
+            cancel(cancel);
             promise.trySuccess();
         } else {
             hold(ctx, message, promise);
@@ -92,15 +91,8 @@ final class VersionNegotiation extends ChannelDuplexHandler {
 
     /** A whole RPC call; {@code null} for anything else. */
     private static ByteBuf callOf(Object message) {
-        ByteBuf call =
-                message instanceof ByteBuf buffer
-                        ? buffer
-                        : message instanceof RpcMessage annotated ? annotated.content() : null;
-        return call != null
-                        && call.readableBytes() >= RpcCallHeader.DIRECTION_BYTES
-                        && call.getInt(call.readerIndex() + 4) == RpcCallHeader.CALL
-                ? call
-                : null;
+        ByteBuf call = RpcMessage.payloadOf(message);
+        return RpcCallHeader.isOfType(call, RpcCallHeader.CALL) ? call : null;
     }
 
     /** The first message: without side effects, and short whatever the threshold is (draft, 5 and 5.2). */
@@ -139,16 +131,13 @@ final class VersionNegotiation extends ChannelDuplexHandler {
         }
     }
 
-    private void cancel(int xid) {
+    private void cancel(RpcRdmaCancel cancel) {
         for (Held call : held) {
-            if (call.xid() == xid) {
+            if (call.xid() == cancel.xid()) {
                 held.remove(call);
                 connection.metrics().increment(RpcRdmaCounter.CALLS_CANCELLED);
                 ReferenceCountUtil.release(call.message());
-                call.promise()
-                        .tryFailure(
-                                new CancellationException(
-                                        "call 0x" + Integer.toHexString(xid) + " was cancelled"));
+                call.promise().tryFailure(cancel.exception());
                 return;
             }
         }
@@ -170,13 +159,9 @@ final class VersionNegotiation extends ChannelDuplexHandler {
     }
 
     private boolean isAnswer(Object message) {
-        ByteBuf reply =
-                message instanceof ByteBuf buffer
-                        ? buffer
-                        : message instanceof RpcMessage annotated ? annotated.content() : null;
-        return reply != null
-                && reply.getInt(reply.readerIndex()) == probe
-                && reply.getInt(reply.readerIndex() + 4) == RpcCallHeader.REPLY;
+        ByteBuf reply = RpcMessage.payloadOf(message);
+        return RpcCallHeader.isOfType(reply, RpcCallHeader.REPLY)
+                && reply.getInt(reply.readerIndex()) == probe;
     }
 
     /** ERR_VERS without any version that is spoken here ends the connection; nobody has to be asked again. */

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.disni;
+
+import com.ibm.disni.verbs.IbvQP;
+import java.io.IOException;
+
+/**
+ * The work requests of one queue, from opening to completion: a ring of the structures that verbs take, each with room for its
+ * ranges and linked to its successor for ever. Handing over cuts the list behind the last one for the time of one call.
+ *
+ * <p>Positions count work requests: {@code head} is the oldest that is not complete, {@code posted} the end of what the device
+ * has, {@code tail} the end of what was opened.
+ */
+abstract class PostedRing {
+
+    final DataPath path;
+    final NativeMemory memory;
+
+    /** Bytes of one structure. */
+    final int size;
+
+    /** Of a position, what is the slot in the ring. */
+    final int mask;
+
+    int head;
+    int posted;
+    int tail;
+
+    private final long tag;
+    private final int depth;
+    private final int ranges;
+    private final int rangeSize = Layout.rangeSize();
+    private final int firstRange;
+    private final long[] ids;
+
+    /**
+     * @param tag what the numbers of these work requests are marked with, see {@link WorkId}
+     * @param depth the most work requests at a time
+     * @param size bytes of the structure of a work request
+     * @param ranges the most ranges of each
+     */
+    PostedRing(DataPath path, long tag, int depth, int size, int ranges) {
+        this.path = path;
+        this.tag = tag;
+        this.depth = depth;
+        this.size = size;
+        this.ranges = ranges;
+        int slots = slots(depth);
+        mask = slots - 1;
+        firstRange = slots * size;
+        memory = new NativeMemory(slots * (size + ranges * rangeSize));
+        ids = new long[slots];
+        for (int slot = 0; slot < slots; slot++) {
+            memory.bytes.putLong(slot * size + Layout.WR_RANGES, memory.address(range(slot, 0)));
+            link(slot, next(slot));
+        }
+    }
+
+    /** How many structures a queue of that depth has. */
+    static int slots(int depth) {
+        return Math.max(2, Integer.highestOneBit(Math.max(depth, 1) * 2 - 1));
+    }
+
+    private int range(int slot, int number) {
+        return firstRange + (slot * ranges + number) * rangeSize;
+    }
+
+    private long next(int slot) {
+        return memory.address(((slot + 1) & mask) * size);
+    }
+
+    private void link(int slot, long next) {
+        memory.bytes.putLong(slot * size + Layout.WR_NEXT, next);
+    }
+
+    boolean isFull() {
+        return tail - head == depth;
+    }
+
+    int depth() {
+        return depth;
+    }
+
+    /** Takes the next place, which has to be free, and returns its slot. */
+    int open(long id) {
+        int slot = tail & mask;
+        ids[slot] = id;
+        memory.bytes.putLong(slot * size + Layout.WR_ID, WorkId.of(tag, tail));
+        tail++;
+        return slot;
+    }
+
+    void range(int slot, int number, long address, int length, int key) {
+        int i = range(slot, number);
+        memory.bytes.putLong(i + Layout.RANGE_ADDRESS, address);
+        memory.bytes.putInt(i + Layout.RANGE_LENGTH, length);
+        memory.bytes.putInt(i + Layout.RANGE_KEY, key);
+    }
+
+    /** Hands everything that is opened to the device, in one list. */
+    void post(IbvQP queuePair) throws IOException {
+        if (posted == tail) {
+            return;
+        }
+        int first = (posted & mask) * size;
+        int last = (tail - 1) & mask;
+        link(last, 0);
+        posted = tail;
+        try {
+            post(queuePair, first);
+        } finally {
+            link(last, next(last));
+        }
+    }
+
+    /** Gives the list that begins at this index of the memory to the device. */
+    abstract void post(IbvQP queuePair, int first) throws IOException;
+
+    static void checkLength(int length) {
+        if (length < 0) {
+            throw new IllegalArgumentException(
+                    "Length is " + length + ", expected 0 or more bytes");
+        }
+    }
+
+    /** The number that a work request was given by its owner. */
+    long id(int position) {
+        return ids[position & mask];
+    }
+
+    /** The position of the oldest one that is not complete. */
+    int head() {
+        return head;
+    }
+
+    /** Whether the device has nothing left to do. */
+    boolean isIdle() {
+        return head == posted;
+    }
+
+    /** Whether there is nothing, not even opened. */
+    boolean isEmpty() {
+        return head == tail;
+    }
+}
