@@ -54,6 +54,9 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
     long sent;
     long received;
     long completions;
+    long completionsDue;
+    private long allAnswers;
+    private long promised;
     int pending;
     boolean isInactive;
 
@@ -109,6 +112,7 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
             named.add(word(data, at));
         }
         run.expect(data, own);
+        expectCompletion(data);
         sent++;
         ByteBuf out = Unpooled.wrappedBuffer(data);
         boolean invalidates = (argument & FuzzScript.INVALIDATES) != 0 && !theirs.isEmpty();
@@ -123,6 +127,23 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
                         : out;
         watch(channel.writeAndFlush(written), null);
         noteVersionError(data);
+    }
+
+    /** What nobody waits for is completed too, for this side to have its memory back (reliable reply draft, 4.1.3). */
+    private void expectCompletion(byte[] data) {
+        if (data.length < TransportHeader.MINIMUM_BYTES || !run.completesUnknown()) {
+            return;
+        }
+        ByteBuf in = Unpooled.wrappedBuffer(data);
+        header.decodeFixed(in, 0);
+        boolean isOffer =
+                header.version() == TransportHeader.VERSION_ONE
+                        && header.proc() == TransportHeader.RDMA_NOMSG
+                        && header.decodeLists(in, TransportHeader.FIXED_BYTES, data.length, 512) > 0
+                        && header.reads().hasChunkAt(0);
+        if (isOffer && RpcRdmaConnection.of(run.codec()).call(header.xid()) == null) {
+            completionsDue++;
+        }
     }
 
     /** After it there is no version that both sides speak. */
@@ -405,8 +426,14 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
         int xid = in.getInt(0);
         int grant = in.getInt(8);
         check(grant >= 1 && grant <= run.mostGranted(), "grant", in);
+        promised = Math.max(promised, ++allAnswers + grant);
         int answers = answersByXid.merge(xid, 1, Integer::sum);
         check(answers <= sentByXid.getOrDefault(xid, 0), "answer to nothing", in);
+    }
+
+    /** Whether this side may have sent more calls than it was granted: not if it has not sent so many messages. */
+    boolean mayHaveOverrun() {
+        return sent > Math.max(promised, run.mostGranted());
     }
 
     boolean isAnswered(int xid) {

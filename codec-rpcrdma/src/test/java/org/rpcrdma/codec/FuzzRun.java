@@ -46,6 +46,7 @@ final class FuzzRun {
     private static final int GOOD_XID = 0x600D0001;
     private static final int MOST_ROUNDS = 300;
     private static final int MOST_BURST = 3;
+    private static final long EVER_NANOS = TimeUnit.HOURS.toNanos(1);
     private static final long MOST_MEMORY = 4 << 20;
     private static final BindingRegistry BINDINGS =
             BindingRegistry.standard().with(new ItemsBinding());
@@ -65,6 +66,10 @@ final class FuzzRun {
     private int goodCalls;
     private int completed;
     private boolean wasClosed;
+
+    /** What the last message has set off may still be under way when the next step is taken. */
+    private boolean isArrivalEnough;
+
     private Stage stage = Stage.SCRIPT;
 
     private enum Stage {
@@ -138,6 +143,11 @@ final class FuzzRun {
 
     boolean offersReplies() {
         return has(ACCEPTS) && has(READ_CHUNK_REPLIES);
+    }
+
+    /** Whether replies in Read chunks, and nothing else, come here with a Position Zero Read chunk. */
+    boolean completesUnknown() {
+        return has(READ_CHUNK_REPLIES) && !has(ACCEPTS) && !has(REVERSE);
     }
 
     int requested() {
@@ -273,9 +283,9 @@ final class FuzzRun {
         }
         return isOpen()
                 && connection().isStarted()
-                && isIdle
                 && peer.sent == wire.received
-                && wire.sent == peer.received;
+                && ((stage == Stage.SCRIPT && isArrivalEnough)
+                        || (isIdle && wire.sent == peer.received));
     }
 
     private void step() {
@@ -328,14 +338,18 @@ final class FuzzRun {
         // connection.
         int most = Math.min(MOST_BURST, codec().keptReceives());
         int burst = 0;
-        boolean isAtOnce = true;
-        while (isAtOnce && !steps.isEmpty()) {
+        boolean goesOn = true;
+        isArrivalEnough = false;
+        while (goesOn && !steps.isEmpty()) {
             Step step = steps.remove();
             take(step);
-            isAtOnce =
+            boolean isAtOnce =
                     step.op() == Op.SEND
                             && (step.argument() & FuzzScript.AT_ONCE) != 0
                             && ++burst < most;
+            boolean isNextSent = !steps.isEmpty() && steps.element().op() == Op.SEND;
+            goesOn = isAtOnce && isNextSent;
+            isArrivalEnough = isAtOnce && !isNextSent;
         }
         if (steps.isEmpty()) {
             stage = Stage.ENDING;
@@ -378,6 +392,11 @@ final class FuzzRun {
                 }
             }
             case PUSH -> peer.push(argument, data);
+            case EXPIRE -> {
+                if (connection().waitingReplies() != null) {
+                    connection().waitingReplies().expire(System.nanoTime() + EVER_NANOS);
+                }
+            }
             case CLOSE -> {
                 wasClosed = true;
                 ((argument & 1) == 0 ? codec() : peer.channel()).close();
@@ -400,6 +419,9 @@ final class FuzzRun {
         }
         if (connection.pulledBytes() > config.maxConnectionBytes()) {
             problem(connection.pulledBytes() + " bytes pulled");
+        }
+        if (user.unanswered() > mostGranted()) {
+            problem(user.unanswered() + " calls to answer, granted: " + mostGranted());
         }
         int promised = connection.responderCredits().outstanding();
         WaitingReplies waiting = connection.waitingReplies();
@@ -424,7 +446,8 @@ final class FuzzRun {
                 wasClosed
                         || wire.reasonToClose != null
                         || peer.reasonToClose != null
-                        || metrics.value(RpcRdmaCounter.CREDIT_OVERRUNS) > 0
+                        || (metrics.value(RpcRdmaCounter.CREDIT_OVERRUNS) > 0
+                                && peer.mayHaveOverrun())
                         || metrics.value(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS) > 0;
         if (!isNamed) {
             problem("the connection ends for no reason: " + this);
@@ -520,8 +543,14 @@ final class FuzzRun {
         // Whatever comes of a reply in Read chunks, the responder is told.
         long offers = has(ACCEPTS) ? 0 : sum(RpcRdmaCounter.READ_CHUNK_REPLIES);
         if (peer.completions != sum(RpcRdmaCounter.PULL_COMPLETIONS_SENT)
-                || peer.completions < offers) {
-            problem(peer.completions + " completions for " + offers + " replies");
+                || peer.completions < offers + peer.completionsDue) {
+            problem(
+                    peer.completions
+                            + " completions for "
+                            + offers
+                            + " replies, and "
+                            + peer.completionsDue
+                            + " that nobody waits for");
         }
         long taken =
                 sum(

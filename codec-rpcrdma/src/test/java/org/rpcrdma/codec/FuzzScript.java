@@ -38,10 +38,15 @@ record FuzzScript(int variant, List<Step> steps) {
         /** The peer writes the data. Argument: the number of the handle. */
         PUSH,
         /** The connection is closed. Argument: even by the upper layer, odd by the peer. */
-        CLOSE
+        CLOSE,
+        /** The time for pull completions is over. */
+        EXPIRE
     }
 
-    /** The next step does not wait until this one has come to an end. */
+    /**
+     * The next step does not wait until this one has come to an end: another message is sent at once, anything else is done
+     * when the message has arrived.
+     */
     static final int AT_ONCE = 1;
 
     static final int INVALIDATES = 2;

@@ -61,6 +61,7 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
     private final TransportHeader header = new TransportHeader();
     private RdmaChannel channel;
     private RpcRdmaCallback callback;
+    private Future<Void> closed;
     private int nextXid = FIRST_XID;
     private boolean isInactive;
 
@@ -106,7 +107,7 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
     /** The connection is closed, and nobody comes back. */
     void close() {
         if (callback != null) {
-            callback.close();
+            closed = callback.close();
         }
         releaseOptions();
     }
@@ -119,6 +120,9 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
                         run.problem("call " + xid + " never ends");
                     }
                 });
+        if (callback != null && (callback.outstandingCalls() != 0 || !closed.isDone())) {
+            run.problem("callback that does not close: " + callback.outstandingCalls());
+        }
         for (ByteBuf message : written) {
             if (message.refCnt() != 0) {
                 run.problem("message with " + message.refCnt() + " references: " + message);
@@ -407,6 +411,10 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
         List<Integer> xids = List.copyOf(heldOptions.keySet());
         RpcRdmaOption call = heldOptions.remove(xids.get(n % xids.size()));
         answer(channel, call, new byte[3]);
+    }
+
+    int unanswered() {
+        return held.size() + heldOptions.size();
     }
 
     boolean hasHeldOptions() {

@@ -47,7 +47,10 @@ class ReadChunkReplyFuzzTest extends ConnectionFuzzTarget {
                 requester(TWO | FuzzRun.NO_REPLY_CHUNKS, 2),
                 bad(FuzzRun.NO_REPLY_CHUNKS),
                 bad(0),
-                givenUp());
+                givenUp(),
+                underWay(Op.CANCEL),
+                underWay(Op.CLOSE),
+                underWay(Op.MIRROR));
     }
 
     private static ByteBuf call(int version, int xid) {
@@ -87,6 +90,10 @@ class ReadChunkReplyFuzzTest extends ConnectionFuzzTarget {
                 .step(Op.PULL, 0)
                 .send(call(1, 9))
                 .reply(0, 9000)
+                .step(Op.EXPIRE, 0)
+                .send(ReadChunks.done(9))
+                .send(call(1, 10))
+                .reply(0, 9001)
                 .bytes();
     }
 
@@ -119,26 +126,27 @@ class ReadChunkReplyFuzzTest extends ConnectionFuzzTarget {
     private static byte[] bad(int variant) {
         FuzzScript.Builder script = begun(variant);
         for (int i = 0; i < 6; i++) {
-            script.call(i == 3 ? 3 : 0);
+            script.call(i == 2 ? 3 : 0);
         }
         int[] xids = {FuzzScript.xid(1), FuzzScript.xid(2), FuzzScript.xid(3), FuzzScript.xid(4)};
         TransportHeader positions = reading(header(1, xids[2], NOMSG, REPLY), 0, 0, 2000);
         positions.reads().add(100, FuzzScript.own(0), 100, 0);
         byte[] read = Rpc.bytes(Rpc.read3Reply(xids[3], Rpc.random(2000)));
-        return script.step(Op.EXPOSE, 0, Rpc.random(2000))
-                .step(Op.EXPOSE, 0, new byte[4])
-                .send(reading(header(1, xids[0], NOMSG, REPLY), 0, 0, 1 << 30), RawPeer.nothing())
-                .send(reading(header(1, xids[1], NOMSG, REPLY), 0, 0, 16), RawPeer.nothing())
+        // What was read is given back with the completion, so each reply has memory of its own.
+        for (int i = 0; i < 3; i++) {
+            script.step(Op.EXPOSE, 0, Rpc.random(2000)).step(Op.EXPOSE, 0, new byte[4]);
+        }
+        return script.send(
+                        reading(header(1, xids[0], NOMSG, REPLY), 0, 0, 1 << 30), RawPeer.nothing())
+                .send(reading(header(1, xids[1], NOMSG, REPLY), 0, 0, 4), RawPeer.nothing())
                 .send(positions, RawPeer.nothing())
                 .send(
-                        reading(header(1, xids[3], MSG, REPLY), read.length - 2000, 0, 2000),
+                        reading(header(1, xids[3], MSG, REPLY), read.length - 2000, 2, 2000),
                         Unpooled.copiedBuffer(read, 0, read.length - 2000))
-                .step(Op.EXPOSE, 0, Rpc.random(2000))
-                .step(Op.EXPOSE, 0, new byte[4])
                 .send(
-                        reading(header(1, FuzzScript.xid(5), NOMSG, REPLY), 0, 2, 2000),
+                        reading(header(1, FuzzScript.xid(5), NOMSG, REPLY), 0, 4, 2000),
                         RawPeer.nothing())
-                .send(reading(header(1, 99, NOMSG, REPLY), 0, 2, 2000), RawPeer.nothing())
+                .send(reading(header(1, 99, NOMSG, REPLY), 0, 4, 2000), RawPeer.nothing())
                 .bytes();
     }
 
@@ -154,5 +162,19 @@ class ReadChunkReplyFuzzTest extends ConnectionFuzzTarget {
                     .send(reading(header(1, xid, NOMSG, REPLY), 0, 2 * i, 2000), RawPeer.nothing());
         }
         return script.bytes();
+    }
+
+    /** While a reply is read something else happens to its call. */
+    private static byte[] underWay(Op what) {
+        int xid = FuzzScript.xid(1);
+        ByteBuf offer =
+                RawPeer.message(
+                        reading(header(1, xid, NOMSG, REPLY), 0, 0, 2000), RawPeer.nothing());
+        return begun(FuzzRun.NO_REPLY_CHUNKS)
+                .step(Op.EXPOSE, 0, reply(xid, 2000))
+                .send(FuzzScript.AT_ONCE, offer)
+                .step(what, what == Op.MIRROR ? 1 : 0)
+                .call(0)
+                .bytes();
     }
 }

@@ -56,7 +56,8 @@ class ReverseDirectionFuzzTest extends ConnectionFuzzTarget {
                                         both(variant),
                                         bad(variant),
                                         longMessages(variant),
-                                        givenUp(variant)));
+                                        givenUp(variant),
+                                        closed(variant)));
     }
 
     private static int version(int variant) {
@@ -130,6 +131,9 @@ class ReverseDirectionFuzzTest extends ConnectionFuzzTarget {
                 .reply(0, 8)
                 .step(Op.EXPOSE, 0, FuzzSeeds.reply(xid, 2000))
                 .send(reading(header(version, xid, NOMSG, REPLY), 0, 2, 2000), nothing())
+                .step(Op.EXPOSE, 0, new byte[4])
+                .step(Op.EXPOSE, 0, FuzzSeeds.reply(92, 2000))
+                .send(reading(header(version, 92, NOMSG, REPLY), 0, 4, 2000), nothing())
                 .send(call(version, 91))
                 .reply(0, 6000)
                 .send(ReadChunks.done(91))
@@ -147,8 +151,15 @@ class ReverseDirectionFuzzTest extends ConnectionFuzzTarget {
                 .call(1)
                 .step(Op.CANCEL, 0)
                 .step(Op.CANCEL, FuzzScript.NOT_FENCED)
-                .send(call(version(variant), 95))
-                .step(Op.CLOSE, 0)
+                .step(Op.MIRROR, 1)
+                .step(Op.MIRROR, 2)
+                .step(Op.MIRROR, 2)
+                .call(0)
+                .step(Op.MIRROR, 3)
                 .bytes();
+    }
+
+    private static byte[] closed(int variant) {
+        return begun(variant).call(0).send(call(version(variant), 95)).step(Op.CLOSE, 0).bytes();
     }
 }

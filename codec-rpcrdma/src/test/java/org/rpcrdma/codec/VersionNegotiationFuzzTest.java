@@ -11,6 +11,7 @@ import static org.rpcrdma.codec.FuzzSeeds.reading;
 import static org.rpcrdma.codec.FuzzSeeds.two;
 import static org.rpcrdma.codec.FuzzSeeds.versionError;
 
+import io.netty.buffer.ByteBuf;
 import java.util.stream.Stream;
 import org.rpcrdma.codec.FuzzScript.Op;
 
@@ -56,7 +57,7 @@ class VersionNegotiationFuzzTest extends ConnectionFuzzTarget {
                                                 .step(Op.CANCEL, 1)
                                                 .bytes());
         return Stream.concat(
-                answers, Stream.of(calls(), options(), cancelled(), closed(), offered()));
+                answers, Stream.of(calls(), options(), cancelled(), queued(), closed(), offered()));
     }
 
     private static byte[] calls() {
@@ -65,13 +66,15 @@ class VersionNegotiationFuzzTest extends ConnectionFuzzTarget {
             script.call(kind);
         }
         TransportHeader placed = two(FuzzScript.xid(5), MSG, REPLY);
-        placed.writes().add(FuzzScript.theirs(2), 96, 0);
+        placed.writes().add(FuzzScript.theirs(5), 96, 0);
         placed.writes().endChunk();
+        ByteBuf results = Rpc.read3Reply(FuzzScript.xid(5), new byte[0]);
+        results.setInt(results.writerIndex() - 4, 96);
         for (int call = 1; call < 5; call++) {
             script.step(Op.MIRROR, call, new byte[8]);
         }
-        return script.step(Op.PUSH, 2, Rpc.random(96))
-                .send(placed, Rpc.read3Reply(FuzzScript.xid(5), new byte[0]))
+        return script.step(Op.PUSH, 5, Rpc.random(96))
+                .send(placed, results)
                 .send(error(FuzzScript.xid(6), 2, TransportHeader.ERR_CHUNK))
                 .bytes();
     }
@@ -107,6 +110,19 @@ class VersionNegotiationFuzzTest extends ConnectionFuzzTarget {
                 .call(3)
                 .step(Op.CANCEL, 1)
                 .step(Op.CANCEL, FuzzScript.NOT_FENCED)
+                .step(Op.MIRROR, 1)
+                .step(Op.MIRROR, 2)
+                .bytes();
+    }
+
+    /** More calls than there are credits; the last ones are given up before they are sent. */
+    private static byte[] queued() {
+        FuzzScript.Builder script = FuzzScript.variant(0).call(0).step(Op.MIRROR, 0);
+        for (int i = 0; i < 11; i++) {
+            script.call(0);
+        }
+        return script.step(Op.CANCEL, 11)
+                .step(Op.CANCEL, 9)
                 .step(Op.MIRROR, 1)
                 .step(Op.MIRROR, 2)
                 .bytes();

@@ -40,6 +40,12 @@ class VersionTwoFuzzTest extends ConnectionFuzzTarget {
                         .send(two(3, MSG, CALL), Rpc.echo(3, 3000))
                         .reply(0, 4000)
                         .bytes(),
+                FuzzScript.variant(0)
+                        .send(call(1))
+                        .reply(0, 2000)
+                        .send(call(2))
+                        .reply(0, 8)
+                        .bytes(),
                 golden(),
                 badHeaders(),
                 options(),
@@ -133,6 +139,10 @@ class VersionTwoFuzzTest extends ConnectionFuzzTarget {
         read.writes().endChunk();
         read.reply().setPresent();
         read.reply().add(FuzzScript.own(3), 1000, 0);
+        TransportHeader longReply = two(3, MSG, CALL);
+        longReply.reply().setPresent();
+        longReply.reply().add(FuzzScript.own(5), 3000, 0);
+        longReply.reply().add(FuzzScript.own(5), 3000, 3000);
         byte[] data = Rpc.random(999);
         byte[] whole = Rpc.bytes(Rpc.write3(2, data));
         int position = whole.length - 1000;
@@ -147,6 +157,10 @@ class VersionTwoFuzzTest extends ConnectionFuzzTarget {
                         reading(two(2, MSG, CALL), position, 0, 999),
                         Unpooled.copiedBuffer(whole, 0, position))
                 .reply(0, 100)
+                .step(Op.EXPOSE, 0, new byte[4])
+                .step(Op.EXPOSE, 0, new byte[6000])
+                .send(longReply, Rpc.echo(3, 8))
+                .reply(0, 5000)
                 .bytes();
     }
 
