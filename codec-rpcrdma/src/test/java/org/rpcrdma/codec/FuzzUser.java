@@ -240,10 +240,6 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
 
     // ------------------------------------------------------------------ calls
 
-    boolean hasCallback() {
-        return callback != null;
-    }
-
     void call(int kind) {
         int xid = nextXid++;
         ByteBuf message = message(kind % 6, xid);
