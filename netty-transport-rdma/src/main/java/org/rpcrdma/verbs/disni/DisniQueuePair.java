@@ -586,11 +586,13 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         } else {
             destroyNative();
         }
+        // Its flushes are not awaited: most devices leave them in the queue.
+        int left = sends.inDevice() + receives.inDevice();
         sends.close();
         exposures.clear();
         if (id != null) {
             context.events.destroy(id);
         }
-        context.remove(this);
+        context.remove(this, left);
     }
 }

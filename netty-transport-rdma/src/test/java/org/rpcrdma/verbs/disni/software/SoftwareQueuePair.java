@@ -98,17 +98,27 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
     }
 
     void destroy() throws IOException {
+        device.call(() -> null); // what was posted before is posted
         close();
         device.destroyed(this);
         device.call(
                 () -> {
                     queuePair.close();
+                    if (device.provider.leavesCompletions()) {
+                        sends.forEach(left -> sendQueue.add(flushed(left)));
+                        receives.forEach(left -> receiveQueue.add(flushed(left)));
+                    } else {
+                        sendQueue.removeAll(this);
+                        receiveQueue.removeAll(this);
+                    }
                     return null;
                 });
-        sendQueue.removeAll(this);
-        receiveQueue.removeAll(this);
         sendQueue.users.decrementAndGet();
         receiveQueue.users.decrementAndGet();
+    }
+
+    private Completion flushed(Posted posted) {
+        return new Completion(this, posted.workId, code(WorkStatus.FLUSHED), posted.opcode, 0, 0);
     }
 
     void postSends(List<SendRequest> requests) throws IOException {

@@ -36,6 +36,7 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
     private volatile UnaryOperator<EventType> eventFilter = UnaryOperator.identity();
     private volatile boolean completionsAreLost;
     private volatile boolean notificationsFail;
+    private volatile boolean completionsAreLeft;
     private volatile long memoryLimit = Long.MAX_VALUE;
 
     private SoftwareRdmaProvider() throws IOException {}
@@ -117,6 +118,15 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
     /** Whether waiting for a completion fails. */
     public void failNotifications(boolean failing) {
         notificationsFail = failing;
+    }
+
+    /** Whether what a destroyed queue pair has flushed stays in its completion queue, as with soft-iWARP and soft-RoCE. */
+    public void leaveCompletions(boolean left) {
+        completionsAreLeft = left;
+    }
+
+    boolean leavesCompletions() {
+        return completionsAreLeft;
     }
 
     boolean failsNotifications() {
