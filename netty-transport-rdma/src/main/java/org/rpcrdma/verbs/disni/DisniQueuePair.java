@@ -227,14 +227,16 @@ final class DisniQueuePair implements QueuePair, CmTarget {
                 }
             }
             case OPEN, DRAINING, FLUSHING -> {
-                if (event == EventType.RDMA_CM_EVENT_DEVICE_REMOVAL && cause == null) {
+                boolean isGone = event == EventType.RDMA_CM_EVENT_DEVICE_REMOVAL;
+                if (isGone && cause == null) {
                     cause = ActiveConnect.failure(event, remote);
                 }
-                boolean isEnd =
-                        event == EventType.RDMA_CM_EVENT_DEVICE_REMOVAL
-                                || event == EventType.RDMA_CM_EVENT_DISCONNECTED;
+                boolean isEnd = isGone || event == EventType.RDMA_CM_EVENT_DISCONNECTED;
                 if (isEnd && state != State.FLUSHING) {
                     flush();
+                }
+                if (isGone) {
+                    context.later(this::flushOverdue); // what is in the queue already comes before
                 }
             }
             default -> logger.trace("{} in state {}", event, state);
