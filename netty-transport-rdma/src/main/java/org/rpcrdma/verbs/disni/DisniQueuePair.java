@@ -69,6 +69,9 @@ final class DisniQueuePair implements QueuePair, CmTarget {
     private boolean hasGathered;
     private Throwable cause;
 
+    /** Whether the peer's answer may still come: librdmacm takes it on the thread of the events, for the queue pair too. */
+    private boolean awaitsAnswer;
+
     /**
      * @param serial never used before in this context
      * @param request the identifier of a passive end, or {@code null}
@@ -194,6 +197,7 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         state = State.ACCEPTING;
         try {
             receives.post(queuePair);
+            awaitsAnswer = true;
             NativeError.explain(
                     () -> id.accept(ActiveConnect.parameters()),
                     reason ->
@@ -214,8 +218,8 @@ final class DisniQueuePair implements QueuePair, CmTarget {
     }
 
     private void deliver(EventType event) {
-        if (connect != null) {
-            connect.happened(event);
+        if (!ActiveConnect.isStep(event)) {
+            awaitsAnswer = false;
         }
         switch (state) {
             case CONNECTING -> proceed(event);
@@ -247,6 +251,8 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         try {
             if (connect.proceed(event)) {
                 established();
+            } else {
+                awaitsAnswer = event == EventType.RDMA_CM_EVENT_ROUTE_RESOLVED;
             }
         } catch (IOException e) {
             failConnect(e);
@@ -583,7 +589,7 @@ final class DisniQueuePair implements QueuePair, CmTarget {
             disconnectNative();
         }
         state = State.CLOSED;
-        if (connect != null && connect.awaitsAnswer()) {
+        if (awaitsAnswer) {
             context.events.betweenEvents(this::destroyNative);
         } else {
             destroyNative();

@@ -261,6 +261,21 @@ class ConnectionEventsTest {
         }
     }
 
+    /** Taking the peer's rejection, librdmacm changes the state of the queue pair. */
+    @Test
+    void anAcceptThatIsGivenUpLeavesNothing() throws IOException {
+        try (Ends ends = new Ends(provider)) {
+            ends.listen();
+            device.filterEvents(
+                    event -> event == EventType.RDMA_CM_EVENT_ESTABLISHED ? null : event);
+            End end = ends.newActive();
+            end.queuePair.connect(ends.listener.localAddress(), null, NO_DATA);
+            End passive = ends.accept();
+            passive.queuePair.close();
+            end.queuePair.close();
+        }
+    }
+
     /** The peer has gone before its request is answered. */
     @Test
     void aRequestOfAPeerThatIsGoneIsNotAccepted() throws IOException {
