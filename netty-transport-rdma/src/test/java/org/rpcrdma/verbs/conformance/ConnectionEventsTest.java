@@ -8,7 +8,10 @@ import static org.rpcrdma.verbs.conformance.Ends.NO_DATA;
 
 import com.ibm.disni.verbs.RdmaCmEvent.EventType;
 import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ConnectTimeoutException;
@@ -19,6 +22,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
 import java.net.SocketException;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
@@ -30,6 +34,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.channel.PollMode;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.disni.software.SoftwareDisniProvider;
@@ -314,6 +319,43 @@ class ConnectionEventsTest {
                             .awaitUninterruptibly();
             assertThat(connect.cause()).isInstanceOf(ConnectTimeoutException.class);
             connect.channel().closeFuture().awaitUninterruptibly();
+        } finally {
+            group.shutdownGracefully(0, 30, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    @Test
+    void aListenerWhoseDeviceIsRemovedCloses() throws InterruptedException {
+        instead(EventType.RDMA_CM_EVENT_CONNECT_REQUEST, EventType.RDMA_CM_EVENT_DEVICE_REMOVAL);
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1, provider, PollMode.ADAPTIVE);
+        try {
+            CompletableFuture<Throwable> cause = new CompletableFuture<>();
+            Channel listener =
+                    new ServerBootstrap()
+                            .group(group)
+                            .channel(RdmaServerChannel.class)
+                            .handler(
+                                    new ChannelInboundHandlerAdapter() {
+                                        @Override
+                                        public void exceptionCaught(
+                                                ChannelHandlerContext context, Throwable caught) {
+                                            cause.complete(caught);
+                                        }
+                                    })
+                            .childHandler(new ChannelInboundHandlerAdapter())
+                            .bind(InetAddress.getLoopbackAddress(), 0)
+                            .sync()
+                            .channel();
+            Channel client =
+                    new Bootstrap()
+                            .group(group)
+                            .channel(RdmaChannel.class)
+                            .handler(new ChannelInboundHandlerAdapter())
+                            .connect(listener.localAddress())
+                            .channel();
+            assertThat(listener.closeFuture().await(60, TimeUnit.SECONDS)).isTrue();
+            assertThat(cause.join()).hasMessageContaining("gone");
+            client.close().sync();
         } finally {
             group.shutdownGracefully(0, 30, TimeUnit.SECONDS).syncUninterruptibly();
         }
