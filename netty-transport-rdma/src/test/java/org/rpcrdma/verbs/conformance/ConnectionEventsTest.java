@@ -3,6 +3,7 @@ package org.rpcrdma.verbs.conformance;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 import static org.rpcrdma.verbs.QueuePair.SIGNALED;
 import static org.rpcrdma.verbs.conformance.Ends.NO_DATA;
 
@@ -22,6 +23,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
 import java.net.SocketException;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
@@ -358,6 +360,26 @@ class ConnectionEventsTest {
             client.close().sync();
         } finally {
             group.shutdownGracefully(0, 30, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    /** As after a device that was unplugged: nothing can be done about it, and the rest has to go all the same. */
+    @Test
+    void aLoopEndsAlthoughTheDeviceEndsNoRegistration() {
+        await().until(device::living, living -> !living.containsKey("SoftwareId"));
+        Map<String, Integer> before = device.living();
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1, provider, PollMode.ADAPTIVE);
+        RdmaChannel channel = new RdmaChannel();
+        group.register(channel).syncUninterruptibly();
+        channel.eventLoop()
+                .submit(() -> channel.registeredBuffer(1).release())
+                .syncUninterruptibly();
+        device.failDeregistrations(true);
+        try {
+            group.shutdownGracefully(0, 30, TimeUnit.SECONDS).syncUninterruptibly();
+            await().until(device::living, before::equals);
+        } finally {
+            device.failDeregistrations(false);
         }
     }
 

@@ -37,6 +37,7 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
     private volatile boolean completionsAreLost;
     private volatile boolean notificationsFail;
     private volatile boolean completionsAreLeft;
+    private volatile boolean deregistrationsFail;
     private volatile long memoryLimit = Long.MAX_VALUE;
 
     private SoftwareRdmaProvider() throws IOException {}
@@ -125,8 +126,17 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
         completionsAreLeft = left;
     }
 
+    /** Whether ending a registration is reported to have failed, as when the device is unplugged. */
+    public void failDeregistrations(boolean failing) {
+        deregistrationsFail = failing;
+    }
+
     boolean leavesCompletions() {
         return completionsAreLeft;
+    }
+
+    boolean failsDeregistrations() {
+        return deregistrationsFail;
     }
 
     boolean failsNotifications() {
