@@ -255,11 +255,12 @@ class RpcRdmaCallbackTest {
         connect();
         works();
         failure(callback.call(Rpc.echo(0, 0), HASTY), CallTimeoutException.class);
-        Future<ByteBuf> cancelled = callback.call(Rpc.echo(0, 0));
         take();
-        take().reply();
+        Future<ByteBuf> cancelled = callback.call(Rpc.echo(0, 0));
+        Received late = take();
         cancelled.cancel(false);
         failure(cancelled, CancellationException.class);
+        late.reply();
         works();
     }
 
