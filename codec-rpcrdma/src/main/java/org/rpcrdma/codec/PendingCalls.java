@@ -571,7 +571,9 @@ final class PendingCalls {
         timer = null;
         if (owner.end() == null) {
             owner.wake(System.nanoTime());
-            armAll();
+            if (loop.inEventLoop()) { // otherwise all was handed over meanwhile
+                armAll();
+            }
         }
     }
 
