@@ -252,8 +252,10 @@ public final class RpcRdmaCallback {
 
     /** The first calls were answered, or given up: a channel that waits for that may be used. */
     private void promote() {
-        if (successor != null) {
-            attached(successor);
+        Channel next = successor;
+        successor = null;
+        if (next != null && next.isActive()) { // it may have been lost while it waited
+            attached(next);
         }
     }
 

@@ -498,6 +498,25 @@ class RpcRdmaCallbackTest {
         }
     }
 
+    /** The client is called on the connection that it has, and not given up for one that it has no more. */
+    @Test
+    @Proves("BIDI-23")
+    void aSecondConnectionThatIsLostBeforeItsTurnIsForgotten() throws Exception {
+        connect(false);
+        Future<ByteBuf> first = callback.call(Rpc.echo(0, 8));
+        Received there = take();
+        RpcRdmaClient second = clientBuilder().reverseProgram(Program::new).build();
+        second.connect().sync();
+        awaitAttached(true);
+        second.close().sync();
+        server.accepted.get(1).closeFuture().sync();
+        there.reply();
+        answered(first, there.xid());
+        works();
+        assertThat(states).isEmpty();
+        assertThat(callback.state()).isEqualTo(State.UP);
+    }
+
     @Test
     @Proves({"BIDI-27", "BIDI-24", "API-15"})
     void aClientDoesNotComeBackForEverToDieByReverseCalls() throws Exception {
