@@ -50,6 +50,9 @@ final class PendingCalls {
         /** Some deadline is over. */
         void wake(long now);
 
+        /** A call was cancelled; nothing else is under way here. */
+        void isGivenUp();
+
         /** Calls have timed out, and nothing has come on their channel since they were sent. */
         void isSilent();
 
@@ -187,9 +190,14 @@ final class PendingCalls {
     void cancelled(ClientCall<?> call) {
         if (loop.inEventLoop()) {
             giveUp(call);
+            run(owner::isGivenUp); // later: listeners cancel where calls are looked through
         } else {
             // When the event loop is gone, so is everything that the call has.
-            run(() -> giveUp(call));
+            run(
+                    () -> {
+                        giveUp(call);
+                        owner.isGivenUp();
+                    });
         }
     }
 

@@ -325,6 +325,11 @@ public final class RpcRdmaCallback {
         }
 
         @Override
+        public void isGivenUp() {
+            promote();
+        }
+
+        @Override
         public void isSilent() {
             // The connection is the client's, and its own calls may be well.
         }

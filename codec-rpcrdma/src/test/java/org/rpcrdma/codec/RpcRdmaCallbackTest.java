@@ -498,6 +498,28 @@ class RpcRdmaCallbackTest {
         }
     }
 
+    /** Nobody will ever know then, and nothing keeps the second connection from its turn. */
+    @Test
+    @Proves("BIDI-23")
+    void aSecondConnectionIsUsedWhenTheFirstCallIsGivenUp() throws Exception {
+        connect(false);
+        Future<ByteBuf> first = callback.call(Rpc.echo(0, 8));
+        Received there = take();
+        RpcRdmaClient second = clientBuilder().reverseProgram(Program::new).build();
+        try {
+            second.connect().sync();
+            awaitAttached(true);
+            first.cancel(false);
+            Future<ByteBuf> next = callback.call(Rpc.echo(0, 8));
+            Received nextThere = take();
+            assertThat(nextThere.channel()).isNotSameAs(there.channel());
+            nextThere.reply();
+            answered(next, nextThere.xid());
+        } finally {
+            second.close().sync();
+        }
+    }
+
     /** The client is called on the connection that it has, and not given up for one that it has no more. */
     @Test
     @Proves("BIDI-23")
