@@ -314,7 +314,8 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                 header.reads().segments() > 0
                         || header.writes().chunks() > 0
                         || header.reply().isPresent();
-        if (hasChunks && connection.isFatal(header.xid())) {
+        boolean mayBeReply = isUndetermined && connection.isAwaited(header.xid());
+        if (hasChunks && !mayBeReply && connection.isFatal(header.xid())) {
             metrics.increment(RpcRdmaCounter.FATAL_XIDS_REFUSED);
             refuse(ctx, header, "call that has ended an earlier connection");
             return false;
@@ -327,6 +328,9 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         String problem = HeaderChecks.call(call, message, header, payload);
         if (problem != null) {
             connection.finish(call);
+            if (mayBeReply) {
+                return receiveReply(ctx, message, header, payload);
+            }
             refuse(ctx, header, problem);
             return false;
         }

@@ -120,11 +120,32 @@ class ReadChunkRequesterTest {
     @EnumSource
     @Proves({"RR-13", "RR-08", "RR-31", "SEC-16"})
     void whatCannotBePulledIsCompletedAndFailsTheCall(Bad bad) throws Exception {
-        connect(
-                ReadChunks.builder(ReplyChunks.IF_NEEDED)
-                        .maxConnectionBytes(20_000)
-                        .maxMessageBytes(1 << 20)
-                        .build());
+        connect(badConfig().build());
+        assertFails(bad, bad == Bad.NO_REPLY_INSIDE);
+    }
+
+    /** Also where it could be a long reverse call as well. */
+    @ParameterizedTest
+    @EnumSource
+    @Proves({"RR-13", "RR-08", "RR-33"})
+    void whatCannotBePulledBesideReverseCallsFailsTheCallToo(Bad bad) throws Exception {
+        connect(badConfig().reverseCredits(4).reverseChunks(true).build());
+        on(pair.clientChannel, () -> client().acceptReverseCalls(4));
+        boolean couldBeACall =
+                bad == Bad.NO_REPLY_INSIDE
+                        || bad == Bad.IN_THE_REPLY_CHUNK_TOO
+                        || bad == Bad.WRITE_LIST_OF_OTHERS;
+        assertFails(bad, couldBeACall);
+        assertThat(client().value(RpcRdmaCounter.CHUNK_ERRORS_SENT)).isZero();
+    }
+
+    private static RpcRdmaConfig.Builder badConfig() {
+        return ReadChunks.builder(ReplyChunks.IF_NEEDED)
+                .maxConnectionBytes(20_000)
+                .maxMessageBytes(1 << 20);
+    }
+
+    private void assertFails(Bad bad, boolean isRead) throws Exception {
         call(XID);
         TransportHeader header = noMessage(XID);
         header.reply().copy(server.header.reply());
@@ -178,8 +199,7 @@ class ReadChunkRequesterTest {
         takeCompletion(XID);
         assertThat(server.isExposed(handle)).isTrue(); // a plain Send: nothing of it was read
         assertThat(client().value(RpcRdmaCounter.BAD_REPLIES)).isEqualTo(1);
-        assertThat(client().value(RpcRdmaCounter.READ_BYTES))
-                .isEqualTo(bad == Bad.NO_REPLY_INSIDE ? LENGTH : 0);
+        assertThat(client().value(RpcRdmaCounter.READ_BYTES)).isEqualTo(isRead ? LENGTH : 0);
         assertThat(client().callsInFlight()).isZero();
         assertThat(on(pair.clientChannel, client()::pulledBytes)).isZero();
         assertWorks(XID + 2);
