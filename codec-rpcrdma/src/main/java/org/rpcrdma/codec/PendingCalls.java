@@ -498,6 +498,9 @@ final class PendingCalls {
                 loseOrKeep(call, why, owner.lastFailure());
             }
         }
+        if (channel != null) {
+            sendAll(); // a listener has brought another channel, which could not have these yet
+        }
     }
 
     /** There was to be a channel, and there is none. */

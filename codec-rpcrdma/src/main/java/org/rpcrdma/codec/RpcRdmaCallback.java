@@ -210,6 +210,9 @@ public final class RpcRdmaCallback {
             return;
         }
         leave();
+        if (calls.channel() != null) {
+            return; // whoever was told of a loss has attached another one, which is newer
+        }
         changeTo(State.DOWN);
         if (calls.loop() == channel.eventLoop()) {
             use(channel);
@@ -229,10 +232,11 @@ public final class RpcRdmaCallback {
         successor = null;
         Channel before = calls.channel();
         if (before != null) {
-            calls.abandonChannel("the client has come back on another connection");
+            // First of all: a listener of a call that is lost may attach the same channel again.
             if (before.pipeline().get(Replies.class) != null) {
                 before.pipeline().remove(Replies.class);
             }
+            calls.abandonChannel("the client has come back on another connection");
         }
     }
 
@@ -277,7 +281,7 @@ public final class RpcRdmaCallback {
             calls.failAll("the client has lost its connection by reverse calls");
         } else {
             calls.lost("the connection was lost", true);
-            if (next != null) {
+            if (next != null && calls.channel() == null) {
                 attached(next);
             }
         }

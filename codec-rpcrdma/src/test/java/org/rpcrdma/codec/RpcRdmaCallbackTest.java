@@ -673,10 +673,8 @@ class RpcRdmaCallbackTest {
         works();
     }
 
-    /** Whoever hears of the loss has another channel of the client at hand. */
-    @Test
-    @Proves("BIDI-23")
-    void anotherChannelMayBeAttachedWhenTheLossIsTold() throws Exception {
+    /** A client with two connections. */
+    private void connectTwice() throws Exception {
         server =
                 new ScriptedResponder(
                         config,
@@ -692,6 +690,13 @@ class RpcRdmaCallbackTest {
         Awaitility.await()
                 .atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
                 .until(() -> server.accepted.size() == 2 && server.accepted.get(1).isActive());
+    }
+
+    /** Whoever hears of the loss has another channel of the client at hand. */
+    @Test
+    @Proves("BIDI-23")
+    void anotherChannelMayBeAttachedWhenTheLossIsTold() throws Exception {
+        connectTwice();
         RdmaChannel first = server.accepted.get(0);
         RdmaChannel second = server.accepted.get(1);
         callback =
@@ -718,6 +723,53 @@ class RpcRdmaCallbackTest {
         again.reply();
         answered(inDoubt, lost.xid());
         works();
+        assertThat(callback.state()).isEqualTo(State.UP);
+    }
+
+    /** So has whoever hears that a call is lost, while the calls behind it are looked through. */
+    @Test
+    @Proves("BIDI-23")
+    void anotherChannelMayBeAttachedWhenACallIsLost() throws Exception {
+        connectTwice();
+        RdmaChannel first = server.accepted.get(0);
+        RdmaChannel second = server.accepted.get(1);
+        callback = on(first, () -> callbackBuilder().attachTo(first));
+        awaitState(State.UP);
+        works();
+        Future<ByteBuf> lost = callback.call(Rpc.echo(0, 8), ONCE);
+        lost.addListener(failed -> callback.attach(second));
+        Future<ByteBuf> inDoubt = callback.call(Rpc.echo(0, 8));
+        take();
+        Received before = take();
+        first.close();
+        failure(lost, ConnectionLostException.class);
+        Received again = take();
+        assertThat(again.xid()).isEqualTo(before.xid());
+        again.reply();
+        answered(inDoubt, before.xid());
+        works();
+        assertThat(callback.state()).isEqualTo(State.UP);
+    }
+
+    /** The channel that is being left is attached again by whoever hears that a call is lost by that. */
+    @Test
+    void theChannelThatIsBeingLeftMayBeAttachedAgain() throws Exception {
+        connectTwice();
+        RdmaChannel first = server.accepted.get(0);
+        RdmaChannel second = server.accepted.get(1);
+        callback = on(first, () -> callbackBuilder().attachTo(first));
+        awaitState(State.UP);
+        works();
+        Future<ByteBuf> lost = callback.call(Rpc.echo(0, 8), ONCE);
+        lost.addListener(failed -> callback.attach(first));
+        Received before = take();
+        assertThat(on(second, () -> callback.attach(second))).isTrue();
+        failure(lost, ConnectionLostException.class);
+        Future<ByteBuf> next = callback.call(Rpc.echo(0, 8));
+        Received there = take();
+        assertThat(there.channel()).isSameAs(before.channel());
+        there.reply();
+        answered(next, there.xid());
         assertThat(callback.state()).isEqualTo(State.UP);
     }
 
