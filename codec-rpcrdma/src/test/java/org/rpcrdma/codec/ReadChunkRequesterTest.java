@@ -507,6 +507,48 @@ class ReadChunkRequesterTest {
         assertThat(server.header.proc()).isEqualTo(TransportHeader.RDMA_ERROR);
     }
 
+    /** A Read of an earlier reply may have ended a connection; the call comes with the same XID on the next one. */
+    @Test
+    @Proves({"RR-32", "RR-33"})
+    void aReplyWhoseCallHasEndedAConnectionIsPulled() throws Exception {
+        RpcRdmaConfig config =
+                ReadChunks.builder(ReplyChunks.NEVER).reverseCredits(4).reverseChunks(true).build();
+        connect(config);
+        on(pair.clientChannel, () -> client().acceptReverseCalls(4));
+        config.fatalXids().add(pair.clientChannel.remoteAddress().getAddress(), XID);
+        call(XID);
+        byte[] reply = reply(XID, LENGTH);
+        offerAlone(XID, reply);
+        assertThat(pair.client.takeBytes()).isEqualTo(reply);
+        takeCompletion(XID);
+        // A long reverse call with that XID is still refused.
+        offerAlone(XID, ByteBufUtil.getBytes(Rpc.echo(XID, 6000)));
+        server.take();
+        assertThat(server.header.proc()).isEqualTo(TransportHeader.RDMA_ERROR);
+        assertThat(client().value(RpcRdmaCounter.FATAL_XIDS_REFUSED)).isEqualTo(1);
+    }
+
+    /** Whatever the completion is for, the responder has received it, and a call less. */
+    @Test
+    @Proves({"RR-11", "RR-20", "RR-21", "OLD-11"})
+    void aCompletionForAnUnknownCallTakesACreditToo() throws Exception {
+        connect(ReadChunks.config());
+        call(1);
+        server.send(RawPeer.header(1, 0).set(1, 2, 0), Rpc.reply(1));
+        assertThat(pair.client.takeXid()).isEqualTo(1);
+        offerAlone(0xDEAD, reply(0xDEAD, LENGTH));
+        takeCompletion(0xDEAD);
+        call(2);
+        pair.call(Rpc.echo(3, 8));
+        RpcPair.settle(pair.clientChannel);
+        RpcPair.settle(pair.serverChannel);
+        assertThat(server.inbox.messages).isEmpty();
+        assertThat(client().callsInFlight()).isEqualTo(1);
+        server.send(RawPeer.header(2, 0).set(2, 2, 0), Rpc.reply(2));
+        server.take();
+        assertThat(server.header.xid()).isEqualTo(3);
+    }
+
     private void offerAlone(int xid, byte[] message) throws Exception {
         TransportHeader header = noMessage(xid);
         offer(header, 0, message);
