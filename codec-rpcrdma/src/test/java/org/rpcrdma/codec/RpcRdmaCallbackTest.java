@@ -581,6 +581,22 @@ class RpcRdmaCallbackTest {
         last.eventLoop().schedule(() -> {}, 50, TimeUnit.MILLISECONDS).sync();
         assertThat(attempts).hasValue(ClientConnection.MAX_REVERSE_LOSSES);
         assertThat(client.openConnections()).isEmpty();
+
+        // Nor after connections that a call has needed, which end in the same way.
+        failure(
+                client.call(Rpc.echo(0, 0), CallOptions.DEFAULT.withTimeoutMillis(20)),
+                CallTimeoutException.class);
+        last.eventLoop().schedule(() -> {}, 50, TimeUnit.MILLISECONDS).sync();
+        Awaitility.await()
+                .atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(
+                        () ->
+                                dead.size() + ClientConnection.MAX_REVERSE_LOSSES
+                                        == attempts.get());
+        int made = attempts.get();
+        assertThat(made).isGreaterThan(ClientConnection.MAX_REVERSE_LOSSES);
+        last.eventLoop().schedule(() -> {}, 50, TimeUnit.MILLISECONDS).sync();
+        assertThat(attempts).hasValue(made);
     }
 
     // ------------------------------------------------------------------ client
