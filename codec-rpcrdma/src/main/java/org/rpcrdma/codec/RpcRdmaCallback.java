@@ -71,13 +71,7 @@ public final class RpcRdmaCallback {
 
     private RpcRdmaCallback(Builder builder, Channel first) {
         listener = builder.listener;
-        PendingCalls.Settings settings =
-                new PendingCalls.Settings(
-                        builder.config,
-                        builder.callTimeoutMillis,
-                        builder.maxRetransmissions,
-                        builder.maxReplyBytes,
-                        builder.fencesCancelled);
+        PendingCalls.Settings settings = builder.callSettings(builder.config);
         calls = new PendingCalls(new Owner(), settings, first.eventLoop(), 0, 0);
     }
 
@@ -394,42 +388,17 @@ public final class RpcRdmaCallback {
     }
 
     /** Builds an {@link RpcRdmaCallback}. */
-    public static final class Builder {
+    public static final class Builder extends CallerBuilder<Builder> {
 
         private final RpcRdmaConfig config;
-        private long callTimeoutMillis = 60_000;
-        private int maxRetransmissions = 5;
-        private int maxReplyBytes = Integer.MAX_VALUE;
-        private boolean fencesCancelled;
         private Consumer<? super State> listener = state -> {};
 
         private Builder(RpcRdmaConfig config) {
             this.config = Objects.requireNonNull(config, "config");
         }
 
-        /** The longest time from call to reply in milliseconds, from 1, retransmissions included; default 60 seconds. */
-        public Builder callTimeoutMillis(long millis) {
-            callTimeoutMillis =
-                    RpcRdmaConfig.check("callTimeoutMillis", millis, 1, Integer.MAX_VALUE);
-            return this;
-        }
-
-        /** How many lost connections a call survives, from 0; default 5. The call's time-out counts too. */
-        public Builder maxRetransmissions(int count) {
-            maxRetransmissions =
-                    RpcRdmaConfig.check("maxRetransmissions", count, 0, Integer.MAX_VALUE);
-            return this;
-        }
-
-        /** As {@link RpcRdmaClient.Builder#maxReplyBytes}. */
-        public Builder maxReplyBytes(int bytes) {
-            maxReplyBytes = RpcRdmaConfig.check("maxReplyBytes", bytes, 1, Integer.MAX_VALUE);
-            return this;
-        }
-
-        /** As {@link RpcRdmaClient.Builder#fenceCancelled}. */
-        public Builder fenceCancelled(boolean fences) {
-            fencesCancelled = fences;
+        @Override
+        Builder self() {
             return this;
         }
 

@@ -556,6 +556,12 @@ public final class RpcRdmaConnection {
         exchange.header = kept;
     }
 
+    /** As {@link #keepHeader}, of an error or an option: the lists of an earlier message may still be there. */
+    void keepHeaderWithoutLists(RpcRdmaExchange exchange) {
+        received.clear();
+        keepHeader(exchange);
+    }
+
     // ------------------------------------------------------------------ shared by the handlers
 
     RdmaChannel channel() {

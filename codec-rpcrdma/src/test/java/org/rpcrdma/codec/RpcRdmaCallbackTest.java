@@ -589,10 +589,7 @@ class RpcRdmaCallbackTest {
         last.eventLoop().schedule(() -> {}, 50, TimeUnit.MILLISECONDS).sync();
         Awaitility.await()
                 .atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
-                .until(
-                        () ->
-                                dead.size() + ClientConnection.MAX_REVERSE_LOSSES
-                                        == attempts.get());
+                .until(() -> dead.size() + ClientConnection.MAX_REVERSE_LOSSES == attempts.get());
         int made = attempts.get();
         assertThat(made).isGreaterThan(ClientConnection.MAX_REVERSE_LOSSES);
         last.eventLoop().schedule(() -> {}, 50, TimeUnit.MILLISECONDS).sync();
