@@ -204,6 +204,9 @@ public final class RpcRdmaCallback {
             return;
         }
         leave();
+        if (calls.channel() != null) {
+            return; // whoever was told of a loss has attached another one, which is newer
+        }
         changeTo(State.DOWN);
         if (calls.loop() == channel.eventLoop()) {
             use(channel);
@@ -223,10 +226,11 @@ public final class RpcRdmaCallback {
         successor = null;
         Channel before = calls.channel();
         if (before != null) {
-            calls.abandonChannel("the client has come back on another connection");
+            // First of all: a listener of a call that is lost may attach the same channel again.
             if (before.pipeline().get(Replies.class) != null) {
                 before.pipeline().remove(Replies.class);
             }
+            calls.abandonChannel("the client has come back on another connection");
         }
     }
 
@@ -246,8 +250,10 @@ public final class RpcRdmaCallback {
 
     /** The first calls were answered, or given up: a channel that waits for that may be used. */
     private void promote() {
-        if (successor != null) {
-            attached(successor);
+        Channel next = successor;
+        successor = null;
+        if (next != null && next.isActive()) { // it may have been lost while it waited
+            attached(next);
         }
     }
 
@@ -269,7 +275,7 @@ public final class RpcRdmaCallback {
             calls.failAll("the client has lost its connection by reverse calls");
         } else {
             calls.lost("the connection was lost", true);
-            if (next != null) {
+            if (next != null && calls.channel() == null) {
                 attached(next);
             }
         }
@@ -313,6 +319,11 @@ public final class RpcRdmaCallback {
         @Override
         public void wake(long now) {
             calls.expire(now);
+            promote();
+        }
+
+        @Override
+        public void isGivenUp() {
             promote();
         }
 

@@ -498,6 +498,12 @@ public final class RpcRdmaConnection {
         return calls.get(xid);
     }
 
+    /** Whether a call with this XID is out. */
+    boolean isAwaited(int xid) {
+        RpcRdmaExchange call = calls.get(xid);
+        return call != null && call.isUnanswered();
+    }
+
     RpcRdmaExchange newServed(int xid, int version) {
         RpcRdmaExchange exchange = acquire(xid);
         exchange.isRequester = false;

@@ -251,7 +251,8 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                 header.reads().segments() > 0
                         || header.writes().chunks() > 0
                         || header.reply().isPresent();
-        if (hasChunks && connection.isFatal(header.xid())) {
+        boolean mayBeReply = isUndetermined && connection.isAwaited(header.xid());
+        if (hasChunks && !mayBeReply && connection.isFatal(header.xid())) {
             metrics.increment(RpcRdmaCounter.FATAL_XIDS_REFUSED);
             errors.refuse(ctx, header, "call that has ended an earlier connection");
             return false;
@@ -264,6 +265,9 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         String problem = HeaderChecks.call(call, message, header, payload);
         if (problem != null) {
             connection.finish(call);
+            if (mayBeReply) {
+                return receiveReply(ctx, message, header, payload);
+            }
             errors.refuse(ctx, header, problem);
             return false;
         }
