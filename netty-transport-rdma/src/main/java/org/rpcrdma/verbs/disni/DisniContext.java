@@ -64,6 +64,7 @@ final class DisniContext implements VerbsContext {
 
     private final Deadlines deadlines = new Deadlines();
     private int lastSerial;
+    private boolean pollFails;
     private boolean closed;
 
     DisniContext(DisniConfig config) throws IOException {
@@ -164,8 +165,12 @@ final class DisniContext implements VerbsContext {
         int delivered = runPending(budget);
         try {
             delivered += completions.deliver(budget - delivered);
+            pollFails = false;
         } catch (IOException e) {
-            logger.warn("The completion queue cannot be polled", e);
+            if (!pollFails) {
+                logger.warn("The completion queue cannot be polled", e);
+            }
+            pollFails = true;
         }
         return delivered;
     }
