@@ -61,12 +61,27 @@ copies() {
         drop_caches && cmp $m/copy /tmp/source && ls $m >/dev/null && rm $m/copy
 }
 
+# Replies leave while the chunks of other calls are still being read: each on soft-iWARP at its own time.
+writers() {
+    local i jobs=()
+    for i in 1 2 3 4 5 6; do
+        (tail -c +$i /tmp/source >$m/writer$i && sync $m/writer$i) &
+        jobs+=($!)
+    done
+    for i in "${jobs[@]}"; do wait "$i" || return 1; done
+    for i in 1 2 3 4 5 6; do
+        tail -c +$i /tmp/source | cmp - /tmp/export/writer$i || return 1
+    done
+    rm $m/writer*
+}
+
 on_device() {
     check "$1: serve-nfs" serve
     check "$1: ping" run ping $own:20049 --device disni -c 20
     check "$1: nfs ls" run nfs ls --device disni nfs://$own:20049/
     check "$1: the kernel mounts serve-nfs" mount -t nfs -o vers=3,proto=rdma,port=20049,mountport=20048,mountproto=tcp,nolock $own:/ $m
     check "$1: the kernel reads and writes" copies
+    check "$1: six write at once" writers
     check "$1: umount" umount $m
     check "$1: a refused connection is told at once" refused
     check "$1: SIGTERM ends the server" stop

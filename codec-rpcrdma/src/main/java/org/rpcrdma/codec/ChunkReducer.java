@@ -279,13 +279,15 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
         connection.flushNow(context);
     }
 
-    /** What was pulled as a call of the other direction is a reply (RFC 8167, 4.1): its call takes it over. */
-    private void takeReply(RpcRdmaExchange pulled) {
+    /**
+     * What was pulled as a call of the other direction is a reply (RFC 8167, 4.1): its call takes it over.
+     *
+     * @param notPulled why it could not be pulled, and is taken for the reply that is awaited; {@code null} when it was
+     */
+    private void takeReply(RpcRdmaExchange pulled, String notPulled) {
         RpcRdmaExchange call = connection.call(pulled.xid);
         boolean isKnown =
-                call != null
-                        && call.isUnanswered()
-                        && HeaderChecks.match(call, pulled.header) == null;
+                connection.isAwaited(pulled.xid) && HeaderChecks.match(call, pulled.header) == null;
         if (!isKnown) {
             connection.drop(RpcRdmaCounter.DROPPED_UNKNOWN_XID, pulled.xid, "reply without a call");
             connection.requesterCredits().completionDue();
@@ -294,7 +296,10 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             connection.flushNow(context);
             return;
         }
-        String problem = HeaderChecks.reply(call, pulled.assembly, pulled.header, 0, true);
+        String problem = notPulled;
+        if (problem == null) {
+            problem = HeaderChecks.reply(call, pulled.assembly, pulled.header, 0, true);
+        }
         if (problem == null && pulled.layout.isApart() && pulled.layout.chunks() > 0) {
             problem = "results in Read chunks of their own";
         }
@@ -478,6 +483,10 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             deliver(ctx, call, call.message);
             return;
         }
+        if (call.failure != null) {
+            takeReply(call, call.failure.getMessage());
+            return;
+        }
         if (!pull(ctx, call)) {
             LongMessageHandler.reject(ctx, connection, call, "no memory for the Read chunks");
         }
@@ -548,8 +557,8 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
         }
         ByteBuf whole = call.assembly.setIndex(0, call.layout.memoryBytes());
         if (call.isUndetermined) {
-            if (whole.getInt(0) == call.xid && whole.getInt(4) == RpcCallHeader.REPLY) {
-                takeReply(call);
+            if (whole.getInt(4) == RpcCallHeader.REPLY) {
+                takeReply(call, null);
                 return;
             }
             call.isUndetermined = false;

@@ -179,6 +179,11 @@ final class ClientConnection implements PendingCalls.Owner {
         }
     }
 
+    @Override
+    public void isGivenUp() {
+        // The connection lives, and the others wait for their own replies.
+    }
+
     /**
      * The responder, or the way to it, is gone. A fresh connection helps those that wait, and gives back the credits and the
      * memory of those that were given up.

@@ -34,4 +34,24 @@ final class ConnectionMetrics {
     void latency(long nanos) {
         all.latency(nanos);
     }
+
+    /** Of what form a call is. */
+    void countCall(TransportHeader header, boolean isLong) {
+        int reads = header.reads().segments();
+        boolean writes = header.writes().chunks() > 0;
+        boolean reply = header.reply().isPresent();
+        if (isLong) {
+            increment(RpcRdmaCounter.LONG_CALLS);
+        } else if (reads > 0) {
+            increment(RpcRdmaCounter.READ_CHUNK_CALLS);
+        } else if (!writes && !reply) {
+            increment(RpcRdmaCounter.SHORT_MESSAGES);
+        }
+        if (writes) {
+            increment(RpcRdmaCounter.WRITE_CHUNK_CALLS);
+        }
+        if (reply) {
+            increment(RpcRdmaCounter.REPLY_CHUNK_CALLS);
+        }
+    }
 }

@@ -126,11 +126,14 @@ final class LongMessageHandler extends ChannelDuplexHandler {
 
     private void receiveCall(ChannelHandlerContext ctx, RpcRdmaExchange call) {
         if (call.isLong) {
-            if (!allocate(connection, call)) {
+            if (allocate(connection, call)) {
+                pullPositionZero(ctx, call);
+            } else if (call.isUndetermined && connection.isAwaited(call.xid)) {
+                call.failure = noMemory(call);
+            } else {
                 reject(ctx, connection, call, "no memory for the Read chunks");
                 return;
             }
-            pullPositionZero(ctx, call);
         }
         ctx.fireChannelRead(call);
     }

@@ -50,6 +50,9 @@ final class PendingCalls {
         /** Some deadline is over. */
         void wake(long now);
 
+        /** A call was cancelled; nothing else is under way here. */
+        void isGivenUp();
+
         /** Calls have timed out, and nothing has come on their channel since they were sent. */
         void isSilent();
 
@@ -187,9 +190,14 @@ final class PendingCalls {
     void cancelled(ClientCall<?> call) {
         if (loop.inEventLoop()) {
             giveUp(call);
+            run(owner::isGivenUp); // later: listeners cancel where calls are looked through
         } else {
             // When the event loop is gone, so is everything that the call has.
-            run(() -> giveUp(call));
+            run(
+                    () -> {
+                        giveUp(call);
+                        owner.isGivenUp();
+                    });
         }
     }
 
@@ -490,6 +498,9 @@ final class PendingCalls {
                 loseOrKeep(call, why, owner.lastFailure());
             }
         }
+        if (channel != null) {
+            sendAll(); // a listener has brought another channel, which could not have these yet
+        }
     }
 
     /** There was to be a channel, and there is none. */
@@ -571,7 +582,9 @@ final class PendingCalls {
         timer = null;
         if (owner.end() == null) {
             owner.wake(System.nanoTime());
-            armAll();
+            if (loop.inEventLoop()) { // otherwise all was handed over meanwhile
+                armAll();
+            }
         }
     }
 

@@ -71,13 +71,7 @@ public final class RpcRdmaCallback {
 
     private RpcRdmaCallback(Builder builder, Channel first) {
         listener = builder.listener;
-        PendingCalls.Settings settings =
-                new PendingCalls.Settings(
-                        builder.config,
-                        builder.callTimeoutMillis,
-                        builder.maxRetransmissions,
-                        builder.maxReplyBytes,
-                        builder.fencesCancelled);
+        PendingCalls.Settings settings = builder.callSettings(builder.config);
         calls = new PendingCalls(new Owner(), settings, first.eventLoop(), 0, 0);
     }
 
@@ -210,6 +204,9 @@ public final class RpcRdmaCallback {
             return;
         }
         leave();
+        if (calls.channel() != null) {
+            return; // whoever was told of a loss has attached another one, which is newer
+        }
         changeTo(State.DOWN);
         if (calls.loop() == channel.eventLoop()) {
             use(channel);
@@ -229,10 +226,11 @@ public final class RpcRdmaCallback {
         successor = null;
         Channel before = calls.channel();
         if (before != null) {
-            calls.abandonChannel("the client has come back on another connection");
+            // First of all: a listener of a call that is lost may attach the same channel again.
             if (before.pipeline().get(Replies.class) != null) {
                 before.pipeline().remove(Replies.class);
             }
+            calls.abandonChannel("the client has come back on another connection");
         }
     }
 
@@ -252,8 +250,10 @@ public final class RpcRdmaCallback {
 
     /** The first calls were answered, or given up: a channel that waits for that may be used. */
     private void promote() {
-        if (successor != null) {
-            attached(successor);
+        Channel next = successor;
+        successor = null;
+        if (next != null && next.isActive()) { // it may have been lost while it waited
+            attached(next);
         }
     }
 
@@ -275,7 +275,7 @@ public final class RpcRdmaCallback {
             calls.failAll("the client has lost its connection by reverse calls");
         } else {
             calls.lost("the connection was lost", true);
-            if (next != null) {
+            if (next != null && calls.channel() == null) {
                 attached(next);
             }
         }
@@ -319,6 +319,11 @@ public final class RpcRdmaCallback {
         @Override
         public void wake(long now) {
             calls.expire(now);
+            promote();
+        }
+
+        @Override
+        public void isGivenUp() {
             promote();
         }
 
@@ -383,42 +388,17 @@ public final class RpcRdmaCallback {
     }
 
     /** Builds an {@link RpcRdmaCallback}. */
-    public static final class Builder {
+    public static final class Builder extends CallerBuilder<Builder> {
 
         private final RpcRdmaConfig config;
-        private long callTimeoutMillis = 60_000;
-        private int maxRetransmissions = 5;
-        private int maxReplyBytes = Integer.MAX_VALUE;
-        private boolean fencesCancelled;
         private Consumer<? super State> listener = state -> {};
 
         private Builder(RpcRdmaConfig config) {
             this.config = Objects.requireNonNull(config, "config");
         }
 
-        /** The longest time from call to reply in milliseconds, from 1, retransmissions included; default 60 seconds. */
-        public Builder callTimeoutMillis(long millis) {
-            callTimeoutMillis =
-                    RpcRdmaConfig.check("callTimeoutMillis", millis, 1, Integer.MAX_VALUE);
-            return this;
-        }
-
-        /** How many lost connections a call survives, from 0; default 5. The call's time-out counts too. */
-        public Builder maxRetransmissions(int count) {
-            maxRetransmissions =
-                    RpcRdmaConfig.check("maxRetransmissions", count, 0, Integer.MAX_VALUE);
-            return this;
-        }
-
-        /** As {@link RpcRdmaClient.Builder#maxReplyBytes}. */
-        public Builder maxReplyBytes(int bytes) {
-            maxReplyBytes = RpcRdmaConfig.check("maxReplyBytes", bytes, 1, Integer.MAX_VALUE);
-            return this;
-        }
-
-        /** As {@link RpcRdmaClient.Builder#fenceCancelled}. */
-        public Builder fenceCancelled(boolean fences) {
-            fencesCancelled = fences;
+        @Override
+        Builder self() {
             return this;
         }
 

@@ -220,7 +220,7 @@ public final class RpcRdmaClient {
     }
 
     /** Builds an {@link RpcRdmaClient}. */
-    public static final class Builder {
+    public static final class Builder extends CallerBuilder<Builder> {
 
         private final EventLoopGroup group;
         private final SocketAddress remoteAddress;
@@ -229,11 +229,7 @@ public final class RpcRdmaClient {
         private long minBackOffMillis = 5000;
         private long maxBackOffMillis = 30_000;
         private int connectTimeoutMillis = 5000;
-        private long callTimeoutMillis = 60_000;
         private long firstCallTimeoutMillis = 2000;
-        private int maxRetransmissions = 5;
-        private int maxReplyBytes = Integer.MAX_VALUE;
-        private boolean fencesCancelled;
         private Supplier<? extends ChannelHandler> handler;
         private Supplier<? extends ChannelHandler> reverseProgram;
         private Consumer<? super NewConnection> onConnection;
@@ -242,6 +238,11 @@ public final class RpcRdmaClient {
         private Builder(EventLoopGroup group, SocketAddress remoteAddress) {
             this.group = Objects.requireNonNull(group, "group");
             this.remoteAddress = Objects.requireNonNull(remoteAddress, "remoteAddress");
+        }
+
+        @Override
+        Builder self() {
+            return this;
         }
 
         /** How RPC-over-RDMA is spoken; default {@link RpcRdmaConfig#defaults()}. */
@@ -277,16 +278,6 @@ public final class RpcRdmaClient {
         }
 
         /**
-         * The longest time from call to reply in milliseconds, from 1, connecting and retransmissions included; default 60
-         * seconds.
-         */
-        public Builder callTimeoutMillis(long millis) {
-            callTimeoutMillis =
-                    RpcRdmaConfig.check("callTimeoutMillis", millis, 1, Integer.MAX_VALUE);
-            return this;
-        }
-
-        /**
          * How long a fresh connection may leave its first call unanswered, in milliseconds, from 1; default 2 seconds,
          * doubled each time. Then another connection is tried: a Linux server sometimes loses a call that arrives right
          * after the connection was made. Calls that may not be retransmitted are not timed this way.
@@ -294,34 +285,6 @@ public final class RpcRdmaClient {
         public Builder firstCallTimeoutMillis(long millis) {
             firstCallTimeoutMillis =
                     RpcRdmaConfig.check("firstCallTimeoutMillis", millis, 1, Integer.MAX_VALUE);
-            return this;
-        }
-
-        /**
-         * How many lost connections and failed attempts to connect a call survives, from 0; default 5. The call's time-out
-         * counts too.
-         */
-        public Builder maxRetransmissions(int count) {
-            maxRetransmissions =
-                    RpcRdmaConfig.check("maxRetransmissions", count, 0, Integer.MAX_VALUE);
-            return this;
-        }
-
-        /**
-         * No more room than this is offered for a reply after ERR_CHUNK, in bytes; default: what the configuration allows
-         * for messages and chunks.
-         */
-        public Builder maxReplyBytes(int bytes) {
-            maxReplyBytes = RpcRdmaConfig.check("maxReplyBytes", bytes, 1, Integer.MAX_VALUE);
-            return this;
-        }
-
-        /**
-         * Whether the memory of a call that is cancelled, or not answered in time, is taken away from the responder at once;
-         * default {@code false}. The connection ends when the responder still uses it ({@link RpcRdmaCancel}).
-         */
-        public Builder fenceCancelled(boolean fences) {
-            fencesCancelled = fences;
             return this;
         }
 
@@ -371,12 +334,7 @@ public final class RpcRdmaClient {
             Settings settings =
                     new Settings(
                             remoteAddress,
-                            new PendingCalls.Settings(
-                                    used,
-                                    callTimeoutMillis,
-                                    maxRetransmissions,
-                                    maxReplyBytes,
-                                    fencesCancelled),
+                            callSettings(used),
                             TimeUnit.MILLISECONDS.toNanos(minBackOffMillis),
                             TimeUnit.MILLISECONDS.toNanos(maxBackOffMillis),
                             connectTimeoutMillis,

@@ -498,6 +498,12 @@ public final class RpcRdmaConnection {
         return calls.get(xid);
     }
 
+    /** Whether a call with this XID is out. */
+    boolean isAwaited(int xid) {
+        RpcRdmaExchange call = calls.get(xid);
+        return call != null && call.isUnanswered();
+    }
+
     RpcRdmaExchange newServed(int xid, int version) {
         RpcRdmaExchange exchange = acquire(xid);
         exchange.isRequester = false;
@@ -548,6 +554,12 @@ public final class RpcRdmaConnection {
         TransportHeader kept = received;
         received = exchange.header;
         exchange.header = kept;
+    }
+
+    /** As {@link #keepHeader}, of an error or an option: the lists of an earlier message may still be there. */
+    void keepHeaderWithoutLists(RpcRdmaExchange exchange) {
+        received.clear();
+        keepHeader(exchange);
     }
 
     // ------------------------------------------------------------------ shared by the handlers

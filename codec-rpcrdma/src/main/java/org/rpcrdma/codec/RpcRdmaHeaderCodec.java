@@ -3,7 +3,6 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelDuplexHandler;
-import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import org.rpcrdma.channel.RdmaSend;
@@ -17,11 +16,15 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
 
     private final RpcRdmaConnection connection;
     private final ConnectionMetrics metrics;
+    private final HeaderErrors errors;
+    private final OptionMessages options;
     private final MessageEncoder encoder;
 
     RpcRdmaHeaderCodec(RpcRdmaConnection connection) {
         this.connection = connection;
         this.metrics = connection.metrics();
+        errors = new HeaderErrors(connection);
+        options = new OptionMessages(connection, errors);
         encoder = new MessageEncoder(connection);
     }
 
@@ -99,7 +102,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             return false;
         }
         if (!connection.versions().speaks(header.version())) {
-            receiveOtherVersion(ctx, header);
+            errors.otherVersion(ctx, header);
             return false;
         }
         if (header.version() == TransportHeader.VERSION_ONE
@@ -110,11 +113,11 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         Direction direction = Direction.fromHeader(header, message);
         if (header.version() == TransportHeader.VERSION_TWO
                 && header.proc() == TransportHeader.RDMA2_OPTIONAL) {
-            return receiveOption(ctx, message, header, direction);
+            return options.receive(ctx, message, header, direction);
         }
         if (header.proc() != TransportHeader.RDMA_MSG
                 && header.proc() != TransportHeader.RDMA_NOMSG) {
-            badMessage(
+            errors.badMessage(
                     ctx,
                     header,
                     direction,
@@ -129,7 +132,8 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                         message.writerIndex(),
                         connection.config().maxSegmentsPerMessage());
         if (payload < 0) {
-            badMessage(ctx, header, direction, RpcRdmaCounter.DROPPED_BAD_REPLY, header.problem());
+            errors.badMessage(
+                    ctx, header, direction, RpcRdmaCounter.DROPPED_BAD_REPLY, header.problem());
             return false;
         }
         return receiveMessage(ctx, message, header, payload);
@@ -180,7 +184,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                             new UnknownOptionException(call.option.type());
                     default -> remoteChunkException(call);
                 };
-        keepWithoutLists(call);
+        connection.keepHeaderWithoutLists(call);
         boolean isHopeless = isVersion && !connection.versions().speaksAny(lowest, highest);
         ctx.fireChannelRead(call);
         if (isHopeless) {
@@ -193,12 +197,6 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
     }
 
-    /** An error or an option has no lists, and those of an earlier message may still be there. */
-    private void keepWithoutLists(RpcRdmaExchange call) {
-        connection.received().clear();
-        connection.keepHeader(call);
-    }
-
     private RemoteChunkException remoteChunkException(RpcRdmaExchange call) {
         WriteList writes = call.header.writes();
         return new RemoteChunkException(
@@ -207,67 +205,6 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                 call.header.reply().chunkLength(),
                 call.replyLimit,
                 writes.chunks() > 0 || !LongMessageHandler.neverOffersReplyChunk(call));
-    }
-
-    private void receiveOtherVersion(ChannelHandlerContext ctx, TransportHeader header) {
-        if (!connection.isServer()
-                && (!connection.isResponder() || connection.call(header.xid()) != null)) {
-            connection.drop(
-                    RpcRdmaCounter.DROPPED_VERSION,
-                    header.xid(),
-                    "version " + Integer.toUnsignedString(header.version()));
-            return;
-        }
-        metrics.increment(RpcRdmaCounter.VERSION_ERRORS_SENT);
-        connection.responderCredits().refused();
-        ByteBuf out = connection.buffer(TransportHeader.ERR_VERS_BYTES);
-        TransportHeader.encodeErrVers(
-                out, header.xid(), header.version(), grant(), connection.versions().highest());
-        sendError(ctx, out, ChannelFutureListener.CLOSE_ON_FAILURE);
-    }
-
-    /** A header error: only calls are answered. What nothing tells apart is a call at the accepting side. */
-    private void badMessage(
-            ChannelHandlerContext ctx,
-            TransportHeader header,
-            Direction direction,
-            RpcRdmaCounter dropped,
-            String what) {
-        boolean isCall =
-                direction == Direction.UNKNOWN
-                        ? connection.isServer()
-                        : direction == Direction.CALL && connection.isResponder();
-        if (isCall) {
-            refuse(ctx, header, what);
-        } else {
-            connection.drop(dropped, header.xid(), what);
-        }
-    }
-
-    /** ERR_CHUNK, or BAD_HEADER in version 2, for a call that no exchange was made for (RFC 8166, 4.5.2). */
-    private void refuse(ChannelHandlerContext ctx, TransportHeader header, String what) {
-        connection.problem(header.xid(), what, "answered with ERR_CHUNK");
-        refuse(ctx, header, TransportHeader.ERR_CHUNK, connection.chunkErrorSent());
-    }
-
-    private void refuse(
-            ChannelHandlerContext ctx,
-            TransportHeader header,
-            int code,
-            ChannelFutureListener then) {
-        connection.responderCredits().refused();
-        ByteBuf out = connection.buffer(TransportHeader.ERR_CHUNK_BYTES);
-        TransportHeader.encodeError(out, header.xid(), header.version(), grant(), code);
-        sendError(ctx, out, then);
-    }
-
-    private void sendError(ChannelHandlerContext ctx, ByteBuf out, ChannelFutureListener then) {
-        ctx.write(out).addListener(then);
-        connection.flushLater();
-    }
-
-    private int grant() {
-        return connection.grants().next();
     }
 
     private boolean receiveMessage(
@@ -288,7 +225,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             case CALL -> receiveCall(ctx, message, header, payload, false);
             case REPLY -> receiveReply(ctx, message, header, payload);
             case UNKNOWN -> {
-                badMessage(
+                errors.badMessage(
                         ctx,
                         header,
                         direction,
@@ -307,27 +244,31 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             TransportHeader header,
             int payload,
             boolean isUndetermined) {
-        if (!isAcceptable(header)) {
+        if (!errors.takesCall(header)) {
             return false;
         }
         boolean hasChunks =
                 header.reads().segments() > 0
                         || header.writes().chunks() > 0
                         || header.reply().isPresent();
-        if (hasChunks && connection.isFatal(header.xid())) {
+        boolean mayBeReply = isUndetermined && connection.isAwaited(header.xid());
+        if (hasChunks && !mayBeReply && connection.isFatal(header.xid())) {
             metrics.increment(RpcRdmaCounter.FATAL_XIDS_REFUSED);
-            refuse(ctx, header, "call that has ended an earlier connection");
+            errors.refuse(ctx, header, "call that has ended an earlier connection");
             return false;
         }
         if (hasChunks && !connection.takesChunks()) {
-            refuse(ctx, header, "reverse call with chunks (expected: three empty lists)");
+            errors.refuse(ctx, header, "reverse call with chunks (expected: three empty lists)");
             return false;
         }
         RpcRdmaExchange call = connection.newServed(header.xid(), header.version());
         String problem = HeaderChecks.call(call, message, header, payload);
         if (problem != null) {
             connection.finish(call);
-            refuse(ctx, header, problem);
+            if (mayBeReply) {
+                return receiveReply(ctx, message, header, payload);
+            }
+            errors.refuse(ctx, header, problem);
             return false;
         }
         HeaderChecks.findInvalidateHandle(call, header);
@@ -336,7 +277,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         connection.keepHeader(call);
         if (!isUndetermined) {
             metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
-            countCall(call.header, call.isLong);
+            metrics.countCall(call.header, call.isLong);
         }
         if (call.isLong) {
             message.release();
@@ -346,39 +287,6 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         }
         ctx.fireChannelRead(call);
         return true;
-    }
-
-    private boolean isAcceptable(TransportHeader call) {
-        if (!connection.isResponder()) {
-            connection.drop(
-                    RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, call.xid(), "call at a requester");
-            return false;
-        }
-        if (connection.served(call.xid()) != null) {
-            connection.drop(
-                    RpcRdmaCounter.DROPPED_DUPLICATE_XID, call.xid(), "call that is in progress");
-            return false;
-        }
-        return true;
-    }
-
-    private void countCall(TransportHeader header, boolean isLong) {
-        int reads = header.reads().segments();
-        boolean writes = header.writes().chunks() > 0;
-        boolean reply = header.reply().isPresent();
-        if (isLong) {
-            metrics.increment(RpcRdmaCounter.LONG_CALLS);
-        } else if (reads > 0) {
-            metrics.increment(RpcRdmaCounter.READ_CHUNK_CALLS);
-        } else if (!writes && !reply) {
-            metrics.increment(RpcRdmaCounter.SHORT_MESSAGES);
-        }
-        if (writes) {
-            metrics.increment(RpcRdmaCounter.WRITE_CHUNK_CALLS);
-        }
-        if (reply) {
-            metrics.increment(RpcRdmaCounter.REPLY_CHUNK_CALLS);
-        }
     }
 
     // ------------------------------------------------------------------ replies received
@@ -457,84 +365,6 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         connection.flushLater();
     }
 
-    // ------------------------------------------------------------------ options received
-
-    /** RDMA2_OPTIONAL (draft, 3.1 and 4.2.2). */
-    private boolean receiveOption(
-            ChannelHandlerContext ctx,
-            ByteBuf message,
-            TransportHeader header,
-            Direction direction) {
-        int type = RpcRdmaOption.type(message);
-        OptionHandler handler = connection.config().versionTwo().option(type);
-        boolean isReply = direction == Direction.REPLY;
-        if (direction != Direction.UNKNOWN && handler == null) {
-            receiveUnknownOption(ctx, header, type, isReply);
-            return false;
-        }
-        String problem =
-                direction == Direction.UNKNOWN
-                        ? "option that is neither a call nor a reply"
-                        : RpcRdmaOption.problem(message, isReply, handler.payload());
-        if (problem != null) {
-            badMessage(ctx, header, direction, RpcRdmaCounter.DROPPED_BAD_REPLY, problem);
-            return false;
-        }
-        return isReply
-                ? receiveOptionReply(ctx, message, header, type)
-                : receiveOptionCall(ctx, message, header);
-    }
-
-    /** Only calls are answered: an error could hit a call with this XID that goes the other way (draft, 4.2.2). */
-    private void receiveUnknownOption(
-            ChannelHandlerContext ctx, TransportHeader header, int type, boolean isReply) {
-        String what = "option type 0x" + Integer.toHexString(type);
-        if (isReply || !connection.isResponder()) {
-            connection.drop(RpcRdmaCounter.DROPPED_PROCEDURE, header.xid(), what);
-            return;
-        }
-        connection.problem(header.xid(), what, "answered with INVAL_OPTION");
-        metrics.increment(RpcRdmaCounter.OPTION_ERRORS_SENT);
-        refuse(
-                ctx,
-                header,
-                TransportHeader.RDMA2_ERR_INVAL_OPTION,
-                ChannelFutureListener.CLOSE_ON_FAILURE);
-    }
-
-    private boolean receiveOptionCall(
-            ChannelHandlerContext ctx, ByteBuf message, TransportHeader header) {
-        if (!isAcceptable(header)) {
-            return false;
-        }
-        RpcRdmaExchange call = connection.newServed(header.xid(), header.version());
-        call.option = RpcRdmaOption.decode(message, false);
-        metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
-        ctx.fireChannelRead(call);
-        return true;
-    }
-
-    private boolean receiveOptionReply(
-            ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int type) {
-        RpcRdmaExchange call = connection.call(header.xid());
-        if (call == null
-                || !call.isUnanswered()
-                || call.option == null
-                || call.option.type() != type) {
-            connection.drop(
-                    RpcRdmaCounter.DROPPED_UNKNOWN_XID,
-                    header.xid(),
-                    "reply to an option that was not called");
-            return false;
-        }
-        call.takeOption().release();
-        call.option = RpcRdmaOption.decode(message, true);
-        keepWithoutLists(call);
-        metrics.increment(RpcRdmaCounter.REPLIES_RECEIVED);
-        ctx.fireChannelRead(call);
-        return true;
-    }
-
     // ------------------------------------------------------------------ sent
 
     @Override
@@ -546,7 +376,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         } else if (exchange.isRequester) {
             writeCall(ctx, exchange, promise);
         } else if (exchange.isRejected) {
-            writeErrChunk(ctx, exchange, promise);
+            errors.reject(ctx, exchange, promise);
         } else {
             writeReply(ctx, exchange, promise);
         }
@@ -572,7 +402,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         call.state = RpcRdmaExchange.State.SENT;
         metrics.increment(RpcRdmaCounter.CALLS_SENT);
         if (call.option == null) {
-            countCall(call.header, call.isLong);
+            metrics.countCall(call.header, call.isLong);
         }
         ctx.write(send, promise);
     }
@@ -595,7 +425,10 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         TransportHeader header = reply.header;
         ByteBuf send;
         try {
-            send = reply.option == null ? encoder.reply(reply) : encoder.option(reply, grant());
+            send =
+                    reply.option == null
+                            ? encoder.reply(reply)
+                            : encoder.option(reply, connection.grants().next());
         } catch (Exception e) {
             // The requester has to know that no reply comes (RFC 8166, 4.5.4).
             connection.finish(reply);
@@ -618,14 +451,5 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         Object message = reply.mayInvalidate ? new RdmaSend(send, reply.invalidateHandle) : send;
         connection.finish(reply);
         ctx.write(message, promise.unvoid().addListener(work));
-    }
-
-    private void writeErrChunk(
-            ChannelHandlerContext ctx, RpcRdmaExchange call, ChannelPromise promise) {
-        ByteBuf out = connection.buffer(TransportHeader.ERR_CHUNK_BYTES);
-        TransportHeader.encodeErrChunk(
-                out, call.xid, call.protocol.number(), connection.grants().next());
-        connection.finish(call);
-        ctx.write(out, promise.unvoid().addListener(connection.chunkErrorSent()));
     }
 }

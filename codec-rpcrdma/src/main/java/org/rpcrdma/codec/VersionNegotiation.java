@@ -56,8 +56,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
         if (state == State.OVER || connection.writeProblem() != null) {
             // It fails there, and may be seen by the duplicate request cache.
             ctx.write(message, promise);
-        } else if (message instanceof RpcRdmaCancel cancel) {
-            cancel(cancel);
+        } else if (message instanceof RpcRdmaCancel cancel && isHeld(cancel)) {
             promise.trySuccess();
         } else {
             hold(ctx, message, promise);
@@ -131,16 +130,18 @@ final class VersionNegotiation extends ChannelDuplexHandler {
         }
     }
 
-    private void cancel(RpcRdmaCancel cancel) {
+    /** Gives up a call that waits here; while the version is settled it may have left already. */
+    private boolean isHeld(RpcRdmaCancel cancel) {
         for (Held call : held) {
             if (call.xid() == cancel.xid()) {
                 held.remove(call);
                 connection.metrics().increment(RpcRdmaCounter.CALLS_CANCELLED);
                 ReferenceCountUtil.release(call.message());
                 call.promise().tryFailure(cancel.exception());
-                return;
+                return true;
             }
         }
+        return false;
     }
 
     // ------------------------------------------------------------------ answered

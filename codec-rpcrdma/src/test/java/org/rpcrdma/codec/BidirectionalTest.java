@@ -382,6 +382,46 @@ class BidirectionalTest {
         }
     }
 
+    /** The same at the other end: what is left is for the replies to forward calls, which may all come at once. */
+    @Test
+    @Proves("BIDI-12")
+    void aReverseGrantThatShrinksLeavesTheReceivesForReplies() throws Exception {
+        int forward = 32;
+        int reverse = 64;
+        AtomicInteger wanted = new AtomicInteger(reverse);
+        RpcRdmaConfig shrinking = room(forward, reverse).creditPolicy(load -> wanted.get()).build();
+        try (RpcPair pair = RpcPair.rawServer(shrinking, room(forward, reverse).build());
+                RawPeer server = RawPeer.server(pair)) {
+            pair.openReverse(reverse);
+            pair.call(Rpc.echo(0, 0));
+            server.take();
+            server.send(header(0, forward), Rpc.reply(0));
+            pair.client.takeBytes();
+            wanted.set(1);
+            for (int xid = 1; xid <= 2 * reverse; xid++) {
+                server.send(header(xid, reverse), Rpc.echo(xid, 0));
+                assertThat(pair.client.takeXid()).isEqualTo(xid);
+                pair.call(Rpc.reply(xid));
+                server.take();
+                assertThat(server.header.credit()).isEqualTo(1);
+            }
+            on(pair.clientChannel, () -> pair.clientChannel.config().setAutoRead(false));
+            for (int xid = 1; xid <= forward; xid++) {
+                pair.call(Rpc.echo(xid, 0));
+                server.take();
+            }
+            server.channel.write(RawPeer.message(header(99, reverse), Rpc.echo(99, 0)));
+            for (int xid = 1; xid <= forward; xid++) {
+                server.channel.write(RawPeer.message(header(xid, 1), Rpc.reply(xid)));
+            }
+            server.channel.writeAndFlush(Unpooled.EMPTY_BUFFER).sync();
+            on(pair.clientChannel, () -> pair.clientChannel.config().setAutoRead(true));
+            for (int i = 0; i <= forward; i++) {
+                pair.client.takeBytes();
+            }
+        }
+    }
+
     @Test
     @Proves({"BIDI-12", "API-14"})
     void neverMoreIsGrantedThanReceivesAreLeft() throws Exception {

@@ -406,6 +406,36 @@ class OptionalOperationsTest {
         }
     }
 
+    /** It waits for the credit of the option before it: whatever comes is no answer to it, and gives nothing back. */
+    @Test
+    @Proves({"V2-ERR-02", "V2-DIR-05"})
+    void anAnswerToAnOptionThatHasNotLeftIsDropped() throws Exception {
+        try (RpcPair pair = RpcPair.rawServer(config, config);
+                RawPeer server = RawPeer.server(pair)) {
+            pair.call(RpcRdmaOption.call(9, TYPE, text("x")));
+            pair.call(RpcRdmaOption.call(10, TYPE, text("y")));
+            server.take();
+            int probe = server.header.xid();
+            server.send(
+                    new TransportHeader().set(probe, 2, 1, 0, RpcCallHeader.REPLY),
+                    Rpc.reply(probe));
+            server.take();
+            assertThat(server.header.xid()).isEqualTo(9);
+            server.send(option(10, 1, TYPE, 4, Unpooled.copiedBuffer(text("soon"))));
+            server.send(error(10, 3));
+            server.send(option(9, 1, TYPE, 4, Unpooled.copiedBuffer(text("good"))));
+            assertThat(recorder.take()).isEqualTo("reply 9 good 0");
+            server.take();
+            assertThat(server.header.xid()).isEqualTo(10);
+            server.send(option(10, 1, TYPE, 4, Unpooled.copiedBuffer(text("late"))));
+            assertThat(recorder.take()).isEqualTo("reply 10 late 0");
+            assertThat(pair.client.messages).isEmpty();
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.DROPPED_UNKNOWN_XID))
+                    .isEqualTo(2);
+            assertThat(pair.clientConnection().callsInFlight()).isZero();
+        }
+    }
+
     @Test
     @Proves("V2-ERR-02")
     void anOptionIsNoReplyToAnRpcCall() throws Exception {

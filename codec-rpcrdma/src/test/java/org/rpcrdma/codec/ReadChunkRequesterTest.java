@@ -12,6 +12,8 @@ import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
 import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
@@ -120,11 +122,32 @@ class ReadChunkRequesterTest {
     @EnumSource
     @Proves({"RR-13", "RR-08", "RR-31", "SEC-16"})
     void whatCannotBePulledIsCompletedAndFailsTheCall(Bad bad) throws Exception {
-        connect(
-                ReadChunks.builder(ReplyChunks.IF_NEEDED)
-                        .maxConnectionBytes(20_000)
-                        .maxMessageBytes(1 << 20)
-                        .build());
+        connect(badConfig().build());
+        assertFails(bad, bad == Bad.NO_REPLY_INSIDE);
+    }
+
+    /** Also where it could be a long reverse call as well. */
+    @ParameterizedTest
+    @EnumSource
+    @Proves({"RR-13", "RR-08", "RR-33"})
+    void whatCannotBePulledBesideReverseCallsFailsTheCallToo(Bad bad) throws Exception {
+        connect(badConfig().reverseCredits(4).reverseChunks(true).build());
+        on(pair.clientChannel, () -> client().acceptReverseCalls(4));
+        boolean couldBeACall =
+                bad == Bad.NO_REPLY_INSIDE
+                        || bad == Bad.IN_THE_REPLY_CHUNK_TOO
+                        || bad == Bad.WRITE_LIST_OF_OTHERS;
+        assertFails(bad, couldBeACall);
+        assertThat(client().value(RpcRdmaCounter.CHUNK_ERRORS_SENT)).isZero();
+    }
+
+    private static RpcRdmaConfig.Builder badConfig() {
+        return ReadChunks.builder(ReplyChunks.IF_NEEDED)
+                .maxConnectionBytes(20_000)
+                .maxMessageBytes(1 << 20);
+    }
+
+    private void assertFails(Bad bad, boolean isRead) throws Exception {
         call(XID);
         TransportHeader header = noMessage(XID);
         header.reply().copy(server.header.reply());
@@ -178,8 +201,7 @@ class ReadChunkRequesterTest {
         takeCompletion(XID);
         assertThat(server.isExposed(handle)).isTrue(); // a plain Send: nothing of it was read
         assertThat(client().value(RpcRdmaCounter.BAD_REPLIES)).isEqualTo(1);
-        assertThat(client().value(RpcRdmaCounter.READ_BYTES))
-                .isEqualTo(bad == Bad.NO_REPLY_INSIDE ? LENGTH : 0);
+        assertThat(client().value(RpcRdmaCounter.READ_BYTES)).isEqualTo(isRead ? LENGTH : 0);
         assertThat(client().callsInFlight()).isZero();
         assertThat(on(pair.clientChannel, client()::pulledBytes)).isZero();
         assertWorks(XID + 2);
@@ -485,6 +507,65 @@ class ReadChunkRequesterTest {
         server.take();
         assertThat(server.header.xid()).isEqualTo(2);
         assertThat(server.header.proc()).isEqualTo(TransportHeader.RDMA_ERROR);
+    }
+
+    /** A Read of an earlier reply may have ended a connection; the call comes with the same XID on the next one. */
+    @Test
+    @Proves({"RR-32", "RR-33"})
+    void aReplyWhoseCallHasEndedAConnectionIsPulled() throws Exception {
+        RpcRdmaConfig config =
+                ReadChunks.builder(ReplyChunks.NEVER).reverseCredits(4).reverseChunks(true).build();
+        connect(config);
+        on(pair.clientChannel, () -> client().acceptReverseCalls(4));
+        config.fatalXids().add(pair.clientChannel.remoteAddress().getAddress(), XID);
+        call(XID);
+        byte[] reply = reply(XID, LENGTH);
+        offerAlone(XID, reply);
+        assertThat(pair.client.takeBytes()).isEqualTo(reply);
+        takeCompletion(XID);
+        // A long reverse call with that XID is still refused.
+        offerAlone(XID, ByteBufUtil.getBytes(Rpc.echo(XID, 6000)));
+        server.take();
+        assertThat(server.header.proc()).isEqualTo(TransportHeader.RDMA_ERROR);
+        assertThat(client().value(RpcRdmaCounter.FATAL_XIDS_REFUSED)).isEqualTo(1);
+    }
+
+    /** Whatever the completion is for, it takes the credit of a call, until a call behind it is answered in any form. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    @Proves({"RR-11", "RR-20", "RR-21", "OLD-11"})
+    void aCompletionForAnUnknownCallTakesACreditToo(boolean mayBeReverse) throws Exception {
+        connect(
+                ReadChunks.builder(ReplyChunks.NEVER)
+                        .reverseCredits(4)
+                        .reverseChunks(true)
+                        .build());
+        if (mayBeReverse) {
+            on(pair.clientChannel, () -> client().acceptReverseCalls(4));
+        }
+        call(1);
+        server.send(RawPeer.header(1, 0).set(1, 3, 0), Rpc.reply(1));
+        assertThat(pair.client.takeXid()).isEqualTo(1);
+        offerAlone(0xDEAD, reply(0xDEAD, LENGTH));
+        takeCompletion(0xDEAD);
+        call(2);
+        call(3);
+        pair.call(Rpc.echo(4, 8));
+        RpcPair.settle(pair.clientChannel);
+        RpcPair.settle(pair.serverChannel);
+        assertThat(server.inbox.messages).isEmpty();
+        assertThat(client().callsInFlight()).isEqualTo(2);
+        TransportHeader header = noMessage(2).set(2, 3, TransportHeader.RDMA_NOMSG);
+        offer(header, 0, reply(2, LENGTH));
+        server.send(header, RawPeer.nothing());
+        // The credit of its own completion is kept, so the call may leave before that.
+        Set<Integer> left = new HashSet<>();
+        for (int i = 0; i < 2; i++) {
+            server.take();
+            left.add(server.header.xid());
+        }
+        assertThat(left).containsExactlyInAnyOrder(2, 4);
+        assertThat(pair.client.takeXid()).isEqualTo(2);
     }
 
     private void offerAlone(int xid, byte[] message) throws Exception {

@@ -274,6 +274,34 @@ class ReadChunkResponderTest {
         assertThat(waiting()).isZero();
     }
 
+    /** Calls use up receives, and are promised fewer; those for the completions stay. */
+    @Test
+    @Proves({"RR-21", "OLD-10", "SEC-21"})
+    void theReceivesForCompletionsOutlastTheCallsBetween() throws Exception {
+        int waiting = 40;
+        connect(
+                RpcRdmaConfig.builder()
+                        .grantedCredits(4)
+                        .readChunkReplies(ReadChunkReplies.DEFAULT.withMaxWaiting(waiting))
+                        .build());
+        for (int xid = 0; xid < waiting; xid++) {
+            offered(xid, LENGTH);
+        }
+        for (int xid = waiting; xid < 4 * waiting; xid++) {
+            roundTrip(xid);
+        }
+        on(pair.serverChannel, () -> pair.serverChannel.config().setAutoRead(false));
+        for (int xid = 0; xid < waiting; xid++) {
+            client.channel.write(ReadChunks.done(xid));
+        }
+        client.channel
+                .writeAndFlush(RawPeer.message(RawPeer.header(-1, 0), Rpc.echo(-1, 8)))
+                .sync();
+        on(pair.serverChannel, () -> pair.serverChannel.config().setAutoRead(true));
+        assertThat(pair.server.takeXid()).isEqualTo(-1);
+        assertThat(waiting()).isZero();
+    }
+
     /** The receive depth that goes with the configuration has room for them, and for no more. */
     @Test
     @Proves("RR-21")

@@ -255,11 +255,12 @@ class RpcRdmaCallbackTest {
         connect();
         works();
         failure(callback.call(Rpc.echo(0, 0), HASTY), CallTimeoutException.class);
-        Future<ByteBuf> cancelled = callback.call(Rpc.echo(0, 0));
         take();
-        take().reply();
+        Future<ByteBuf> cancelled = callback.call(Rpc.echo(0, 0));
+        Received late = take();
         cancelled.cancel(false);
         failure(cancelled, CancellationException.class);
+        late.reply();
         works();
     }
 
@@ -497,6 +498,47 @@ class RpcRdmaCallbackTest {
         }
     }
 
+    /** Nobody will ever know then, and nothing keeps the second connection from its turn. */
+    @Test
+    @Proves("BIDI-23")
+    void aSecondConnectionIsUsedWhenTheFirstCallIsGivenUp() throws Exception {
+        connect(false);
+        Future<ByteBuf> first = callback.call(Rpc.echo(0, 8));
+        Received there = take();
+        RpcRdmaClient second = clientBuilder().reverseProgram(Program::new).build();
+        try {
+            second.connect().sync();
+            awaitAttached(true);
+            first.cancel(false);
+            Future<ByteBuf> next = callback.call(Rpc.echo(0, 8));
+            Received nextThere = take();
+            assertThat(nextThere.channel()).isNotSameAs(there.channel());
+            nextThere.reply();
+            answered(next, nextThere.xid());
+        } finally {
+            second.close().sync();
+        }
+    }
+
+    /** The client is called on the connection that it has, and not given up for one that it has no more. */
+    @Test
+    @Proves("BIDI-23")
+    void aSecondConnectionThatIsLostBeforeItsTurnIsForgotten() throws Exception {
+        connect(false);
+        Future<ByteBuf> first = callback.call(Rpc.echo(0, 8));
+        Received there = take();
+        RpcRdmaClient second = clientBuilder().reverseProgram(Program::new).build();
+        second.connect().sync();
+        awaitAttached(true);
+        second.close().sync();
+        server.accepted.get(1).closeFuture().sync();
+        there.reply();
+        answered(first, there.xid());
+        works();
+        assertThat(states).isEmpty();
+        assertThat(callback.state()).isEqualTo(State.UP);
+    }
+
     @Test
     @Proves({"BIDI-27", "BIDI-24", "API-15"})
     void aClientDoesNotComeBackForEverToDieByReverseCalls() throws Exception {
@@ -539,6 +581,19 @@ class RpcRdmaCallbackTest {
         last.eventLoop().schedule(() -> {}, 50, TimeUnit.MILLISECONDS).sync();
         assertThat(attempts).hasValue(ClientConnection.MAX_REVERSE_LOSSES);
         assertThat(client.openConnections()).isEmpty();
+
+        // Nor after connections that a call has needed, which end in the same way.
+        failure(
+                client.call(Rpc.echo(0, 0), CallOptions.DEFAULT.withTimeoutMillis(20)),
+                CallTimeoutException.class);
+        last.eventLoop().schedule(() -> {}, 50, TimeUnit.MILLISECONDS).sync();
+        Awaitility.await()
+                .atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(() -> dead.size() + ClientConnection.MAX_REVERSE_LOSSES == attempts.get());
+        int made = attempts.get();
+        assertThat(made).isGreaterThan(ClientConnection.MAX_REVERSE_LOSSES);
+        last.eventLoop().schedule(() -> {}, 50, TimeUnit.MILLISECONDS).sync();
+        assertThat(attempts).hasValue(made);
     }
 
     // ------------------------------------------------------------------ client
@@ -631,10 +686,8 @@ class RpcRdmaCallbackTest {
         works();
     }
 
-    /** Whoever hears of the loss has another channel of the client at hand. */
-    @Test
-    @Proves("BIDI-23")
-    void anotherChannelMayBeAttachedWhenTheLossIsTold() throws Exception {
+    /** A client with two connections. */
+    private void connectTwice() throws Exception {
         server =
                 new ScriptedResponder(
                         config,
@@ -650,6 +703,13 @@ class RpcRdmaCallbackTest {
         Awaitility.await()
                 .atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
                 .until(() -> server.accepted.size() == 2 && server.accepted.get(1).isActive());
+    }
+
+    /** Whoever hears of the loss has another channel of the client at hand. */
+    @Test
+    @Proves("BIDI-23")
+    void anotherChannelMayBeAttachedWhenTheLossIsTold() throws Exception {
+        connectTwice();
         RdmaChannel first = server.accepted.get(0);
         RdmaChannel second = server.accepted.get(1);
         callback =
@@ -676,6 +736,53 @@ class RpcRdmaCallbackTest {
         again.reply();
         answered(inDoubt, lost.xid());
         works();
+        assertThat(callback.state()).isEqualTo(State.UP);
+    }
+
+    /** So has whoever hears that a call is lost, while the calls behind it are looked through. */
+    @Test
+    @Proves("BIDI-23")
+    void anotherChannelMayBeAttachedWhenACallIsLost() throws Exception {
+        connectTwice();
+        RdmaChannel first = server.accepted.get(0);
+        RdmaChannel second = server.accepted.get(1);
+        callback = on(first, () -> callbackBuilder().attachTo(first));
+        awaitState(State.UP);
+        works();
+        Future<ByteBuf> lost = callback.call(Rpc.echo(0, 8), ONCE);
+        lost.addListener(failed -> callback.attach(second));
+        Future<ByteBuf> inDoubt = callback.call(Rpc.echo(0, 8));
+        take();
+        Received before = take();
+        first.close();
+        failure(lost, ConnectionLostException.class);
+        Received again = take();
+        assertThat(again.xid()).isEqualTo(before.xid());
+        again.reply();
+        answered(inDoubt, before.xid());
+        works();
+        assertThat(callback.state()).isEqualTo(State.UP);
+    }
+
+    /** The channel that is being left is attached again by whoever hears that a call is lost by that. */
+    @Test
+    void theChannelThatIsBeingLeftMayBeAttachedAgain() throws Exception {
+        connectTwice();
+        RdmaChannel first = server.accepted.get(0);
+        RdmaChannel second = server.accepted.get(1);
+        callback = on(first, () -> callbackBuilder().attachTo(first));
+        awaitState(State.UP);
+        works();
+        Future<ByteBuf> lost = callback.call(Rpc.echo(0, 8), ONCE);
+        lost.addListener(failed -> callback.attach(first));
+        Received before = take();
+        assertThat(on(second, () -> callback.attach(second))).isTrue();
+        failure(lost, ConnectionLostException.class);
+        Future<ByteBuf> next = callback.call(Rpc.echo(0, 8));
+        Received there = take();
+        assertThat(there.channel()).isSameAs(before.channel());
+        there.reply();
+        answered(next, there.xid());
         assertThat(callback.state()).isEqualTo(State.UP);
     }
 

@@ -359,6 +359,32 @@ class VersionNegotiationTest {
         }
     }
 
+    /** A listener hears of the second call, and gives up the first, which was written already and waits for its credit. */
+    @Test
+    @Proves("V2-NEG-02")
+    void aListenerMayCancelWhatHasLeftTheNegotiationAlready() throws Exception {
+        RpcRdmaConfig config = builder().maxMessageBytes(1 << 20).build();
+        try (RpcPair pair = RpcPair.rawServer(config, RpcRdmaConfig.defaults());
+                RawPeer server = RawPeer.server(pair)) {
+            pair.call(Rpc.echo(XID, 8));
+            ChannelFuture cancelled = pair.call(Rpc.echo(XID + 1, 8));
+            ChannelFuture tooLong = pair.call(Rpc.echo(XID + 2, 2 << 20));
+            tooLong.addListener(failed -> pair.call(new RpcRdmaCancel(XID + 1)));
+            pair.call(Rpc.echo(XID + 3, 8));
+            server.take();
+            RpcPair.settle(pair.clientChannel); // all are held
+            answer(server, 1);
+            assertThatThrownBy(tooLong::sync).isInstanceOf(CallTooLongException.class);
+            for (int xid : new int[] {XID, XID + 3}) {
+                server.take();
+                assertThat(server.header.xid()).isEqualTo(xid);
+                answer(server, 1);
+                assertThat(pair.client.takeXid()).isEqualTo(xid);
+            }
+            assertThatThrownBy(cancelled::sync).isInstanceOf(CancellationException.class);
+        }
+    }
+
     /** What is written by whoever hears that there is no common version goes nowhere. */
     @Test
     @Proves("V2-NEG-06")

@@ -197,6 +197,21 @@ class VersionTwoTest {
     }
 
     @Test
+    @Proves({"V2-NEG-03", "V2-NEG-04"})
+    void repliesAfterTheFirstMayBeAsLongAsTheThreshold() throws Exception {
+        try (RpcPair pair = RpcPair.rawClient(config(), config());
+                RawPeer client = RawPeer.client(pair)) {
+            for (int xid = 1; xid <= 2; xid++) {
+                client.send(header(xid, 0, CALL), Rpc.echo(xid, 8));
+                pair.server.takeBytes();
+                pair.reply(Rpc.reply(xid).writeZero(xid == 1 ? 0 : 4096 - 32 - 24));
+                assertThat(client.take()).isEqualTo(xid == 1 ? 32 + 24 : 4096);
+                assertThat(client.header.proc()).isEqualTo(TransportHeader.RDMA_MSG);
+            }
+        }
+    }
+
+    @Test
     @Proves({"V2-ERR-01", "V2-NEG-10"})
     void errVersNamesBothVersions() throws Exception {
         try (RpcPair pair = RpcPair.rawClient(config(), config());

@@ -159,5 +159,11 @@ public final class RdmaServerChannel extends AbstractRdmaChannel implements Serv
             // Running out of a resource is usually temporary: the channel stays open.
             pipeline().fireExceptionCaught(cause);
         }
+
+        @Override
+        public void ended(Throwable cause) {
+            pipeline().fireExceptionCaught(cause);
+            unsafe().close(voidPromise());
+        }
     }
 }

@@ -115,6 +115,11 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         return lentBytes;
     }
 
+    /** Bytes of all slabs. */
+    long bytes() {
+        return bytes;
+    }
+
     /** The most bytes that may be registered. */
     static long limit() {
         return LIMIT;
@@ -213,11 +218,13 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
                             + ", set by -Dorg.rpcrdma.registeredMemoryLimit)");
         }
         ByteBuffer slab = ByteBuffer.allocateDirect(size * count);
-        bytes += slab.capacity();
         ByteBuf whole = Unpooled.wrappedBuffer(slab);
         MemoryRegion region = register(slab, hasUnsafe ? whole.memoryAddress() : 0);
+        // A device that registers when it has to does so now, or refuses: then the slab is not
+        // kept.
+        region.localKey();
+        bytes += slab.capacity();
         insert(region);
-        region.localKey(); // a device that registers when it has to does so now
         for (int i = 0; i < count; i++) {
             RegisteredMemory.Place place =
                     new RegisteredMemory.Place(

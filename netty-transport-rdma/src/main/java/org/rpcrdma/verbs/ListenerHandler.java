@@ -9,4 +9,9 @@ public interface ListenerHandler {
 
     /** Accepting failed; the listener goes on. */
     void acceptFailed(Throwable cause);
+
+    /** The listener hears of no request any more, because its device is gone. It is still to be closed. */
+    default void ended(Throwable cause) {
+        acceptFailed(cause);
+    }
 }

@@ -19,7 +19,6 @@ final class ActiveConnect {
     private final RdmaCmId id;
     private final InetSocketAddress remote;
     private final int resolveMillis;
-    private boolean awaitsAnswer;
 
     ActiveConnect(RdmaCmId id, InetSocketAddress remote, int resolveMillis) {
         this.id = id;
@@ -59,10 +58,7 @@ final class ActiveConnect {
     boolean proceed(EventType event) throws IOException {
         switch (event) {
             case RDMA_CM_EVENT_ADDR_RESOLVED -> reach(() -> id.resolveRoute(resolveMillis));
-            case RDMA_CM_EVENT_ROUTE_RESOLVED -> {
-                reach(() -> id.connect(parameters()));
-                awaitsAnswer = true;
-            }
+            case RDMA_CM_EVENT_ROUTE_RESOLVED -> reach(() -> id.connect(parameters()));
             case RDMA_CM_EVENT_ESTABLISHED -> {
                 return true;
             }
@@ -76,20 +72,10 @@ final class ActiveConnect {
         return false;
     }
 
-    /**
-     * Whether the peer's answer may still come. To take it is to change the state of the queue pair, on the thread of the
-     * events.
-     */
-    boolean awaitsAnswer() {
-        return awaitsAnswer;
-    }
-
-    /** Any event but those of the first steps is the peer's answer, or says that there will be none. */
-    void happened(EventType event) {
-        if (event != EventType.RDMA_CM_EVENT_ADDR_RESOLVED
-                && event != EventType.RDMA_CM_EVENT_ROUTE_RESOLVED) {
-            awaitsAnswer = false;
-        }
+    /** Whether an event ends one of the first steps. Any other one is the peer's answer, or says that there will be none. */
+    static boolean isStep(EventType event) {
+        return event == EventType.RDMA_CM_EVENT_ADDR_RESOLVED
+                || event == EventType.RDMA_CM_EVENT_ROUTE_RESOLVED;
     }
 
     /** What an event says about a connection that is being made, or {@code null} when it says nothing. */

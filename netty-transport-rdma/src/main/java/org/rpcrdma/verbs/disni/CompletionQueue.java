@@ -17,6 +17,7 @@ final class CompletionQueue {
     private final NativeMemory batch;
     private int next;
     private int end;
+    private int leftBehind;
 
     /** @param queuePairs by serial number; one that is not there hears nothing any more */
     CompletionQueue(DataPath path, IbvCQ queue, IntObjectMap<DisniQueuePair> queuePairs) {
@@ -33,8 +34,21 @@ final class CompletionQueue {
             next = 0;
             end = 0;
             end = path.poll(queue, batch, BATCH);
+            if (end < BATCH) {
+                leftBehind = 0; // the queue is empty
+            }
         }
         return next != end;
+    }
+
+    /** A queue pair that is closed may have left so many completions in the queue. */
+    void leave(int count) {
+        leftBehind += count;
+    }
+
+    /** How many entries may still be taken by completions of queue pairs that are closed. */
+    int leftBehind() {
+        return leftBehind;
     }
 
     /** Delivers up to so many completions, and returns how many. */
@@ -47,6 +61,7 @@ final class CompletionQueue {
             int status = batch.bytes.getInt(i + Layout.WC_STATUS);
             DisniQueuePair queuePair = queuePairs.get(WorkId.serial(workId));
             if (queuePair == null) {
+                leftBehind = Math.max(0, leftBehind - 1);
                 continue;
             }
             if (status != Opcodes.SUCCESS) {

@@ -64,6 +64,7 @@ final class DisniContext implements VerbsContext {
 
     private final Deadlines deadlines = new Deadlines();
     private int lastSerial;
+    private boolean pollFails;
     private boolean closed;
 
     DisniContext(DisniConfig config) throws IOException {
@@ -164,8 +165,12 @@ final class DisniContext implements VerbsContext {
         int delivered = runPending(budget);
         try {
             delivered += completions.deliver(budget - delivered);
+            pollFails = false;
         } catch (IOException e) {
-            logger.warn("The completion queue cannot be polled", e);
+            if (!pollFails) {
+                logger.warn("The completion queue cannot be polled", e);
+            }
+            pollFails = true;
         }
         return delivered;
     }
@@ -235,7 +240,8 @@ final class DisniContext implements VerbsContext {
     @Override
     public QueuePair createQueuePair(QueuePairConfig size, QueuePairHandler handler)
             throws IOException {
-        return track(new DisniQueuePair(this, reserve(size), ++lastSerial, handler, null));
+        requireRoom(size);
+        return track(new DisniQueuePair(this, size, ++lastSerial, handler, null));
     }
 
     @Override
@@ -259,16 +265,11 @@ final class DisniContext implements VerbsContext {
                                 + "; listen at an address of that device, or name the other one"
                                 + " with -Dorg.rpcrdma.disni.address");
             }
-            DisniQueuePair queuePair =
-                    new DisniQueuePair(this, reserve(size), ++lastSerial, handler, id);
-            try {
-                queuePair.createNative();
-            } catch (IOException | RuntimeException e) {
-                release(size);
-                throw e;
-            }
+            requireRoom(size);
+            DisniQueuePair queuePair = new DisniQueuePair(this, size, ++lastSerial, handler, id);
+            queuePair.createNative();
             return track(queuePair);
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | Error e) {
             events.destroy(id);
             throw e;
         }
@@ -276,35 +277,39 @@ final class DisniContext implements VerbsContext {
 
     private DisniQueuePair track(DisniQueuePair queuePair) {
         queuePairs.put(queuePair.serial(), queuePair);
+        completionsPromised += entries(queuePair.size());
         return queuePair;
     }
 
     /** A completion queue that overflows breaks all its connections: room is promised beforehand. */
-    private QueuePairConfig reserve(QueuePairConfig size) throws IOException {
+    private void requireRoom(QueuePairConfig size) throws IOException {
         SizeCheck.check(size, MAX_READ_DEPTH);
-        int wanted = size.sendDepth() + size.receiveDepth();
-        if (completionsPromised + wanted > completionsMax) {
+        int wanted = entries(size);
+        int promised = completionsPromised + completions.leftBehind();
+        if (promised + wanted > completionsMax) {
             throw new IOException(
                     "The completion queue of this event loop has "
                             + completionsMax
                             + " entries, of which "
-                            + completionsPromised
+                            + promised
                             + " are promised and "
                             + wanted
                             + " wanted; raise -Dorg.rpcrdma.disni.completions, use more event loops"
                             + " or smaller SEND_DEPTH and RECEIVE_DEPTH");
         }
-        completionsPromised += wanted;
-        return size;
     }
 
-    private void release(QueuePairConfig size) {
-        completionsPromised -= size.sendDepth() + size.receiveDepth();
+    private static int entries(QueuePairConfig size) {
+        return size.sendDepth() + size.receiveDepth();
     }
 
-    void remove(DisniQueuePair queuePair) {
+    /**
+     * @param left how many work requests the device had, which may be in the queue as flushed
+     */
+    void remove(DisniQueuePair queuePair, int left) {
         if (queuePairs.remove(queuePair.serial()) != null) {
-            release(queuePair.size());
+            completionsPromised -= entries(queuePair.size());
+            completions.leave(left);
             withReceives.remove(queuePair);
         }
     }

@@ -64,8 +64,7 @@ final class DisniListener implements Listener, CmTarget {
     public void happened(EventType event, RdmaCmId connection) {
         if (event != EventType.RDMA_CM_EVENT_CONNECT_REQUEST) {
             if (event == EventType.RDMA_CM_EVENT_DEVICE_REMOVAL) {
-                context.later(
-                        () -> fail(new IOException("The RDMA device of " + local + " is gone")));
+                context.later(this::end);
             }
             return;
         }
@@ -105,6 +104,12 @@ final class DisniListener implements Listener, CmTarget {
     private void fail(IOException cause) {
         if (!closed) {
             handler.acceptFailed(cause);
+        }
+    }
+
+    private void end() {
+        if (!closed) {
+            handler.ended(new IOException("The RDMA device of " + local + " is gone"));
         }
     }
 

@@ -111,7 +111,7 @@ final class DisniMemoryRegion implements MemoryRegion {
         }
         registered = false;
         if (shared != null) {
-            registrations.deregister(shared);
+            registrations.release(shared);
             shared = null;
         }
         if (local != null) {

@@ -18,7 +18,6 @@ import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.WorkStatus;
 
 /**
  * One end of a connection: how it begins and ends.
@@ -31,6 +30,8 @@ final class DisniQueuePair implements QueuePair, CmTarget {
 
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(DisniQueuePair.class);
+
+    private static final String HANDLER_FAILED = "A queue pair handler failed";
 
     private static final byte[] NO_DATA = {};
 
@@ -67,6 +68,9 @@ final class DisniQueuePair implements QueuePair, CmTarget {
     private InetSocketAddress remote;
     private boolean hasGathered;
     private Throwable cause;
+
+    /** Whether the peer's answer may still come: librdmacm takes it on the thread of the events, for the queue pair too. */
+    private boolean awaitsAnswer;
 
     /**
      * @param serial never used before in this context
@@ -193,6 +197,7 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         state = State.ACCEPTING;
         try {
             receives.post(queuePair);
+            awaitsAnswer = true;
             NativeError.explain(
                     () -> id.accept(ActiveConnect.parameters()),
                     reason ->
@@ -213,8 +218,8 @@ final class DisniQueuePair implements QueuePair, CmTarget {
     }
 
     private void deliver(EventType event) {
-        if (connect != null) {
-            connect.happened(event);
+        if (!ActiveConnect.isStep(event)) {
+            awaitsAnswer = false;
         }
         switch (state) {
             case CONNECTING -> proceed(event);
@@ -226,14 +231,16 @@ final class DisniQueuePair implements QueuePair, CmTarget {
                 }
             }
             case OPEN, DRAINING, FLUSHING -> {
-                if (event == EventType.RDMA_CM_EVENT_DEVICE_REMOVAL && cause == null) {
+                boolean isGone = event == EventType.RDMA_CM_EVENT_DEVICE_REMOVAL;
+                if (isGone && cause == null) {
                     cause = ActiveConnect.failure(event, remote);
                 }
-                boolean isEnd =
-                        event == EventType.RDMA_CM_EVENT_DEVICE_REMOVAL
-                                || event == EventType.RDMA_CM_EVENT_DISCONNECTED;
+                boolean isEnd = isGone || event == EventType.RDMA_CM_EVENT_DISCONNECTED;
                 if (isEnd && state != State.FLUSHING) {
                     flush();
+                }
+                if (isGone) {
+                    context.later(this::flushOverdue); // what is in the queue already comes before
                 }
             }
             default -> logger.trace("{} in state {}", event, state);
@@ -244,6 +251,8 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         try {
             if (connect.proceed(event)) {
                 established();
+            } else {
+                awaitsAnswer = event == EventType.RDMA_CM_EVENT_ROUTE_RESOLVED;
             }
         } catch (IOException e) {
             failConnect(e);
@@ -286,7 +295,7 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         try {
             report.run();
         } catch (RuntimeException e) {
-            logger.warn("A queue pair handler failed", e);
+            logger.warn(HANDLER_FAILED, e);
         }
     }
 
@@ -398,22 +407,37 @@ final class DisniQueuePair implements QueuePair, CmTarget {
         if (status != Opcodes.SUCCESS) {
             failed(status);
         }
-        WorkStatus outcome = Opcodes.status(status);
         if (WorkId.isReceive(workId)) {
             int position = WorkId.position(workId, receives.head());
             if (receives.complete(position)) {
-                long number = receives.id(position);
-                call(() -> handler.completed(number, outcome, length, invalidatedKey));
+                report(receives.id(position), status, length, invalidatedKey);
             }
         } else {
-            int position = WorkId.position(workId, sends.head());
-            boolean isReported = status != Opcodes.SUCCESS || sends.isSignaled(position);
-            long number = sends.id(position);
-            if (sends.completeTo(position) && isReported) {
-                call(() -> handler.completed(number, outcome, 0, 0));
-            }
+            sends.complete(WorkId.position(workId, sends.head()), status);
+            reportSends();
         }
         proceedToEnd();
+    }
+
+    private void reportSends() {
+        while (sends.isHeadComplete()) {
+            int position = sends.head();
+            long number = sends.id(position);
+            boolean isSignaled = sends.isSignaled(position);
+            int status = sends.removeHead();
+            if (isSignaled || status != Opcodes.SUCCESS) {
+                report(number, status, 0, 0);
+            }
+        }
+    }
+
+    /** Not by {@link #call}, which would need an object for each. */
+    private void report(long number, int status, int length, int invalidatedKey) {
+        try {
+            handler.completed(number, Opcodes.status(status), length, invalidatedKey);
+        } catch (RuntimeException e) {
+            logger.warn(HANDLER_FAILED, e);
+        }
     }
 
     /** A queue pair with a work request in error is broken. */
@@ -531,19 +555,17 @@ final class DisniQueuePair implements QueuePair, CmTarget {
     /** What the device never had, and what it did not give back. */
     private void flushSends() {
         while (state == State.ENDED && !sends.isEmpty()) {
-            int position = sends.head();
-            long number = sends.id(position);
-            sends.completeTo(position);
-            call(() -> handler.completed(number, WorkStatus.FLUSHED, 0, 0));
+            long number = sends.id(sends.head());
+            sends.removeHead();
+            report(number, Opcodes.FLUSHED, 0, 0);
         }
     }
 
     private void flushReceives() {
         while (state == State.ENDED && !receives.isEmpty()) {
             int position = receives.head();
-            long number = receives.id(position);
             receives.complete(position);
-            call(() -> handler.completed(number, WorkStatus.FLUSHED, 0, 0));
+            report(receives.id(position), Opcodes.FLUSHED, 0, 0);
         }
     }
 
@@ -567,16 +589,18 @@ final class DisniQueuePair implements QueuePair, CmTarget {
             disconnectNative();
         }
         state = State.CLOSED;
-        if (connect != null && connect.awaitsAnswer()) {
+        if (awaitsAnswer) {
             context.events.betweenEvents(this::destroyNative);
         } else {
             destroyNative();
         }
+        // Its flushes are not awaited: most devices leave them in the queue.
+        int left = sends.inDevice() + receives.inDevice();
         sends.close();
         exposures.clear();
         if (id != null) {
             context.events.destroy(id);
         }
-        context.remove(this);
+        context.remove(this, left);
     }
 }

@@ -50,11 +50,7 @@ final class IwarpReadSinks implements ReadSinks {
         IbvMr region = open[range];
         if (region != null) {
             open[range] = null;
-            try {
-                registrations.deregister(region);
-            } catch (IllegalStateException e) {
-                logger.warn("A registration is left behind: {}", e.getMessage());
-            }
+            registrations.release(region);
         }
     }
 }

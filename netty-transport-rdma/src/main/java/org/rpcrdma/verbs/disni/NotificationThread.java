@@ -65,6 +65,7 @@ final class NotificationThread {
     }
 
     private void run() {
+        boolean fails = false;
         while (!stopped) {
             try {
                 if (channel.getCqEvent(queue, WAIT_MILLIS)) {
@@ -73,9 +74,13 @@ final class NotificationThread {
                     armed = false;
                     alarm.ring();
                 }
+                fails = false;
             } catch (IOException | RuntimeException e) {
                 // The queue is still in use: its owner looks for itself meanwhile.
-                logger.warn("Completions are not notified", e);
+                if (!fails) {
+                    logger.warn("Completions are not notified", e);
+                }
+                fails = true;
                 LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(WAIT_MILLIS));
                 alarm.ring();
             }

@@ -133,6 +133,11 @@ abstract class PostedRing {
         return head;
     }
 
+    /** How many the device has. */
+    int inDevice() {
+        return posted - head;
+    }
+
     /** Whether the device has nothing left to do. */
     boolean isIdle() {
         return head == posted;

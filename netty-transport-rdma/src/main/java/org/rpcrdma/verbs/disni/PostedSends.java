@@ -8,16 +8,32 @@ import java.nio.ByteBuffer;
 import java.util.function.IntFunction;
 import org.rpcrdma.verbs.QueuePair;
 
-/** The work requests of a send queue: {@code ibv_send_wr}. */
+/**
+ * The work requests of a send queue: {@code ibv_send_wr}.
+ *
+ * <p>They are taken off in the order in which they were opened, whatever the order of their completions: soft-iWARP completes a
+ * Send as soon as it is sent, also behind a Read that still waits for the peer's answer. So a Read is complete when that is
+ * said of itself, and the others when it is said of them or of one behind.
+ */
 final class PostedSends extends PostedRing {
 
     /** What {@code libdisni} gives every queue pair. */
     static final int MAX_RANGES = 4;
 
+    private static final int UNKNOWN = -1;
+
     private final int remoteAddress = Layout.remoteAddress();
     private final int remoteKey = Layout.remoteKey();
     private final ReadSinks sinks;
     private final boolean[] signaled;
+
+    /** What the device has said of each, an {@code ibv_wc_status} or {@code UNKNOWN}. */
+    private final int[] statuses;
+
+    /** The position behind the last one that the device has completed. */
+    private int completed;
+
+    private boolean hasFailed;
 
     /**
      * @param sinks made for so many ranges, for the memory of RDMA Reads
@@ -26,6 +42,7 @@ final class PostedSends extends PostedRing {
         super(path, tag, depth, Layout.sendSize(), MAX_RANGES);
         this.sinks = sinks.apply(slots(depth) * MAX_RANGES);
         signaled = new boolean[slots(depth)];
+        statuses = new int[slots(depth)];
     }
 
     void open(long id, int opcode, int flags, long address, int key) {
@@ -38,10 +55,14 @@ final class PostedSends extends PostedRing {
         int slot = open(id);
         int i = slot * size;
         signaled[slot] = (flags & QueuePair.SIGNALED) != 0;
+        statuses[slot] = UNKNOWN;
         ByteBuffer bytes = memory.bytes;
         bytes.putInt(i + Layout.WR_RANGE_COUNT, 0);
         bytes.putInt(i + Layout.SEND_OPCODE, opcode);
-        bytes.putInt(i + Layout.SEND_FLAGS, Opcodes.sendFlags(flags));
+        bytes.putInt(
+                i + Layout.SEND_FLAGS,
+                Opcodes.sendFlags(
+                        opcode == IbvSendWR.IBV_WR_RDMA_READ ? flags | QueuePair.SIGNALED : flags));
         bytes.putInt(i + Layout.SEND_INVALIDATE, key);
         bytes.putLong(i + remoteAddress, address);
         bytes.putInt(i + remoteKey, key);
@@ -88,16 +109,43 @@ final class PostedSends extends PostedRing {
         path.postSend(queuePair, memory, first);
     }
 
-    /** The oldest that is not complete becomes the one after a position. False when that is complete already. */
-    boolean completeTo(int position) {
-        int end = position + 1;
-        if (end - head <= 0 || end - tail > 0) {
-            return false;
+    /**
+     * Notes what the device says of a work request. What it has completed before, or never had, is left alone.
+     *
+     * @param status an {@code ibv_wc_status}
+     */
+    void complete(int position, int status) {
+        if (position - head < 0 || position - posted >= 0) {
+            return;
         }
-        while (head != end) {
-            closeSinks(head++ & mask);
+        statuses[position & mask] = status;
+        if (position - completed >= 0) {
+            completed = position + 1;
         }
-        return true;
+    }
+
+    /** Whether the oldest one is complete. */
+    boolean isHeadComplete() {
+        int slot = head & mask;
+        return completed - head > 0 && (!isRead(slot) || statuses[slot] != UNKNOWN);
+    }
+
+    /**
+     * Takes the oldest one off.
+     *
+     * @return its {@code ibv_wc_status}. Behind one that has failed there is no success, since nobody could tell by which of
+     *     them the connection ended
+     */
+    int removeHead() {
+        int slot = head & mask;
+        closeSinks(slot);
+        head++;
+        int status = statuses[slot] == UNKNOWN ? Opcodes.SUCCESS : statuses[slot];
+        if (hasFailed && status == Opcodes.SUCCESS) {
+            return Opcodes.FLUSHED;
+        }
+        hasFailed |= status != Opcodes.SUCCESS;
+        return status;
     }
 
     private int ranges(int slot) {
@@ -118,7 +166,9 @@ final class PostedSends extends PostedRing {
 
     /** Nothing is reported any more. The device must have lost the queue pair. */
     void close() {
-        completeTo(tail - 1);
+        while (!isEmpty()) {
+            removeHead();
+        }
     }
 
     /** Whether a work request wants its success reported. */

@@ -59,7 +59,7 @@ final class RegistrationCache {
         int length = memory.capacity();
         Range range = new Range(address, length);
         if (length > limit || entries.containsKey(range)) {
-            registrations.deregister(region);
+            registrations.release(region);
             return;
         }
         entries.put(range, new Entry(region, memory));
@@ -78,7 +78,7 @@ final class RegistrationCache {
             Entry entry = oldest.next();
             oldest.remove();
             bytes -= entry.memory.capacity();
-            registrations.deregister(entry.region);
+            registrations.release(entry.region);
         }
     }
 }

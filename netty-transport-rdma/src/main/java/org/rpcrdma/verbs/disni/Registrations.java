@@ -96,12 +96,15 @@ final class Registrations {
     /** Ends all registrations. */
     void close() {
         cache.clear();
-        for (IbvMr region : List.copyOf(byLocalKey.values())) {
-            try {
-                deregister(region);
-            } catch (IllegalStateException e) {
-                logger.warn("A registration is left behind: {}", e.getMessage());
-            }
+        List.copyOf(byLocalKey.values()).forEach(this::release);
+    }
+
+    /** As {@link #deregister} for what no peer reaches any more: what the device refuses, as one that is gone, is left behind. */
+    void release(IbvMr region) {
+        try {
+            deregister(region);
+        } catch (IllegalStateException e) {
+            logger.warn("A registration is left behind: {}", e.getMessage());
         }
     }
 

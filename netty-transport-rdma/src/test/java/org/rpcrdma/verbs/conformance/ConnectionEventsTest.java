@@ -3,12 +3,16 @@ package org.rpcrdma.verbs.conformance;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 import static org.rpcrdma.verbs.QueuePair.SIGNALED;
 import static org.rpcrdma.verbs.conformance.Ends.NO_DATA;
 
 import com.ibm.disni.verbs.RdmaCmEvent.EventType;
 import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ConnectTimeoutException;
@@ -19,6 +23,8 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
 import java.net.SocketException;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
@@ -30,6 +36,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.channel.PollMode;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.disni.software.SoftwareDisniProvider;
@@ -261,6 +268,21 @@ class ConnectionEventsTest {
         }
     }
 
+    /** Taking the peer's rejection, librdmacm changes the state of the queue pair. */
+    @Test
+    void anAcceptThatIsGivenUpLeavesNothing() throws IOException {
+        try (Ends ends = new Ends(provider)) {
+            ends.listen();
+            device.filterEvents(
+                    event -> event == EventType.RDMA_CM_EVENT_ESTABLISHED ? null : event);
+            End end = ends.newActive();
+            end.queuePair.connect(ends.listener.localAddress(), null, NO_DATA);
+            End passive = ends.accept();
+            passive.queuePair.close();
+            end.queuePair.close();
+        }
+    }
+
     /** The peer has gone before its request is answered. */
     @Test
     void aRequestOfAPeerThatIsGoneIsNotAccepted() throws IOException {
@@ -301,6 +323,63 @@ class ConnectionEventsTest {
             connect.channel().closeFuture().awaitUninterruptibly();
         } finally {
             group.shutdownGracefully(0, 30, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    @Test
+    void aListenerWhoseDeviceIsRemovedCloses() throws InterruptedException {
+        instead(EventType.RDMA_CM_EVENT_CONNECT_REQUEST, EventType.RDMA_CM_EVENT_DEVICE_REMOVAL);
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1, provider, PollMode.ADAPTIVE);
+        try {
+            CompletableFuture<Throwable> cause = new CompletableFuture<>();
+            Channel listener =
+                    new ServerBootstrap()
+                            .group(group)
+                            .channel(RdmaServerChannel.class)
+                            .handler(
+                                    new ChannelInboundHandlerAdapter() {
+                                        @Override
+                                        public void exceptionCaught(
+                                                ChannelHandlerContext context, Throwable caught) {
+                                            cause.complete(caught);
+                                        }
+                                    })
+                            .childHandler(new ChannelInboundHandlerAdapter())
+                            .bind(InetAddress.getLoopbackAddress(), 0)
+                            .sync()
+                            .channel();
+            Channel client =
+                    new Bootstrap()
+                            .group(group)
+                            .channel(RdmaChannel.class)
+                            .handler(new ChannelInboundHandlerAdapter())
+                            .connect(listener.localAddress())
+                            .channel();
+            assertThat(listener.closeFuture().await(60, TimeUnit.SECONDS)).isTrue();
+            assertThat(cause.join()).hasMessageContaining("gone");
+            client.close().sync();
+        } finally {
+            group.shutdownGracefully(0, 30, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    /** As after a device that was unplugged: nothing can be done about it, and the rest has to go all the same. */
+    @Test
+    void aLoopEndsAlthoughTheDeviceEndsNoRegistration() {
+        await().until(device::living, living -> !living.containsKey("SoftwareId"));
+        Map<String, Integer> before = device.living();
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1, provider, PollMode.ADAPTIVE);
+        RdmaChannel channel = new RdmaChannel();
+        group.register(channel).syncUninterruptibly();
+        channel.eventLoop()
+                .submit(() -> channel.registeredBuffer(1).release())
+                .syncUninterruptibly();
+        device.failDeregistrations(true);
+        try {
+            group.shutdownGracefully(0, 30, TimeUnit.SECONDS).syncUninterruptibly();
+            await().until(device::living, before::equals);
+        } finally {
+            device.failDeregistrations(false);
         }
     }
 

@@ -181,6 +181,31 @@ class ProviderConformanceTest {
 
     @ParameterizedTest
     @MethodSource("providers")
+    void aReadCompletesBeforeWhatWasPostedBehindIt(VerbsProvider provider) throws IOException {
+        try (Ends ends = Ends.connected(provider)) {
+            ends.passive.put(0, new byte[] {1, 2, 3});
+            int key = ends.passive.expose(0, 3, REMOTE_READ);
+            for (int i = 0; i < 3; i++) {
+                ends.passive.receive(i, 100, 10);
+            }
+            ends.passiveContext.poll(1);
+            QueuePair queuePair = ends.active.queuePair;
+            queuePair.send(1, 0);
+            queuePair.read(2, SIGNALED, ends.passive.queuePair.exposedOffset(key), key);
+            ends.active.gather(10, 3);
+            queuePair.send(3, 0);
+            queuePair.send(4, SIGNALED);
+            queuePair.doorbell();
+            ends.until(() -> ends.active.isComplete(2) && ends.active.isComplete(4));
+            assertThat(ends.active.completions())
+                    .extracting(End.Completion::id)
+                    .containsExactly(2L, 4L);
+            assertThat(ends.active.get(10, 3)).containsExactly(1, 2, 3);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("providers")
     void eachExposureHasAKeyOfItsOwn(VerbsProvider provider) throws IOException {
         try (Ends ends = Ends.connected(provider)) {
             int first = ends.active.expose(0, 10, REMOTE_READ);

@@ -7,6 +7,7 @@ import static org.rpcrdma.verbs.QueuePair.REMOTE_READ;
 import static org.rpcrdma.verbs.QueuePair.REMOTE_WRITE;
 import static org.rpcrdma.verbs.QueuePair.SHARED;
 import static org.rpcrdma.verbs.QueuePair.SIGNALED;
+import static org.rpcrdma.verbs.conformance.Ends.NO_DATA;
 
 import io.netty.util.internal.PlatformDependent;
 import java.io.IOException;
@@ -207,6 +208,46 @@ class RegistrationTest {
                     .hasMessageContaining("org.rpcrdma.disni.completions");
             first.close();
             context.createQueuePair(half, end);
+        }
+    }
+
+    @Test
+    void aQueuePairThatCannotBeMadeTakesNoRoomInTheCompletionQueue() throws IOException {
+        try (VerbsContext context = open(0)) {
+            QueuePairConfig whole = new QueuePairConfig(512, 512, 1, 1);
+            assertThatThrownBy(() -> context.createQueuePair(whole, null))
+                    .isInstanceOf(NullPointerException.class);
+            context.createQueuePair(whole, new End(context, 1)).close();
+        }
+    }
+
+    /** Most devices flush what is posted to a queue pair that is destroyed, and nobody takes that out of the queue but us. */
+    @Test
+    void whatAClosedQueuePairLeavesInTheCompletionQueueHasItsRoom() throws IOException {
+        device.leaveCompletions(true);
+        try (Ends ends = new Ends(new SoftwareDisniProvider());
+                VerbsContext context = open(0)) {
+            ends.listen();
+            QueuePairConfig size = new QueuePairConfig(16, 700, 1, 1);
+            End end = new End(context, 10);
+            for (int round = 0; round < 3; round++) {
+                end.queuePair = context.createQueuePair(size, end);
+                for (int i = 0; i < 700; i++) {
+                    end.receive(i, 0, 10);
+                }
+                end.queuePair.connect(ends.listener.localAddress(), null, NO_DATA);
+                end.queuePair.close();
+                assertThatThrownBy(() -> context.createQueuePair(size, end))
+                        .isInstanceOf(IOException.class)
+                        .hasMessageContaining("1024 entries, of which 700 are promised");
+                context.poll(64);
+                assertThatThrownBy(() -> context.createQueuePair(size, end))
+                        .hasMessageMatching(".* of which 6\\d\\d are promised .*");
+                while (context.poll(64) > 0) {}
+            }
+            end.region.deregister();
+        } finally {
+            device.leaveCompletions(false);
         }
     }
 

@@ -9,11 +9,14 @@ import static org.rpcrdma.verbs.QueuePair.SOLICITED;
 
 import com.ibm.disni.verbs.IbvCQ;
 import com.ibm.disni.verbs.IbvQP;
+import com.ibm.disni.verbs.IbvSendWR;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
 /** What is laid out for {@code libibverbs}, byte by byte, and that nothing is allocated for it. */
@@ -145,9 +148,111 @@ class PostedWorkTest {
             }
             position += count;
             assertThat(sends.isIdle()).isFalse();
-            assertThat(sends.completeTo(position - 1)).isTrue();
-            assertThat(sends.completeTo(position - 1)).isFalse();
+            sends.complete(position - 1, Opcodes.SUCCESS);
+            for (int i = 0; i < count; i++) {
+                assertThat(sends.isHeadComplete()).isTrue();
+                assertThat(sends.removeHead()).isEqualTo(Opcodes.SUCCESS);
+            }
+            assertThat(sends.isHeadComplete()).isFalse();
             assertThat(sends.isIdle()).isTrue();
+            sends.complete(position - 1, Opcodes.SUCCESS);
+            assertThat(sends.isHeadComplete()).as("completed twice").isFalse();
+        }
+    }
+
+    /** Which of the sinks are open. */
+    private static final class Sinks implements ReadSinks {
+        private final Set<Integer> open = new TreeSet<>();
+
+        @Override
+        public int open(int range, long address, int length, int localKey) {
+            open.add(range);
+            return localKey;
+        }
+
+        @Override
+        public void close(int range) {
+            open.remove(range);
+        }
+    }
+
+    private static void openReadAndSends(PostedSends sends) throws IOException {
+        sends.open(1, IbvSendWR.IBV_WR_SEND, 0, 0, 0);
+        sends.open(2, IbvSendWR.IBV_WR_RDMA_READ, 0, 0, 0);
+        sends.gather(1000, 10, 7);
+        sends.open(3, IbvSendWR.IBV_WR_SEND, 0, 0, 0);
+        sends.open(4, IbvSendWR.IBV_WR_SEND, SIGNALED, 0, 0);
+        sends.post(null);
+    }
+
+    /** As soft-iWARP does it, whose Reads therefore have to be signalled. */
+    @Test
+    void aReadIsCompleteWhenItsOwnCompletionHasCome() throws IOException {
+        Sinks sinks = new Sinks();
+        PostedSends sends = new PostedSends(device, WorkId.sends(1), 4, n -> sinks);
+        openReadAndSends(sends);
+        assertThat(device.posts.get(0).get(1).flags()).isEqualTo(IbvSendWR.IBV_SEND_SIGNALED);
+        sends.complete(3, Opcodes.SUCCESS);
+        assertThat(sends.isHeadComplete()).isTrue();
+        assertThat(sends.removeHead()).isEqualTo(Opcodes.SUCCESS);
+        assertThat(sends.isHeadComplete()).as("the Read").isFalse();
+        assertThat(sinks.open).containsExactly(4);
+        sends.complete(1, Opcodes.SUCCESS);
+        for (int left = 3; left > 0; left--) {
+            assertThat(sends.isHeadComplete()).isTrue();
+            assertThat(sends.removeHead()).isEqualTo(Opcodes.SUCCESS);
+        }
+        assertThat(sinks.open).isEmpty();
+        assertThat(sends.isHeadComplete()).isFalse();
+        assertThat(sends.isEmpty()).isTrue();
+    }
+
+    @Test
+    void nothingSucceedsBehindAReadThatHasFailed() throws IOException {
+        PostedSends sends = new PostedSends(device, WorkId.sends(1), 4, n -> ReadSinks.LOCAL);
+        openReadAndSends(sends);
+        sends.complete(3, Opcodes.SUCCESS);
+        sends.complete(1, 10);
+        assertThat(sends.removeHead()).isEqualTo(Opcodes.SUCCESS);
+        assertThat(sends.removeHead()).isEqualTo(10);
+        assertThat(sends.removeHead()).isEqualTo(Opcodes.FLUSHED);
+        assertThat(sends.removeHead()).isEqualTo(Opcodes.FLUSHED);
+    }
+
+    /** Positions are compared by their difference, also where they become negative. */
+    @Test
+    void positionsMayOverflow() throws IOException {
+        PostedSends sends = new PostedSends(device, WorkId.sends(1), 4, n -> ReadSinks.LOCAL);
+        PostedReceives receives = new PostedReceives(device, WorkId.receives(1), 4);
+        for (PostedRing ring : List.of(sends, receives)) {
+            ring.head = Integer.MAX_VALUE - 5;
+            ring.posted = ring.head;
+            ring.tail = ring.head;
+        }
+        for (int round = 0; round < 4; round++) {
+            int first = sends.head();
+            assertThat(receives.head()).isEqualTo(first);
+            for (int i = 0; i < 4; i++) {
+                sends.open(i, IbvSendWR.IBV_WR_SEND, 0, 0, 0);
+                receives.add(i, 100, 1, 1);
+            }
+            assertThat(sends.isFull()).isTrue();
+            assertThat(receives.isFull()).isTrue();
+            sends.post(null);
+            receives.post(null);
+            List<Seen> posted = device.posts.get(2 * round);
+            assertThat(posted).hasSize(4);
+            sends.complete(WorkId.position(posted.get(3).workId(), sends.head()), Opcodes.SUCCESS);
+            for (Seen receive : device.posts.get(2 * round + 1)) {
+                assertThat(receives.complete(WorkId.position(receive.workId(), receives.head())))
+                        .isTrue();
+            }
+            for (int i = 0; i < 4; i++) {
+                assertThat(sends.isHeadComplete()).isTrue();
+                sends.removeHead();
+            }
+            assertThat(sends.isEmpty()).isTrue();
+            assertThat(receives.isEmpty()).isTrue();
         }
     }
 
@@ -257,7 +362,10 @@ class PostedWorkTest {
         }
         sends.post(null);
         receives.post(null);
-        sends.completeTo(position + 15);
+        sends.complete(position + 15, Opcodes.SUCCESS);
+        while (sends.isHeadComplete()) {
+            sends.removeHead();
+        }
         for (int i = 0; i < 16; i++) {
             receives.complete(position + i);
         }

@@ -194,6 +194,7 @@ final class SoftwareCm extends RdmaCm {
     @Override
     public void accept(RdmaCmId id, RdmaConnParam parameters) throws IOException {
         SoftwareId mine = open(id);
+        mine.awaitsAnswer = true;
         device.execute(() -> mine.queuePair.accept());
     }
 

@@ -26,8 +26,19 @@ final class SoftwareEventChannel extends RdmaEventChannel {
 
     void add(EventType type, SoftwareId listener, SoftwareId id) {
         EventType filtered = device.provider.filtered(type);
-        if (filtered != null) {
+        if (filtered == EventType.RDMA_CM_EVENT_DEVICE_REMOVAL && listener != null) {
+            events.add(new Event(filtered, null, listener));
+            destroy(id);
+        } else if (filtered != null) {
             events.add(new Event(filtered, listener, id));
+        }
+    }
+
+    private void destroy(SoftwareId id) {
+        try {
+            id.destroyId();
+        } catch (IOException e) {
+            device.provider.problem("An identifier could not be destroyed: " + e);
         }
     }
 

@@ -19,7 +19,10 @@ final class SoftwareId extends RdmaCmId {
     volatile ConnectionRequest request;
     volatile SoftwareQueuePair queuePair;
 
-    /** Whether an answer to connect may still come: taking it, librdmacm changes the state of the queue pair. */
+    /**
+     * Whether an answer to connect, or to accept, may still come: taking it, librdmacm changes the state of the queue pair, on
+     * the passive side if it is a rejection.
+     */
     volatile boolean awaitsAnswer;
 
     SoftwareId(SoftwareEventChannel events) throws IOException {

@@ -18,7 +18,12 @@ import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.WorkStatus;
 
-/** A queue pair of the software RNIC with the numbers, completions and events of verbs. Work is done on the device's thread. */
+/**
+ * A queue pair of the software RNIC with the numbers, completions and events of verbs. Work is done on the device's thread.
+ *
+ * <p>As soft-iWARP it completes an RDMA Read after what was posted behind it, whose completion does not wait for the answer of
+ * the peer.
+ */
 final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
 
     private static final AtomicInteger NUMBERS = new AtomicInteger(16);
@@ -26,7 +31,12 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
     private static final long RECEIVE = 1L << 62;
     private static final byte[] NO_DATA = {};
 
-    private record Posted(long sequence, long workId, IbvWcOpcode opcode) {}
+    private record Posted(long sequence, long workId, IbvWcOpcode opcode, boolean isSignaled) {
+
+        boolean isRead() {
+            return opcode == IbvWcOpcode.IBV_WC_RDMA_READ;
+        }
+    }
 
     private final SoftwareDevice device;
     private final SoftwareId id;
@@ -34,6 +44,10 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
     private final SoftwareCq receiveQueue;
     private final ArrayDeque<Posted> sends = new ArrayDeque<>();
     private final ArrayDeque<Posted> receives = new ArrayDeque<>();
+
+    /** Reads that wait for the completion of something behind them. */
+    private final ArrayDeque<Completion> overtaken = new ArrayDeque<>();
+
     private QueuePair queuePair;
 
     /** Whether the connection manager has put it into the error state. */
@@ -84,17 +98,27 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
     }
 
     void destroy() throws IOException {
+        device.call(() -> null); // what was posted before is posted
         close();
         device.destroyed(this);
         device.call(
                 () -> {
                     queuePair.close();
+                    if (device.provider.leavesCompletions()) {
+                        sends.forEach(left -> sendQueue.add(flushed(left)));
+                        receives.forEach(left -> receiveQueue.add(flushed(left)));
+                    } else {
+                        sendQueue.removeAll(this);
+                        receiveQueue.removeAll(this);
+                    }
                     return null;
                 });
-        sendQueue.removeAll(this);
-        receiveQueue.removeAll(this);
         sendQueue.users.decrementAndGet();
         receiveQueue.users.decrementAndGet();
+    }
+
+    private Completion flushed(Posted posted) {
+        return new Completion(this, posted.workId, code(WorkStatus.FLUSHED), posted.opcode, 0, 0);
     }
 
     void postSends(List<SendRequest> requests) throws IOException {
@@ -145,7 +169,8 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
                                 throw new IllegalArgumentException(
                                         "opcode " + request.opcode() + " is not supported");
                     }
-                    sends.add(new Posted(number, request.workId(), opcode));
+                    boolean isSignaled = (flags & QueuePair.SIGNALED) != 0;
+                    sends.add(new Posted(number, request.workId(), opcode, isSignaled));
                     for (Range range : request.ranges()) {
                         queuePair.gather(range.address(), range.length(), range.key());
                     }
@@ -189,7 +214,8 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
         work(
                 () -> {
                     long number = RECEIVE | ++sequence;
-                    receives.add(new Posted(number, request.workId(), IbvWcOpcode.IBV_WC_RECV));
+                    receives.add(
+                            new Posted(number, request.workId(), IbvWcOpcode.IBV_WC_RECV, true));
                     Range range =
                             request.ranges().isEmpty()
                                     ? new Range(0, 0, 0)
@@ -223,15 +249,25 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
         while (done.sequence != number) {
             done = posted.poll();
         }
-        (isReceive ? receiveQueue : sendQueue)
-                .add(
-                        new Completion(
-                                this,
-                                done.workId,
-                                code(status),
-                                done.opcode,
-                                length,
-                                invalidatedKey));
+        Completion completion =
+                new Completion(
+                        this, done.workId, code(status), done.opcode, length, invalidatedKey);
+        if (isReceive) {
+            receiveQueue.add(completion);
+        } else if (done.isRead() && status == WorkStatus.SUCCESS) {
+            overtaken.add(completion);
+            if (sends.stream().noneMatch(behind -> behind.isSignaled && !behind.isRead())) {
+                completeOvertaken();
+            }
+        } else {
+            sendQueue.add(completion);
+            completeOvertaken();
+        }
+    }
+
+    private void completeOvertaken() {
+        overtaken.forEach(sendQueue::add);
+        overtaken.clear();
     }
 
     private static IbvWcStatus code(WorkStatus status) {

@@ -36,6 +36,8 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
     private volatile UnaryOperator<EventType> eventFilter = UnaryOperator.identity();
     private volatile boolean completionsAreLost;
     private volatile boolean notificationsFail;
+    private volatile boolean completionsAreLeft;
+    private volatile boolean deregistrationsFail;
     private volatile long memoryLimit = Long.MAX_VALUE;
 
     private SoftwareRdmaProvider() throws IOException {}
@@ -117,6 +119,24 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
     /** Whether waiting for a completion fails. */
     public void failNotifications(boolean failing) {
         notificationsFail = failing;
+    }
+
+    /** Whether what a destroyed queue pair has flushed stays in its completion queue, as with soft-iWARP and soft-RoCE. */
+    public void leaveCompletions(boolean left) {
+        completionsAreLeft = left;
+    }
+
+    /** Whether ending a registration is reported to have failed, as when the device is unplugged. */
+    public void failDeregistrations(boolean failing) {
+        deregistrationsFail = failing;
+    }
+
+    boolean leavesCompletions() {
+        return completionsAreLeft;
+    }
+
+    boolean failsDeregistrations() {
+        return deregistrationsFail;
     }
 
     boolean failsNotifications() {

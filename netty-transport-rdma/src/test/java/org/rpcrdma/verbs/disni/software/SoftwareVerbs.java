@@ -205,11 +205,15 @@ final class SoftwareVerbs extends RdmaVerbs {
                     mine.domain.regions.decrementAndGet();
                     device.regions.remove(mine.getLkey());
                     device.registered.addAndGet(-mine.getLength());
-                    return device.call(
+                    device.call(
                             () -> {
                                 mine.region.deregister();
-                                return mine;
+                                return null;
                             });
+                    if (device.provider.failsDeregistrations()) {
+                        throw new IOException("ibv_dereg_mr failed: Input/output error");
+                    }
+                    return mine;
                 });
     }
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+
+/** Takes optional operations of version 2 apart, and finds the exchanges they belong to. */
+final class OptionMessages {
+
+    private final RpcRdmaConnection connection;
+    private final ConnectionMetrics metrics;
+    private final HeaderErrors errors;
+
+    OptionMessages(RpcRdmaConnection connection, HeaderErrors errors) {
+        this.connection = connection;
+        this.metrics = connection.metrics();
+        this.errors = errors;
+    }
+
+    /**
+     * RDMA2_OPTIONAL (draft, 3.1 and 4.2.2).
+     *
+     * @return whether somebody else owns the message now
+     */
+    boolean receive(
+            ChannelHandlerContext ctx,
+            ByteBuf message,
+            TransportHeader header,
+            Direction direction) {
+        int type = RpcRdmaOption.type(message);
+        OptionHandler handler = connection.config().versionTwo().option(type);
+        boolean isReply = direction == Direction.REPLY;
+        if (direction != Direction.UNKNOWN && handler == null) {
+            receiveUnknown(ctx, header, type, isReply);
+            return false;
+        }
+        String problem =
+                direction == Direction.UNKNOWN
+                        ? "option that is neither a call nor a reply"
+                        : RpcRdmaOption.problem(message, isReply, handler.payload());
+        if (problem != null) {
+            errors.badMessage(ctx, header, direction, RpcRdmaCounter.DROPPED_BAD_REPLY, problem);
+            return false;
+        }
+        return isReply
+                ? receiveReply(ctx, message, header, type)
+                : receiveCall(ctx, message, header);
+    }
+
+    /** Only calls are answered: an error could hit a call with this XID that goes the other way (draft, 4.2.2). */
+    private void receiveUnknown(
+            ChannelHandlerContext ctx, TransportHeader header, int type, boolean isReply) {
+        String what = "option type 0x" + Integer.toHexString(type);
+        if (isReply || !connection.isResponder()) {
+            connection.drop(RpcRdmaCounter.DROPPED_PROCEDURE, header.xid(), what);
+            return;
+        }
+        connection.problem(header.xid(), what, "answered with INVAL_OPTION");
+        metrics.increment(RpcRdmaCounter.OPTION_ERRORS_SENT);
+        errors.refuse(
+                ctx,
+                header,
+                TransportHeader.RDMA2_ERR_INVAL_OPTION,
+                ChannelFutureListener.CLOSE_ON_FAILURE);
+    }
+
+    private boolean receiveCall(
+            ChannelHandlerContext ctx, ByteBuf message, TransportHeader header) {
+        if (!errors.takesCall(header)) {
+            return false;
+        }
+        RpcRdmaExchange call = connection.newServed(header.xid(), header.version());
+        call.option = RpcRdmaOption.decode(message, false);
+        metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
+        ctx.fireChannelRead(call);
+        return true;
+    }
+
+    private boolean receiveReply(
+            ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int type) {
+        RpcRdmaExchange call = connection.call(header.xid());
+        if (call == null
+                || !call.isUnanswered()
+                || call.option == null
+                || call.option.type() != type) {
+            connection.drop(
+                    RpcRdmaCounter.DROPPED_UNKNOWN_XID,
+                    header.xid(),
+                    "reply to an option that was not called");
+            return false;
+        }
+        call.takeOption().release();
+        call.option = RpcRdmaOption.decode(message, true);
+        connection.keepHeaderWithoutLists(call);
+        metrics.increment(RpcRdmaCounter.REPLIES_RECEIVED);
+        ctx.fireChannelRead(call);
+        return true;
+    }
+}
