@@ -8,6 +8,7 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -35,9 +36,9 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
     /** A call that has come, and whose answer is this side's. */
     record Called(int xid, int version, int proc, int option, TransportHeader header) {}
 
-    /** A reply in Read chunks. */
+    /** A reply in Read chunks, and what it is if all of it is there. */
     @SuppressWarnings("ArrayRecordComponent") // never compared
-    record Offered(int xid, int version, List<Range> ranges, int[] lengths, boolean isWhole) {}
+    record Offered(int xid, int version, List<Range> ranges, int[] lengths, byte[] content) {}
 
     private final FuzzRun run;
     private final TransportHeader header = new TransportHeader();
@@ -230,13 +231,20 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
                     done -> {
                         sink.setBytes(start, part, 0, length);
                         part.release();
-                        if (--left[0] == 0 && done.isSuccess() && isWaiting && offer.isWhole) {
-                            run.user().checkReply(offer.xid, ByteBufUtil.getBytes(sink));
+                        if (--left[0] == 0 && done.isSuccess() && isWaiting) {
+                            checkPulled(offer, ByteBufUtil.getBytes(sink));
                         }
                     });
         }
         if (!isWaiting) {
             reasonToClose = "RDMA Read of what was given back";
+        }
+    }
+
+    /** What was pulled has to be what was written. */
+    private void checkPulled(Offered offer, byte[] pulled) {
+        if (offer.content != null && !Arrays.equals(offer.content, pulled)) {
+            run.problem("reply " + offer.xid + " is another one when it is read");
         }
     }
 
@@ -417,7 +425,8 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
             }
             theirs.addAll(ranges);
             boolean isWhole = header.writes().sum(0, header.writes().segments()) == 0;
-            offered.add(new Offered(header.xid(), header.version(), ranges, lengths, isWhole));
+            byte[] content = isWhole ? run.user().lastReply(header.xid()) : null;
+            offered.add(new Offered(header.xid(), header.version(), ranges, lengths, content));
         }
     }
 
