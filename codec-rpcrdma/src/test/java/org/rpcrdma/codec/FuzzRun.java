@@ -21,7 +21,8 @@ import org.rpcrdma.codec.binding.BindingRegistry;
 
 /**
  * One connection between a codec and a peer that says what a script says. Both are on one event loop, and a step is taken
- * when nothing of the last one is under way any more, so that a script does the same each time.
+ * when nothing of the last one is under way any more, or, behind a message with {@link FuzzScript#AT_ONCE}, when that one has
+ * arrived. So a script does the same each time.
  *
  * <p>When the script is over, the peer behaves: it answers what was called and completes what it was offered. If the
  * connection has survived, all calls have to come to their end by that, a new one has to work in each direction that is open,
