@@ -175,11 +175,7 @@ class ConnectionEventsTest {
             ends.listen();
             End active = ends.newActive();
             active.queuePair.connect(ends.listener.localAddress(), null, NO_DATA);
-            ends.until(() -> !ends.requests.isEmpty());
-            End passive = new End(ends.passiveContext, Ends.BYTES);
-            passive.queuePair =
-                    ends.passiveContext.createQueuePair(
-                            ends.requests.remove(0), Ends.SIZE, passive);
+            End passive = ends.newPassive();
             passive.receive(1, 0, 10);
             int[] established = new int[1];
             // The passive side's is the first.
@@ -205,11 +201,7 @@ class ConnectionEventsTest {
             ends.listen();
             End active = ends.newActive();
             active.queuePair.connect(ends.listener.localAddress(), null, NO_DATA);
-            ends.until(() -> !ends.requests.isEmpty());
-            End passive = new End(ends.passiveContext, Ends.BYTES);
-            passive.queuePair =
-                    ends.passiveContext.createQueuePair(
-                            ends.requests.remove(0), Ends.SIZE, passive);
+            End passive = ends.newPassive();
             passive.receive(1, 0, 10);
             int[] established = new int[1];
             device.filterEvents(
@@ -292,12 +284,8 @@ class ConnectionEventsTest {
             end.queuePair.connect(ends.listener.localAddress(), null, NO_DATA);
             ends.until(() -> !ends.requests.isEmpty());
             end.queuePair.close();
-            End passive = new End(ends.passiveContext, 10);
             try {
-                passive.queuePair =
-                        ends.passiveContext.createQueuePair(
-                                ends.requests.get(0), Ends.SIZE, passive);
-                passive.queuePair.accept(NO_DATA);
+                End passive = ends.accept();
                 ends.until(() -> passive.hasFailed || passive.hasEnded);
             } catch (IOException e) {
                 assertThat(e).hasMessageContaining("closed");

@@ -79,10 +79,16 @@ final class Ends implements AutoCloseable {
         until(() -> active.isConnected && passive.isConnected);
     }
 
-    End accept() throws IOException {
+    /** For the oldest request, which is awaited. */
+    End newPassive() throws IOException {
         until(() -> !requests.isEmpty());
         End end = new End(passiveContext, BYTES);
         end.queuePair = passiveContext.createQueuePair(requests.remove(0), SIZE, end);
+        return end;
+    }
+
+    End accept() throws IOException {
+        End end = newPassive();
         end.queuePair.accept(NO_DATA);
         return end;
     }
