@@ -461,18 +461,20 @@ final class PendingCalls {
 
     /** Sends what waits; what was sent on an earlier channel goes with the same XID (RFC 8166, 4.5.5; RFC 8167, 5.4). */
     void sendAll() {
+        Channel to = channel;
         for (ClientCall<?> call : inOrder()) {
+            if (channel != to) {
+                return; // whoever was told of a failure has brought another one, or will
+            }
             if (!isPending(call) || call.channel != null) {
                 continue;
             }
             if (call.wasSent) {
-                RpcRdmaConnection.of(channel)
-                        .metrics()
-                        .increment(RpcRdmaCounter.CALLS_RETRANSMITTED);
+                RpcRdmaConnection.of(to).metrics().increment(RpcRdmaCounter.CALLS_RETRANSMITTED);
             }
             send(call);
         }
-        channel.flush();
+        to.flush();
     }
 
     /**

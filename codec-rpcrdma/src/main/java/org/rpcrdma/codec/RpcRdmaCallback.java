@@ -190,7 +190,7 @@ public final class RpcRdmaCallback {
 
     /** On the event loop of the calls. */
     private void attached(Channel channel) {
-        if (isOver()) {
+        if (isOver() || !channel.isActive()) { // it may have been lost on its way here
             return;
         }
         Channel before = calls.channel();
@@ -244,7 +244,9 @@ public final class RpcRdmaCallback {
         if (isHere && state != State.CLOSED && channel.isActive()) {
             calls.connected(channel);
             changeTo(State.UP);
-            calls.sendAll();
+            if (calls.channel() == channel) { // whoever was told may have attached another one
+                calls.sendAll();
+            }
         }
     }
 
@@ -252,7 +254,7 @@ public final class RpcRdmaCallback {
     private void promote() {
         Channel next = successor;
         successor = null;
-        if (next != null && next.isActive()) { // it may have been lost while it waited
+        if (next != null) {
             attached(next);
         }
     }

@@ -22,6 +22,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -682,9 +683,13 @@ class RpcRdmaCallbackTest {
 
     /** A client with two connections. */
     private void connectTwice() throws Exception {
+        connectTwice(config);
+    }
+
+    private void connectTwice(RpcRdmaConfig serverConfig) throws Exception {
         server =
                 new ScriptedResponder(
-                        config,
+                        serverConfig,
                         (channel, connection, call) ->
                                 channel.writeAndFlush(Rpc.reply(Rpc.xid(call))));
         client =
@@ -755,6 +760,48 @@ class RpcRdmaCallbackTest {
         again.reply();
         answered(inDoubt, before.xid());
         works();
+        assertThat(callback.state()).isEqualTo(State.UP);
+    }
+
+    /** So has whoever hears that a channel is used, or that a call cannot be sent on it. Its version is not settled yet. */
+    @ParameterizedTest
+    @ValueSource(strings = {"state", "call"})
+    @Proves("BIDI-23")
+    void anotherChannelMayBeAttachedWhenCallsAreAboutToBeSent(String told) throws Exception {
+        connectTwice(
+                RpcRdmaConfig.builder()
+                        .reverseCredits(4)
+                        .versionTwo(VersionTwo.defaults())
+                        .build());
+        client.call(Rpc.echo(0, 0)).sync().getNow().release();
+        boolean isFirst =
+                RpcRdmaConnection.of(server.accepted.get(0)).value(RpcRdmaCounter.REPLIES_SENT) > 0;
+        RdmaChannel settled = server.accepted.get(isFirst ? 0 : 1);
+        RdmaChannel unsettled = server.accepted.get(isFirst ? 1 : 0);
+        Consumer<State> listener =
+                state -> {
+                    if (state == State.UP && told.equals("state")) {
+                        callback.attach(unsettled);
+                    }
+                };
+        callback = on(unsettled, () -> callbackBuilder().onState(listener).attachTo(unsettled));
+        Future<ByteBuf> tooLong = callback.call(Rpc.echo(0, 8000));
+        if (told.equals("call")) {
+            tooLong.addListener(failed -> callback.attach(unsettled));
+        }
+        Future<ByteBuf> behind = callback.call(Rpc.echo(0, 8));
+        assertThat(on(settled, () -> callback.attach(settled))).isTrue();
+        Awaitility.await()
+                .atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(
+                        () -> {
+                            client.call(Rpc.echo(0, 0)).sync().getNow().release();
+                            return !received.isEmpty();
+                        });
+        Received there = take();
+        failure(tooLong, CallTooLongException.class);
+        there.reply();
+        answered(behind, there.xid());
         assertThat(callback.state()).isEqualTo(State.UP);
     }
 
