@@ -14,6 +14,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.zip.CRC32C;
 
 /**
  * Rewrites a capture of MPA connections so that each MPA frame has a TCP segment of its own, without retransmissions.
@@ -22,9 +23,11 @@ import java.util.TreeMap;
  * ways, and takes file data for headers from there on. Here frames are found as RFC 5044 says, by their lengths alone;
  * what is inside of them is left to Wireshark.
  *
- * <p>Usage: {@code java Resegment.java IN.pcap OUT.pcap}, both in the classic format, of an Ethernet-like device, IPv4.
- * Prints for each direction of each connection: source port, destination port, frames, bytes, bytes that are left over
- * because no whole frame came.
+ * <p>Usage: {@code java Resegment.java IN.pcap OUT.pcap}, both in the classic format, of an Ethernet-like device, IPv4;
+ * what is neither IPv4 nor TCP is left out. Prints for each direction of each connection: source port, destination
+ * port, frames, bytes, bytes that are left over because no whole frame came; FPDUs with a wrong CRC (one of 0 is none);
+ * segments that end inside of a frame; and of these, where soft-iWARP of Linux 6.1 loses its place: behind byte 17 to
+ * 19 of an untagged FPDU, or between the first byte of pad and CRC and the last.
  */
 final class Resegment {
 
@@ -35,6 +38,9 @@ final class Resegment {
     private static final int ENDS = 0x05; // FIN or RST
     private static final int LONGEST_SEGMENT = 60_000;
     private static final int STARTUP_HEADER = 20;
+    private static final int IPV4 = 0x0800;
+    private static final int TCP = 6;
+    private static final int TAGGED = 0x80;
 
     private final Map<Long, Direction> directions = new HashMap<>();
     private final DataOutputStream out;
@@ -77,6 +83,11 @@ final class Resegment {
 
     private void packet(byte[] record, ByteOrder order, byte[] packet) throws IOException {
         ByteBuffer p = ByteBuffer.wrap(packet);
+        if (packet.length < LINK_HEADER + IP_HEADER || p.getShort(12) != IPV4 || p.get(LINK_HEADER + 9) != TCP) {
+            return;
+        }
+        // A short Ethernet frame is padded.
+        packet = Arrays.copyOf(packet, Math.min(packet.length, LINK_HEADER + (p.getShort(LINK_HEADER + 2) & 0xffff)));
         int tcp = LINK_HEADER + (p.get(LINK_HEADER) & 0xf) * 4;
         int payload = tcp + ((p.get(tcp + 12) >> 4) & 0xf) * 4;
         int flags = p.get(tcp + 13);
@@ -90,10 +101,14 @@ final class Resegment {
             return;
         }
         Direction direction = directions.get(key);
+        if (direction == null && payload == packet.length) {
+            return; // a connection was refused
+        }
         if (direction == null) {
             throw new IOException("the capture has no start of the connection from port " + (key >>> 16));
         }
         direction.append(p.getInt(tcp + 4), Arrays.copyOfRange(packet, payload, packet.length));
+        boolean grows = payload < packet.length;
         byte[] headers = Arrays.copyOf(packet, LINK_HEADER + IP_HEADER + TCP_HEADER);
         for (byte[] frame = direction.next(); frame != null; frame = direction.next()) {
             for (int from = 0; from < frame.length; from += LONGEST_SEGMENT) {
@@ -101,6 +116,9 @@ final class Resegment {
                 write(record, order, segment(headers, key, direction, piece));
                 direction.written += piece.length;
             }
+        }
+        if (grows) {
+            direction.segmentEnds();
         }
         if ((flags & ENDS) != 0) {
             write(record, order, Arrays.copyOf(packet, payload));
@@ -137,6 +155,9 @@ final class Resegment {
         private long received;
         private long written;
         private long frames;
+        private long wrongCrcs;
+        private long cuts;
+        private long riskyCuts;
 
         Direction(long key, int first) {
             this.key = key;
@@ -187,9 +208,36 @@ final class Resegment {
             if (end - start < length) {
                 return null;
             }
+            if (frames > 0 && !hasRightCrc(start, length - 4)) {
+                wrongCrcs++;
+            }
             start += length;
             frames++;
             return Arrays.copyOfRange(bytes, start - length, start);
+        }
+
+        /** RFC 5044, 4.4: over all of the FPDU before it, the least significant byte first. */
+        private boolean hasRightCrc(int at, int covered) {
+            int sent = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).getInt(at + covered);
+            CRC32C crc = new CRC32C();
+            crc.update(bytes, at, covered);
+            return sent == 0 || sent == (int) crc.getValue();
+        }
+
+        void segmentEnds() {
+            int part = end - start;
+            if (part == 0 || frames == 0) {
+                return;
+            }
+            cuts++;
+            if (part < 3) {
+                return;
+            }
+            int framed = 2 + unsignedShort(start);
+            boolean isUntagged = (bytes[start + 2] & TAGGED) == 0;
+            if ((isUntagged && part >= 17 && part <= 19) || part > framed) {
+                riskyCuts++;
+            }
         }
 
         private int unsignedShort(int at) {
@@ -198,7 +246,8 @@ final class Resegment {
 
         void report() {
             System.out.println(
-                    (key >>> 16) + " " + (key & 0xffff) + " " + frames + " " + written + " " + (received - written));
+                    (key >>> 16) + " " + (key & 0xffff) + " " + frames + " " + written + " "
+                            + (received - written) + " " + wrongCrcs + " " + cuts + " " + riskyCuts);
         }
     }
 }

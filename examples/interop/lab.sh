@@ -16,6 +16,7 @@
 #       --memory MIB                   default 1536
 #       --pid-file FILE                where QEMU writes its process id
 #       --input FILE                   what the job reads from standard input, a FIFO for example
+#       --wire FILE                    what crosses the network card of the guest, in the format of tcpdump
 # JOB_DIR is mounted read-only at /job in the guest. The job's output is printed. lab.sh exits with the job's
 # exit status, 124 when the machine ended without one (time-out, killed), 125 if it did not boot, 77 if the lab
 # cannot be built here.
@@ -132,7 +133,7 @@ build() {
 }
 
 run() {
-    local forward="" timeout=300 out="" memory=1536 job="" input=/dev/null pid_file=""
+    local forward="" timeout=300 out="" memory=1536 job="" input=/dev/null pid_file="" wire=""
     while [ $# -gt 0 ]; do
         case $1 in
         --forward) forward+=",hostfwd=tcp:127.0.0.1:${2%:*}-:${2#*:}" && shift 2 ;;
@@ -140,6 +141,7 @@ run() {
         --out) out=$2 && shift 2 ;;
         --memory) memory=$2 && shift 2 ;;
         --pid-file) pid_file=$2 && shift 2 ;;
+        --wire) wire=$2 && shift 2 ;;
         --input) input=$2 && shift 2 ;;
         -*) die "unknown option $1" ;;
         *) job=$1 && shift ;;
@@ -156,13 +158,15 @@ run() {
         die "could not make a disk of $job"
     truncate -s 64M "$t/out.img"
     mkfs.ext4 -q -F "$t/out.img" >/dev/null 2>&1
-    # QEMU ends when the guest powers off or reboots, when it is killed, or after the time limit.
+    # QEMU ends when the guest powers off or reboots, when it is killed, or after the time limit. On a busy host its emulated timer
+    # may be late for the kernel's check of it, and the kernel then gives up: no_timer_check.
     timeout --foreground -k 5 "$timeout" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m "$memory" -nographic -no-reboot \
         ${pid_file:+-pidfile "$pid_file"} -kernel "$image/vmlinuz" -initrd "$image/initrd" \
-        -append "root=/dev/vda rw console=ttyS0 quiet init=/lab/init net.ifnames=0 mitigations=off panic=1" \
+        -append "root=/dev/vda rw console=ttyS0 quiet init=/lab/init net.ifnames=0 mitigations=off no_timer_check panic=1" \
         -drive "file=$image/root.img,if=virtio,format=raw,snapshot=on" \
         -drive "file=$t/job.img,if=virtio,format=raw,readonly=on" -drive "file=$t/out.img,if=virtio,format=raw" \
-        -netdev "user,id=n0$forward" -device virtio-net-pci,netdev=n0 <"$input" 2>&1 |
+        -netdev "user,id=n0$forward" -device virtio-net-pci,netdev=n0 \
+        ${wire:+-object "filter-dump,id=wire,netdev=n0,file=$wire"} <"$input" 2>&1 |
         tee "$t/console" | sed -u -n '/LAB-UP/,/LAB-EXIT/{s/\r$//;s/^.*LAB-UP/LAB-UP/;p}' || true
     grep -aq LAB-UP "$t/console" || {
         tail -20 "$t/console" >&2

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma;
 
+import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideOutsideOfPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.type;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static org.assertj.core.api.Assertions.assertThat;
 
+import com.tngtech.archunit.base.DescribedPredicate;
+import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.codec.binding.Reduction;
 
 /** The arrows of this module: codec → channel, and nothing back. The codec knows channel messages, never verbs. */
 class LayeringTest {
@@ -16,6 +26,70 @@ class LayeringTest {
                     .importPackages("org.rpcrdma");
     private static final String CODEC = "org.rpcrdma.codec..";
     private static final String BINDING = "org.rpcrdma.codec.binding..";
+    private static final String WIRE = "org.rpcrdma.codec.wire..";
+    private static final String RPC = "org.rpcrdma.codec.rpc..";
+    private static final String[] STAGE_NAMES = {
+        "RpcRdmaHeaderCodec",
+        "CreditHandler",
+        "OptionalOperations",
+        "LongMessageHandler",
+        "ChunkReducer",
+        "VersionNegotiation"
+    };
+    private static final String[] REQUESTER_NAMES = {
+        "Requester",
+        "RequesterCredits",
+        "Call",
+        "CallPlan",
+        "CallSizes",
+        "CallMarshaller",
+        "Sinks",
+        "ReceivedReplies",
+        "ReceivedErrors",
+        "ReplyReader"
+    };
+    private static final String[] RESPONDER_NAMES = {
+        "Responder",
+        "ResponderCredits",
+        "ServedCall",
+        "CallChecks",
+        "ReplyPlan",
+        "ReplyWriter",
+        "ReplyOffer",
+        "ReplyWork",
+        "WaitingReplies",
+        "WaitingReply",
+        "GrantControl",
+        "DuplicateRequests"
+    };
+
+    /** Those who call by the codec, with all that is theirs; they are in its package. */
+    private static final String[] CLIENT_NAMES = {
+        "BackOff",
+        "FirstCall",
+        "FreshConnection",
+        "RpcRdmaClient",
+        "RpcRdmaCallback",
+        "CallerBuilder",
+        "ClientConnection",
+        "PendingCalls",
+        "ClientCall",
+        "CallChannel",
+        "CallDeadlines",
+        "CallIntake",
+        "CallLoop",
+        "CallSettings",
+        "CallTable",
+        "CallTimer",
+        "CallClock",
+        "Retransmission",
+        "Outcomes"
+    };
+
+    private static final DescribedPredicate<JavaClass> CLIENT = areAnyOf(CLIENT_NAMES);
+    private static final DescribedPredicate<JavaClass> STAGES = areAnyOf(STAGE_NAMES);
+    private static final DescribedPredicate<JavaClass> REQUESTER = areAnyOf(REQUESTER_NAMES);
+    private static final DescribedPredicate<JavaClass> RESPONDER = areAnyOf(RESPONDER_NAMES);
     private static final String METRICS = "org.rpcrdma.codec.metrics..";
 
     @Test
@@ -62,5 +136,124 @@ class LayeringTest {
                 .dependOnClassesThat()
                 .resideInAnyPackage(METRICS, "io.micrometer..")
                 .check(ALL);
+    }
+
+    @Test
+    void onlyItsBridgeNeedsOncrpc4j() {
+        String bridge = "org.rpcrdma.codec.oncrpc4j..";
+        noClasses()
+                .that()
+                .resideOutsideOfPackage(bridge)
+                .should()
+                .dependOnClassesThat()
+                .resideInAnyPackage(bridge, "org.dcache..", "org.glassfish..")
+                .check(ALL);
+    }
+
+    @Test
+    void theWireKnowsBytesOnly() {
+        noClasses()
+                .that()
+                .resideInAPackage(WIRE)
+                .should()
+                .dependOnClassesThat(
+                        resideInAPackage("org.rpcrdma..")
+                                .and(resideOutsideOfPackage(WIRE))
+                                .and(not(type(Reduction.class))))
+                .orShould()
+                .dependOnClassesThat()
+                .resideInAPackage("io.netty.channel..")
+                .check(ALL);
+    }
+
+    /** What has to do with calls from here, and what has to do with calls of the peer, are two worlds. */
+    @Test
+    void requesterAndResponderDoNotKnowEachOther() {
+        noClasses().that(REQUESTER).should().dependOnClassesThat(RESPONDER).check(ALL);
+        noClasses().that(RESPONDER).should().dependOnClassesThat(REQUESTER).check(ALL);
+    }
+
+    @Test
+    void whatIsPulledHasNoRole() {
+        noClasses()
+                .that(areAnyOf("Pull", "Pulls", "Link", "Payload", "Procedure", "SendEncoder"))
+                .should()
+                .dependOnClassesThat(REQUESTER.or(RESPONDER))
+                .check(ALL);
+    }
+
+    @Test
+    void aLinkKnowsNoneOfThoseWhoStandOnIt() {
+        noClasses()
+                .that(areAnyOf("Link"))
+                .should()
+                .dependOnClassesThat(
+                        REQUESTER
+                                .or(RESPONDER)
+                                .or(STAGES)
+                                .or(areAnyOf("Pull", "Pulls", "RpcRdmaConnection")))
+                .check(ALL);
+    }
+
+    /**
+     * Stages take messages from one side and give them to the other; they are named where the pipeline is
+     * put together.
+     */
+    @Test
+    void nobodyCallsAStage() {
+        for (String stage : STAGE_NAMES) {
+            noClasses()
+                    .that(not(areAnyOf("RpcRdmaCodec", "RpcRdmaCallback", stage)))
+                    .should()
+                    .dependOnClassesThat(areAnyOf(stage))
+                    .check(ALL);
+        }
+    }
+
+    @Test
+    void headersForUsersKnowNothingElse() {
+        noClasses()
+                .that()
+                .resideInAPackage(RPC)
+                .should()
+                .dependOnClassesThat(
+                        resideInAPackage("org.rpcrdma..").and(resideOutsideOfPackage(RPC)))
+                .orShould()
+                .dependOnClassesThat()
+                .resideInAPackage("io.netty.channel..")
+                .check(ALL);
+    }
+
+    @Test
+    void theCodecDoesNotKnowItsClient() {
+        noClasses().that(not(CLIENT)).should().dependOnClassesThat(CLIENT).check(ALL);
+    }
+
+    private static DescribedPredicate<JavaClass> areAnyOf(String... names) {
+        Set<String> all = Set.of(names);
+        return DescribedPredicate.describe(
+                "are any of " + all,
+                type ->
+                        type.getPackageName().equals("org.rpcrdma.codec")
+                                && all.contains(outermost(type).getSimpleName()));
+    }
+
+    private static JavaClass outermost(JavaClass type) {
+        return type.getEnclosingClass().map(LayeringTest::outermost).orElse(type);
+    }
+
+    /** A rule about a class that is called otherwise now would hold for nothing. */
+    @Test
+    void allNamesAreThoseOfClasses() {
+        Set<String> names =
+                ALL.stream()
+                        .filter(type -> type.getPackageName().equals("org.rpcrdma.codec"))
+                        .map(JavaClass::getSimpleName)
+                        .collect(Collectors.toSet());
+        assertThat(names).contains(STAGE_NAMES).contains(CLIENT_NAMES);
+        assertThat(names).contains(REQUESTER_NAMES).contains(RESPONDER_NAMES);
+        assertThat(names)
+                .contains("Link", "Pull", "Pulls", "Payload", "Procedure", "SendEncoder")
+                .contains("RpcRdmaConnection", "RpcRdmaCodec", "RpcRdmaCallback");
     }
 }

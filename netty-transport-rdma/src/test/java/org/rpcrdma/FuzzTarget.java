@@ -24,10 +24,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * A parser and what must hold for any input of it. The build checks the seeds, all earlier findings and a fixed number of
- * spoiled seeds, always the same. The script {@code fuzz/run} lets Jazzer look for inputs that break it, guided by
- * coverage; what it finds, it leaves beside the earlier findings: in the resources, in the directory {@code
- * <class>Inputs/fuzz} of the package.
+ * A parser and what must hold for any input of it. The build checks the seeds, all earlier findings and a fixed number
+ * of spoiled seeds, always the same. The script {@code fuzz/run} lets Jazzer look for inputs that break it, guided by
+ * coverage; what it finds, it leaves beside the earlier findings: in the resources, in the directory
+ * {@code <class>Inputs/fuzz} of the package.
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 public abstract class FuzzTarget {

@@ -1,25 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma;
 
+import static com.tngtech.archunit.base.DescribedPredicate.alwaysTrue;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.assertj.core.api.Assertions.assertThat;
 
+import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
-/** The arrows of this module: channel → verbs ← {iwarp, disni}, and inside of iwarp: RDMAP → DDP → MPA, RDMAP → memory. */
+/**
+ * The arrows of this module: stream ← channel → verbs ← {iwarp, hardware ← {disni, ffm}}, and inside of iwarp: RDMAP →
+ * DDP → MPA, RDMAP → memory.
+ */
 class LayeringTest {
     private static final JavaClasses ALL =
             new ClassFileImporter()
                     .withImportOption(new ImportOption.DoNotIncludeTests())
                     .importPackages("org.rpcrdma");
     private static final String CHANNEL = "org.rpcrdma.channel..";
+    private static final String STREAM = "org.rpcrdma.stream..";
     private static final String VERBS = "org.rpcrdma.verbs";
     private static final String PROVIDERS = "org.rpcrdma.verbs.*..";
+    private static final String HARDWARE = "org.rpcrdma.verbs.hardware..";
     private static final String DISNI = "org.rpcrdma.verbs.disni..";
+    private static final String FFM = "org.rpcrdma.verbs.ffm..";
     private static final String IWARP = "org.rpcrdma.verbs.iwarp";
     private static final String MPA = "org.rpcrdma.verbs.iwarp.mpa..";
     private static final String DDP = "org.rpcrdma.verbs.iwarp.ddp..";
@@ -33,7 +50,7 @@ class LayeringTest {
                 .resideOutsideOfPackage(DISNI)
                 .should()
                 .onlyDependOnClassesThat()
-                .resideInAnyPackage("org.rpcrdma..", "io.netty..", "java..")
+                .resideInAnyPackage("org.rpcrdma..", "io.netty..", "java..", "jdk.jfr..")
                 .check(ALL);
     }
 
@@ -44,7 +61,8 @@ class LayeringTest {
                 .resideInAPackage(DISNI)
                 .should()
                 .onlyDependOnClassesThat()
-                .resideInAnyPackage(DISNI, VERBS, "com.ibm.disni..", "io.netty.util..", "java..")
+                .resideInAnyPackage(
+                        DISNI, HARDWARE, VERBS, "com.ibm.disni..", "io.netty.util..", "java..")
                 .check(ALL);
     }
 
@@ -70,8 +88,6 @@ class LayeringTest {
         noClasses()
                 .that()
                 .resideInAPackage(DISNI)
-                .and()
-                .doNotHaveSimpleName("Layout")
                 .and()
                 .doNotHaveSimpleName("PointerCalls")
                 .and()
@@ -105,6 +121,18 @@ class LayeringTest {
                 .check(ALL);
     }
 
+    /** It has the bytes and the rules of a protocol; memory and work requests are the channel's. */
+    @Test
+    void theStreamProtocolKnowsBytesOnly() {
+        classes()
+                .that()
+                .resideInAPackage(STREAM)
+                .should()
+                .onlyDependOnClassesThat()
+                .resideInAnyPackage(STREAM, "io.netty.buffer..", "java..")
+                .check(ALL);
+    }
+
     @Test
     void providersKnowTheSpiAndNothingAboveIt() {
         noClasses()
@@ -112,13 +140,41 @@ class LayeringTest {
                 .resideInAnyPackage(VERBS, PROVIDERS)
                 .should()
                 .dependOnClassesThat()
-                .resideInAnyPackage(CHANNEL, "io.netty.channel..", "io.netty.buffer..")
+                .resideInAnyPackage(CHANNEL, STREAM, "io.netty.channel..", "io.netty.buffer..")
                 .check(ALL);
     }
 
     @Test
     void providersDoNotKnowEachOther() {
-        slices().matching("org.rpcrdma.verbs.(*)..").should().notDependOnEachOther().check(ALL);
+        slices().matching("org.rpcrdma.verbs.(*)..")
+                .should()
+                .notDependOnEachOther()
+                .ignoreDependency(alwaysTrue(), resideInAPackage(HARDWARE))
+                .check(ALL);
+    }
+
+    /** Seen whole by a JDK that has compiled it whole. */
+    @Test
+    void theAdapterToLibibverbsNeedsTheJdk() {
+        noClasses()
+                .that()
+                .resideInAPackage(FFM)
+                .should()
+                .dependOnClassesThat()
+                .resideOutsideOfPackages(FFM, HARDWARE, VERBS, "io.netty.util..", "java..")
+                .check(ALL);
+    }
+
+    /** What is common to them stands under all of them. */
+    @Test
+    void whatHardwareHasInCommonKnowsNoLibrary() {
+        noClasses()
+                .that()
+                .resideInAPackage(HARDWARE)
+                .should()
+                .dependOnClassesThat()
+                .resideInAnyPackage(DISNI, FFM, IWARP, "com.ibm.disni..")
+                .check(ALL);
     }
 
     @Test
@@ -174,5 +230,38 @@ class LayeringTest {
                 .dependOnClassesThat()
                 .resideInAnyPackage(DDP, RDMAP, IWARP)
                 .check(ALL);
+    }
+
+    /** What knows each other can be understood and changed only together. */
+    @Test
+    void noCircleOfTheChannelHoldsMoreThanFourClasses() {
+        Map<String, Set<String>> arrows = new HashMap<>();
+        for (JavaClass from : ALL.that(resideInAPackage("org.rpcrdma.channel"))) {
+            Set<String> to = arrows.computeIfAbsent(topLevel(from), name -> new HashSet<>());
+            from.getDirectDependenciesFromSelf()
+                    .forEach(dependency -> to.add(topLevel(dependency.getTargetClass())));
+        }
+        for (String start : arrows.keySet()) {
+            Set<String> circle = new TreeSet<>(reachable(start, arrows));
+            circle.retainAll(arrows.keySet());
+            circle.removeIf(member -> !reachable(member, arrows).contains(start));
+            assertThat(circle).hasSizeLessThanOrEqualTo(4);
+        }
+    }
+
+    private static String topLevel(JavaClass type) {
+        return type.getName().replaceFirst("\\$.*", "");
+    }
+
+    private static Set<String> reachable(String start, Map<String, Set<String>> arrows) {
+        Set<String> reached = new HashSet<>();
+        Deque<String> next = new ArrayDeque<>(arrows.getOrDefault(start, Set.of()));
+        while (!next.isEmpty()) {
+            String name = next.poll();
+            if (reached.add(name)) {
+                next.addAll(arrows.getOrDefault(name, Set.of()));
+            }
+        }
+        return reached;
     }
 }

@@ -8,8 +8,8 @@ import java.lang.annotation.Target;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /**
- * Names flags of {@link org.rpcrdma.verbs.DeviceCapabilities} that a test is about: on a device without one of them it is
- * skipped.
+ * Names flags of {@link org.rpcrdma.verbs.DeviceCapabilities} that a test is about: on a device without one of them it
+ * is skipped.
  */
 @Retention(RetentionPolicy.RUNTIME)
 @Target({ElementType.METHOD, ElementType.TYPE})

@@ -11,9 +11,9 @@ import net.jqwik.api.lifecycle.PropertyExecutor;
 import net.jqwik.api.lifecycle.PropertyLifecycleContext;
 
 /**
- * Bounds the time of each property: jqwik has no limit, and that of JUnit Jupiter is for its own tests only. A property has
- * to stay on its thread, so one that takes too long is interrupted; if that does not end it, the test JVM ends. Before it,
- * all threads are shown.
+ * Bounds the time of each property: jqwik has no limit, and that of JUnit Jupiter is for its own tests only. A property
+ * has to stay on its thread, so one that takes too long is interrupted; if that does not end it, the test JVM ends.
+ * Before it, all threads are shown.
  *
  * <p>Registered as a service, for each module that has it on its class path.
  */

@@ -4,20 +4,30 @@ package org.rpcrdma.benchmarks;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 
-/** The two calls of the benchmarks and their replies, in XDR (RFC 5531, 9; RFC 1813, 3.3.0 and 3.3.6). */
-final class Nfs3Messages {
+/** The three calls of the benchmarks and their replies, in XDR (RFC 5531, 9; RFC 1813, 3.3.0, 3.3.6 and 3.3.7). */
+public final class Nfs3Messages {
 
     static final int PROCEDURE_NULL = 0;
     static final int PROCEDURE_READ = 6;
+    static final int PROCEDURE_WRITE = 7;
 
     static final int XID_OFFSET = 0;
     static final int PROCEDURE_OFFSET = 20;
 
     /** XID, direction, reply status, verifier and accept status. */
-    static final int NULL_REPLY_LENGTH = 24;
+    public static final int NULL_REPLY_LENGTH = 24;
 
     /** What precedes the data in a READ reply: NFS status, no attributes, count, end of file, length. */
-    static final int READ_REPLY_OVERHEAD = NULL_REPLY_LENGTH + 20;
+    public static final int READ_REPLY_OVERHEAD = NULL_REPLY_LENGTH + 20;
+
+    /** What precedes the data in a WRITE call: file handle, offset, count, stability, length. */
+    static final int WRITE_CALL_OVERHEAD = 40 + 12 + 8 + 4 + 4 + 4;
+
+    /** NFS status, no attributes before or after, count, stability and verifier. */
+    public static final int WRITE_REPLY_LENGTH = NULL_REPLY_LENGTH + 28;
+
+    /** Where a READ call and a WRITE call say how much. */
+    static final int COUNT_OFFSET = 40 + 12 + 8;
 
     private static final int CALL = 0;
     private static final int REPLY = 1;
@@ -29,11 +39,11 @@ final class Nfs3Messages {
 
     private Nfs3Messages() {}
 
-    static ByteBuf nullCall(ByteBufAllocator allocator, int xid) {
+    public static ByteBuf nullCall(ByteBufAllocator allocator, int xid) {
         return callHeader(allocator.directBuffer(CALL_HEADER_LENGTH), xid, PROCEDURE_NULL);
     }
 
-    static ByteBuf readCall(ByteBufAllocator allocator, int xid, int count) {
+    public static ByteBuf readCall(ByteBufAllocator allocator, int xid, int count) {
         return callHeader(allocator.directBuffer(CALL_HEADER_LENGTH + 24), xid, PROCEDURE_READ)
                 .writeInt(FILE_HANDLE_LENGTH)
                 .writeLong(1)
@@ -41,7 +51,38 @@ final class Nfs3Messages {
                 .writeInt(count);
     }
 
-    static ByteBuf nullReply(ByteBufAllocator allocator, int xid) {
+    /**
+     * A WRITE call without a copy of the data.
+     *
+     * @param data its readable bytes, a multiple of 4; the call takes a reference of its own
+     */
+    public static ByteBuf writeCall(ByteBufAllocator allocator, int xid, ByteBuf data) {
+        int count = data.readableBytes();
+        ByteBuf head =
+                callHeader(allocator.directBuffer(WRITE_CALL_OVERHEAD), xid, PROCEDURE_WRITE)
+                        .writeInt(FILE_HANDLE_LENGTH)
+                        .writeLong(1)
+                        .writeLong(0)
+                        .writeInt(count)
+                        .writeInt(0)
+                        .writeInt(count);
+        return allocator
+                .compositeDirectBuffer(2)
+                .addComponents(true, head, data.retainedDuplicate());
+    }
+
+    /** A successful WRITE reply. */
+    public static ByteBuf writeReply(ByteBufAllocator allocator, int xid, int count) {
+        return replyHeader(allocator.directBuffer(WRITE_REPLY_LENGTH), xid)
+                .writeInt(0)
+                .writeInt(0)
+                .writeInt(0)
+                .writeInt(count)
+                .writeInt(0)
+                .writeLong(1);
+    }
+
+    public static ByteBuf nullReply(ByteBufAllocator allocator, int xid) {
         return replyHeader(allocator.directBuffer(NULL_REPLY_LENGTH), xid);
     }
 
@@ -50,7 +91,7 @@ final class Nfs3Messages {
      *
      * @param data its readable bytes, a multiple of 4, are the file's data; the reply takes a reference of its own
      */
-    static ByteBuf readReply(ByteBufAllocator allocator, int xid, ByteBuf data) {
+    public static ByteBuf readReply(ByteBufAllocator allocator, int xid, ByteBuf data) {
         int count = data.readableBytes();
         ByteBuf head =
                 replyHeader(allocator.directBuffer(READ_REPLY_OVERHEAD), xid)

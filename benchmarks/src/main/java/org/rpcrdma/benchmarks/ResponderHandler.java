@@ -8,14 +8,14 @@ import io.netty.channel.SimpleChannelInboundHandler;
 
 /** The server's RPC handler, the same on every transport: whole calls come in, whole replies go out. */
 @Sharable
-final class ResponderHandler extends SimpleChannelInboundHandler<ByteBuf> {
+public final class ResponderHandler extends SimpleChannelInboundHandler<ByteBuf> {
 
     private final ByteBuf file;
 
     /**
-     * @param file what every READ returns, at most 1 MiB; stays the caller's
+     * @param file what READ returns and WRITE writes to, at most 1 MiB, all of it readable; stays the caller's
      */
-    ResponderHandler(ByteBuf file) {
+    public ResponderHandler(ByteBuf file) {
         this.file = file;
     }
 
@@ -24,10 +24,33 @@ final class ResponderHandler extends SimpleChannelInboundHandler<ByteBuf> {
         int xid = call.getInt(call.readerIndex() + Nfs3Messages.XID_OFFSET);
         int procedure = call.getInt(call.readerIndex() + Nfs3Messages.PROCEDURE_OFFSET);
         ByteBuf reply =
-                procedure == Nfs3Messages.PROCEDURE_READ
-                        ? Nfs3Messages.readReply(ctx.alloc(), xid, file)
-                        : Nfs3Messages.nullReply(ctx.alloc(), xid);
+                switch (procedure) {
+                    case Nfs3Messages.PROCEDURE_READ ->
+                            Nfs3Messages.readReply(ctx.alloc(), xid, data(count(call)));
+                    case Nfs3Messages.PROCEDURE_WRITE -> written(ctx, xid, call);
+                    default -> Nfs3Messages.nullReply(ctx.alloc(), xid);
+                };
         ctx.write(reply, ctx.voidPromise());
+    }
+
+    /** The beginning of the file; without an object for it when that is all of the file. */
+    private ByteBuf data(int count) {
+        return count == file.readableBytes() ? file : file.slice(file.readerIndex(), count);
+    }
+
+    /** Copies the data into the file, as a server's page cache would. */
+    private ByteBuf written(ChannelHandlerContext ctx, int xid, ByteBuf call) {
+        int count = count(call);
+        call.getBytes(
+                call.readerIndex() + Nfs3Messages.WRITE_CALL_OVERHEAD,
+                file,
+                file.readerIndex(),
+                count);
+        return Nfs3Messages.writeReply(ctx.alloc(), xid, count);
+    }
+
+    private static int count(ByteBuf call) {
+        return call.getInt(call.readerIndex() + Nfs3Messages.COUNT_OFFSET);
     }
 
     @Override

@@ -5,8 +5,9 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.channel.Channel;
 import io.netty.channel.EventLoopGroup;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.AuxCounters;
@@ -48,6 +49,7 @@ public class RpcBenchmark {
     private EventLoopGroup serverGroup;
     private EventLoopGroup clientGroup;
     private ByteBuf file;
+    private Path directory;
     private Channel channel;
     private int xid;
     private int expectedLength;
@@ -72,30 +74,33 @@ public class RpcBenchmark {
     }
 
     @Setup
-    public void start() {
+    public void start() throws IOException {
+        directory = Files.createTempDirectory("rpcrdma-benchmark");
         file = PooledByteBufAllocator.DEFAULT.directBuffer(READ_LENGTH).writeZero(READ_LENGTH);
         serverGroup = transport.newGroup();
         clientGroup = transport.newGroup();
         Channel server =
                 transport
                         .server(serverGroup, new ResponderHandler(file))
-                        .bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
+                        .bind(transport.serverAddress(directory))
                         .syncUninterruptibly()
                         .channel();
         channel =
                 transport
-                        .client(clientGroup, new RequesterHandler(new Replies()))
+                        .client(clientGroup, () -> new RequesterHandler(new Replies()))
                         .connect(server.localAddress())
                         .syncUninterruptibly()
                         .channel();
     }
 
     @TearDown
-    public void stop() {
+    public void stop() throws IOException {
         channel.close().syncUninterruptibly();
         clientGroup.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
         serverGroup.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
         file.release();
+        Files.deleteIfExists(directory.resolve("rpc.socket"));
+        Files.delete(directory);
     }
 
     /** Waits for the replies to all calls, so that none is counted in the next iteration. */

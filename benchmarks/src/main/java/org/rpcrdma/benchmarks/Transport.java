@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.benchmarks;
 
+import io.netty.bootstrap.AbstractBootstrap;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
@@ -8,17 +9,33 @@ import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
+import io.netty.channel.FixedRecvByteBufAllocator;
+import io.netty.channel.SelectStrategy;
+import io.netty.channel.ServerChannel;
+import io.netty.channel.epoll.Epoll;
+import io.netty.channel.epoll.EpollDomainSocketChannel;
 import io.netty.channel.epoll.EpollEventLoopGroup;
+import io.netty.channel.epoll.EpollServerDomainSocketChannel;
 import io.netty.channel.epoll.EpollServerSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.nio.NioEventLoopGroup;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.channel.unix.DomainSocketAddress;
+import io.netty.handler.codec.ByteToMessageDecoder;
+import io.netty.util.IntSupplier;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.nio.file.Path;
+import java.util.function.Supplier;
 import org.rpcrdma.channel.PollMode;
 import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
+import org.rpcrdma.channel.RdmaServerStreamChannel;
+import org.rpcrdma.channel.RdmaStreamChannel;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.examples.rpc.RecordMarking;
@@ -26,84 +43,173 @@ import org.rpcrdma.examples.rpc.RecordMarking;
 /** What carries the RPC messages: the one thing that differs between the runs of a benchmark. */
 public enum Transport {
     /** RPC-over-RDMA; the event loops poll for a short while, then block. */
-    RDMA,
+    RDMA(Kind.RDMA, PollMode.ADAPTIVE),
     /** RPC-over-RDMA; the event loops block at once. */
-    RDMA_BLOCKING,
-    /** RPC-over-RDMA; the event loops never block. Wants three CPUs: one for each loop, one for the caller. */
-    RDMA_BUSY,
+    RDMA_BLOCKING(Kind.RDMA, PollMode.BLOCKING),
+    /** RPC-over-RDMA; the event loops never block. Wants a CPU for each loop. */
+    RDMA_BUSY(Kind.RDMA, PollMode.BUSY),
+    /** Record marking on a byte stream over RDMA; the event loops poll for a short while, then block. */
+    STREAM(Kind.STREAM, PollMode.ADAPTIVE),
+    /** The same; the event loops never block. Wants a CPU for each loop. */
+    STREAM_BUSY(Kind.STREAM, PollMode.BUSY),
     /** Record marking on TCP by Netty's NIO transport. */
-    NIO,
+    NIO(Kind.NIO, PollMode.BLOCKING),
     /** Record marking on TCP by Netty's native epoll transport; Linux only. */
-    EPOLL;
+    EPOLL(Kind.EPOLL, PollMode.BLOCKING),
+    /** The same; the event loops never block. Wants a CPU for each loop. */
+    EPOLL_BUSY(Kind.EPOLL, PollMode.BUSY),
+    /**
+     * The same, tuned for large messages: fragments are not copied together, 1 MiB for a read, 4 MiB of socket buffers.
+     */
+    EPOLL_BUSY_TUNED(Kind.EPOLL_TUNED, PollMode.BUSY),
+    /** Record marking on Unix domain sockets. */
+    UNIX(Kind.UNIX, PollMode.BLOCKING),
+    /** The same; the event loops never block. Wants a CPU for each loop. */
+    UNIX_BUSY(Kind.UNIX, PollMode.BUSY);
+
+    private enum Kind {
+        RDMA(RdmaServerChannel.class, RdmaChannel.class),
+        STREAM(RdmaServerStreamChannel.class, RdmaStreamChannel.class),
+        NIO(NioServerSocketChannel.class, NioSocketChannel.class),
+        EPOLL(EpollServerSocketChannel.class, EpollSocketChannel.class),
+        EPOLL_TUNED(EpollServerSocketChannel.class, EpollSocketChannel.class),
+        UNIX(EpollServerDomainSocketChannel.class, EpollDomainSocketChannel.class);
+
+        private final Class<? extends ServerChannel> server;
+        private final Class<? extends Channel> client;
+
+        Kind(Class<? extends ServerChannel> server, Class<? extends Channel> client) {
+            this.server = server;
+            this.client = client;
+        }
+    }
 
     private static final RpcRdmaConfig RPC_RDMA = RpcRdmaConfig.builder().build();
+    private static final int TUNED_READ = 1 << 20;
+    private static final int TUNED_SOCKET_BUFFER = 4 << 20;
+
+    private final Kind kind;
+    private final PollMode mode;
+
+    Transport(Kind kind, PollMode mode) {
+        this.kind = kind;
+        this.mode = mode;
+    }
+
+    private static int neverBlock(IntSupplier selectNow, boolean hasTasks) throws Exception {
+        return hasTasks ? selectNow.get() : SelectStrategy.BUSY_WAIT;
+    }
+
+    /** Whether the event loops take a CPU each, whatever they have to do. */
+    public boolean isBusy() {
+        return mode == PollMode.BUSY;
+    }
+
+    /** Whether this machine has it. */
+    public boolean isAvailable() {
+        return kind == Kind.RDMA || kind == Kind.STREAM || kind == Kind.NIO || Epoll.isAvailable();
+    }
 
     /** A group of one event loop. */
-    EventLoopGroup newGroup() {
-        return switch (this) {
-            case RDMA -> new RdmaEventLoopGroup(1, Rdma.provider(), PollMode.ADAPTIVE);
-            case RDMA_BLOCKING -> new RdmaEventLoopGroup(1, Rdma.provider(), PollMode.BLOCKING);
-            case RDMA_BUSY -> new RdmaEventLoopGroup(1, Rdma.provider(), PollMode.BUSY);
+    public EventLoopGroup newGroup() {
+        return switch (kind) {
+            case RDMA, STREAM -> new RdmaEventLoopGroup(1, Rdma.provider(), mode);
             case NIO -> new NioEventLoopGroup(1);
-            case EPOLL -> new EpollEventLoopGroup(1);
+            case EPOLL, EPOLL_TUNED, UNIX ->
+                    mode == PollMode.BUSY
+                            ? new EpollEventLoopGroup(1, () -> Transport::neverBlock)
+                            : new EpollEventLoopGroup(1);
         };
     }
 
+    /**
+     * Where a server listens.
+     *
+     * @param directory where the file of a Unix domain socket may be made
+     */
+    public SocketAddress serverAddress(Path directory) {
+        return kind == Kind.UNIX
+                ? new DomainSocketAddress(directory.resolve("rpc.socket").toFile())
+                : new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+    }
+
+    /** An address that a server has told, in words of {@link #toText}. */
+    public SocketAddress fromText(String text) {
+        return kind == Kind.UNIX
+                ? new DomainSocketAddress(text)
+                : new InetSocketAddress(InetAddress.getLoopbackAddress(), Integer.parseInt(text));
+    }
+
+    /** An address in words that another process understands. */
+    public String toText(SocketAddress address) {
+        return kind == Kind.UNIX
+                ? ((DomainSocketAddress) address).path()
+                : Integer.toString(((InetSocketAddress) address).getPort());
+    }
+
     /** A server whose connections end in the given handler, which must be sharable. */
-    ServerBootstrap server(EventLoopGroup group, ChannelHandler handler) {
+    public ServerBootstrap server(EventLoopGroup group, ChannelHandler handler) {
         ServerBootstrap bootstrap =
-                new ServerBootstrap().group(group).childHandler(pipeline(handler));
-        switch (this) {
-            case NIO ->
-                    bootstrap
-                            .channel(NioServerSocketChannel.class)
-                            .childOption(ChannelOption.TCP_NODELAY, true);
-            case EPOLL ->
-                    bootstrap
-                            .channel(EpollServerSocketChannel.class)
-                            .childOption(ChannelOption.TCP_NODELAY, true);
-            default -> {
-                bootstrap.channel(RdmaServerChannel.class);
-                RPC_RDMA.applyTo(bootstrap);
+                new ServerBootstrap()
+                        .group(group)
+                        .channel(kind.server)
+                        .childHandler(pipeline(() -> handler));
+        switch (kind) {
+            case RDMA -> RPC_RDMA.applyTo(bootstrap);
+            case EPOLL_TUNED -> {
+                tune(bootstrap.childOption(ChannelOption.TCP_NODELAY, true));
+                bootstrap
+                        .childOption(
+                                ChannelOption.RCVBUF_ALLOCATOR,
+                                new FixedRecvByteBufAllocator(TUNED_READ))
+                        .childOption(ChannelOption.SO_SNDBUF, TUNED_SOCKET_BUFFER);
             }
+            case NIO, EPOLL -> bootstrap.childOption(ChannelOption.TCP_NODELAY, true);
+            case STREAM, UNIX -> {}
         }
         return bootstrap;
     }
 
-    /** A client whose connection ends in the given handler. */
-    Bootstrap client(EventLoopGroup group, ChannelHandler handler) {
-        Bootstrap bootstrap = new Bootstrap().group(group).handler(pipeline(handler));
-        switch (this) {
-            case NIO ->
-                    bootstrap
-                            .channel(NioSocketChannel.class)
-                            .option(ChannelOption.TCP_NODELAY, true);
-            case EPOLL ->
-                    bootstrap
-                            .channel(EpollSocketChannel.class)
-                            .option(ChannelOption.TCP_NODELAY, true);
-            default -> {
-                bootstrap.channel(RdmaChannel.class);
-                RPC_RDMA.applyTo(bootstrap);
-            }
+    /** A client whose connections end in a handler each. */
+    public Bootstrap client(EventLoopGroup group, Supplier<ChannelHandler> handlers) {
+        Bootstrap bootstrap =
+                new Bootstrap().group(group).channel(kind.client).handler(pipeline(handlers));
+        switch (kind) {
+            case RDMA -> RPC_RDMA.applyTo(bootstrap);
+            case EPOLL_TUNED ->
+                    tune(
+                            bootstrap
+                                    .option(ChannelOption.TCP_NODELAY, true)
+                                    .option(
+                                            ChannelOption.RCVBUF_ALLOCATOR,
+                                            new FixedRecvByteBufAllocator(TUNED_READ))
+                                    .option(ChannelOption.SO_SNDBUF, TUNED_SOCKET_BUFFER));
+            case NIO, EPOLL -> bootstrap.option(ChannelOption.TCP_NODELAY, true);
+            case STREAM, UNIX -> {}
         }
         return bootstrap;
     }
 
-    private ChannelInitializer<Channel> pipeline(ChannelHandler handler) {
+    /** Both sides set it before TCP scales its window: the server on the channel that listens. */
+    private static void tune(AbstractBootstrap<?, ?> bootstrap) {
+        bootstrap.option(ChannelOption.SO_RCVBUF, TUNED_SOCKET_BUFFER);
+    }
+
+    private ChannelInitializer<Channel> pipeline(Supplier<ChannelHandler> handlers) {
         return new ChannelInitializer<>() {
             @Override
             protected void initChannel(Channel channel) {
-                channel.pipeline().addLast(framing(), handler);
+                channel.pipeline().addLast(framing(), handlers.get());
             }
         };
     }
 
     /** What turns the transport's messages or bytes into whole RPC messages and back. */
     private ChannelHandler framing() {
-        return switch (this) {
-            case NIO, EPOLL -> new RecordMarking();
-            default -> new RpcRdmaCodec(RPC_RDMA);
+        return switch (kind) {
+            case RDMA -> new RpcRdmaCodec(RPC_RDMA);
+            case EPOLL_TUNED -> new RecordMarking(ByteToMessageDecoder.COMPOSITE_CUMULATOR);
+            case STREAM, NIO, EPOLL, UNIX -> new RecordMarking();
         };
     }
 }

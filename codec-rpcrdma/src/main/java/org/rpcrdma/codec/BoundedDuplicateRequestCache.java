@@ -14,8 +14,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * A {@link DuplicateRequestCache} with bounds: so many calls, and so many bytes of replies. The oldest reply goes first. A
- * reply that is too long to be kept is forgotten, and its call is executed again if it comes again.
+ * A {@link DuplicateRequestCache} with bounds: so many calls, and so many bytes of replies. The oldest reply goes
+ * first. A reply that is too long to be kept is forgotten, and its call is executed again if it comes again.
  *
  * <p>All access is under one lock, which is held for a map operation and the copy of a reply.
  */

@@ -5,8 +5,8 @@ package org.rpcrdma.codec;
 public final class CallOptions {
 
     /**
-     * The client's time-out; sent again after connection loss; repeated after ERR_CHUNK if the upper-layer binding calls the
-     * procedure idempotent.
+     * The client's time-out; sent again after connection loss; repeated after ERR_CHUNK if the upper-layer binding
+     * calls the procedure idempotent.
      */
     public static final CallOptions DEFAULT = new CallOptions(0, true, Repetition.IF_IDEMPOTENT);
 

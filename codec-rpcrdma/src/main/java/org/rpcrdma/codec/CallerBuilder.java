@@ -5,52 +5,64 @@ package org.rpcrdma.codec;
 abstract class CallerBuilder<B extends CallerBuilder<B>> {
 
     private long callTimeoutMillis = 60_000;
-    private int maxRetransmissions = 5;
+    private int maxRetransmissions = Integer.MAX_VALUE;
     private int maxReplyBytes = Integer.MAX_VALUE;
     private boolean fencesCancelled;
+    private CallClock clock = CallClock.SYSTEM;
 
     CallerBuilder() {}
 
     abstract B self();
 
     /**
-     * The longest time from call to reply in milliseconds, from 1, connecting and retransmissions included; default 60
-     * seconds.
+     * The longest time from call to reply in milliseconds, from 1, connecting and retransmissions included; default
+     * 60 seconds.
      */
     public B callTimeoutMillis(long millis) {
-        callTimeoutMillis = RpcRdmaConfig.check("callTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+        callTimeoutMillis = Checks.inRange("callTimeoutMillis", millis, 1, Integer.MAX_VALUE);
         return self();
     }
 
     /**
-     * How many lost connections and failed attempts to connect a call survives, from 0; default 5. The call's time-out
-     * counts too.
+     * How many lost connections and failed attempts to connect a call survives, from 0. Default: any number, until its
+     * time-out is over. Connections that were closed here, because their responder was silent, do not count.
      */
     public B maxRetransmissions(int count) {
-        maxRetransmissions = RpcRdmaConfig.check("maxRetransmissions", count, 0, Integer.MAX_VALUE);
+        maxRetransmissions = Checks.inRange("maxRetransmissions", count, 0, Integer.MAX_VALUE);
         return self();
     }
 
     /**
-     * No more room than this is offered for a reply after ERR_CHUNK, in bytes; default: what the configuration allows for
-     * messages and chunks.
+     * No more room than this is offered for a reply after ERR_CHUNK, in bytes; default: what the configuration allows
+     * for messages and chunks.
      */
     public B maxReplyBytes(int bytes) {
-        maxReplyBytes = RpcRdmaConfig.check("maxReplyBytes", bytes, 1, Integer.MAX_VALUE);
+        maxReplyBytes = Checks.inRange("maxReplyBytes", bytes, 1, Integer.MAX_VALUE);
         return self();
     }
 
     /**
-     * Whether the memory of a call that is cancelled, or not answered in time, is taken away from the responder at once;
-     * default {@code false}. The connection ends when the responder still uses it ({@link RpcRdmaCancel}).
+     * Whether the memory of a call that is cancelled, or not answered in time, is taken away from the responder at
+     * once; default {@code false}. The connection ends when the responder still uses it ({@link RpcRdmaCancel}).
      */
     public B fenceCancelled(boolean fences) {
         fencesCancelled = fences;
         return self();
     }
 
-    final PendingCalls.Settings callSettings(RpcRdmaConfig config) {
-        return new PendingCalls.Settings(
-                config, callTimeoutMillis, maxRetransmissions, maxReplyBytes, fencesCancelled);
+    /** For tests, which do not wait. */
+    final B clock(CallClock handedIn) {
+        clock = handedIn;
+        return self();
+    }
+
+    final CallSettings callSettings(RpcRdmaConfig config) {
+        return new CallSettings(
+                config,
+                clock,
+                callTimeoutMillis,
+                maxRetransmissions,
+                maxReplyBytes,
+                fencesCancelled);
     }
 }

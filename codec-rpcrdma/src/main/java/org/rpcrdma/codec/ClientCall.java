@@ -5,12 +5,15 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.EventLoop;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.ReferenceCounted;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.GlobalEventExecutor;
+import java.util.Objects;
 import org.rpcrdma.codec.binding.Reduction;
+import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /**
  * One call of an {@link RpcRdmaClient} or an {@link RpcRdmaCallback}, and the future of its reply. All but the future
@@ -18,10 +21,29 @@ import org.rpcrdma.codec.binding.Reduction;
  *
  * @param <V> what was written, which is what comes back
  */
-final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> {
+final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> implements Runnable {
 
-    private final PendingCalls calls;
-    private final V message;
+    /** Whoever looks after calls. */
+    interface Keeper {
+
+        /** The event loop of its calls. Any thread. */
+        EventLoop loop();
+
+        /** The user has given the call up. Any thread. */
+        void cancelled(ClientCall<?> call);
+
+        /** The write of a call has failed. On the event loop. */
+        void writeFailed(ClientCall<?> call, Throwable cause);
+    }
+
+    private final Keeper keeper;
+
+    /** {@code null} for a call whose message there is from the beginning. */
+    private final CallEncoder<V> encoder;
+
+    /** {@code null} until it is encoded. */
+    private V message;
+
     final CallOptions options;
     final long deadline;
 
@@ -54,13 +76,22 @@ final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> {
     /** The doublings of the room for its reply. */
     int growth;
 
-    /** What was offered for the reply when the responder refused it last. */
-    long refused = -1;
+    /** The most bytes that are offered for its reply after a doubling. */
+    long growthMaximum = Long.MAX_VALUE;
 
-    ClientCall(PendingCalls calls, V message, CallOptions options, long deadline) {
-        super(calls.loop());
-        this.calls = calls;
+    /** What a call that was repeated offers for its reply, at most. */
+    long grownBytes;
+
+    private V reply;
+    private Throwable failure;
+
+    /** Of a message, which is taken over, or of an encoder. */
+    ClientCall(
+            Keeper keeper, V message, CallEncoder<V> encoder, CallOptions options, long deadline) {
+        super(keeper.loop());
+        this.keeper = keeper;
         this.message = message;
+        this.encoder = encoder;
         this.options = options;
         this.deadline = deadline;
     }
@@ -74,10 +105,61 @@ final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> {
         return message instanceof RpcMessage annotated ? annotated.reduction() : Reduction.NONE;
     }
 
-    void xid(int newXid) {
-        xid = newXid;
-        ByteBuf payload = payload();
-        payload.setInt(payload.readerIndex(), newXid);
+    /**
+     * Has the message there, with its XID in it.
+     *
+     * @return why the call cannot be sent; {@code null} when it can
+     */
+    Exception prepare() {
+        if (encoder == null) {
+            ByteBuf payload = payload();
+            payload.setInt(payload.readerIndex(), xid);
+            return null;
+        }
+        releaseMessage();
+        message = null;
+        try {
+            message = Objects.requireNonNull(encoder.encode(xid), "encoded call");
+        } catch (Exception e) {
+            return new MarshalException(e);
+        }
+        ByteBuf payload = RpcMessage.payloadOf(message);
+        if (payload == null) {
+            return new IllegalArgumentException(
+                    "encoded call: "
+                            + message.getClass().getName()
+                            + " (expected: a ByteBuf or an RpcMessage)");
+        }
+        String problem = problem(payload);
+        if (problem == null && payload.getInt(payload.readerIndex()) != xid) {
+            problem =
+                    "encoded call with XID 0x"
+                            + Integer.toHexString(payload.getInt(payload.readerIndex()))
+                            + " (expected: 0x"
+                            + Integer.toHexString(xid)
+                            + ')';
+        }
+        return problem == null ? null : new IllegalArgumentException(problem);
+    }
+
+    /** Why a message cannot be made a call; {@code null} when it can: the XID is written into it. */
+    static String messageProblem(ByteBuf payload) {
+        String problem = problem(payload);
+        return problem == null && payload.isReadOnly()
+                ? "call in a read-only buffer (expected: a writable one, for the XID)"
+                : problem;
+    }
+
+    /** Why a message is no call; {@code null} when it is one. */
+    private static String problem(ByteBuf payload) {
+        return payload.readableBytes() < RpcCallHeader.MINIMUM_CALL_BYTES
+                        || payload.getInt(payload.readerIndex() + 4) != RpcCallHeader.CALL
+                ? "message of "
+                        + payload.readableBytes()
+                        + " bytes (expected: an RPC call, at least "
+                        + RpcCallHeader.MINIMUM_CALL_BYTES
+                        + " bytes, without a record mark)"
+                : null;
     }
 
     /** Writes it once more; the call keeps its own reference. */
@@ -88,40 +170,54 @@ final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> {
         message.retain();
         Object written = message;
         if (message instanceof RpcMessage annotated) {
-            annotated.growth(growth);
+            annotated.growth(growth, growthMaximum);
         } else if (growth > 0) {
-            written = new RpcMessage((ByteBuf) message).growth(growth);
+            written = new RpcMessage((ByteBuf) message).growth(growth, growthMaximum);
         }
         to.write(written).addListener((ChannelFutureListener) this::written);
     }
 
     private void written(ChannelFuture write) {
         if (!write.isSuccess() && write.channel() == channel) {
-            calls.writeFailed(this, write.cause());
+            keeper.writeFailed(this, write.cause());
         }
     }
 
-    /** Completes the future with a reply, which is taken over. */
+    /** The reply has come; it is taken over. */
     @SuppressWarnings("unchecked") // the codec answers with what was written
-    void succeed(ReferenceCounted reply) {
-        Object result = reply;
-        if (message instanceof ByteBuf && reply instanceof RpcMessage annotated) {
+    void answeredBy(ReferenceCounted received) {
+        ReferenceCounted result = received;
+        if (message instanceof ByteBuf && received instanceof RpcMessage annotated) {
             result = annotated.content().retain();
             annotated.release();
         }
-        if (!trySuccess((V) result)) {
-            ReferenceCountUtil.release(result);
+        reply = (V) result;
+    }
+
+    void failedBy(Throwable cause) {
+        failure = cause;
+    }
+
+    /** Tells the user what has become of the call, unless the user has given it up. */
+    @Override
+    public void run() {
+        if (reply == null) {
+            tryFailure(failure);
+        } else if (!trySuccess(reply)) {
+            ReferenceCountUtil.release(reply);
         }
     }
 
     void releaseMessage() {
-        message.release();
+        if (message != null) {
+            message.release();
+        }
     }
 
     /** Listeners are told although the event loop has ended meanwhile. */
     @Override
     protected EventExecutor executor() {
-        EventExecutor loop = calls.loop();
+        EventExecutor loop = keeper.loop();
         return loop.isShutdown() ? GlobalEventExecutor.INSTANCE : loop;
     }
 
@@ -131,7 +227,7 @@ final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> {
         if (!super.cancel(mayInterruptIfRunning)) {
             return false;
         }
-        calls.cancelled(this);
+        keeper.cancelled(this);
         return true;
     }
 }

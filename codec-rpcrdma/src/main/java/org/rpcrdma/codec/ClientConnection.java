@@ -2,7 +2,6 @@
 package org.rpcrdma.codec;
 
 import io.netty.bootstrap.Bootstrap;
-import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
@@ -51,6 +50,9 @@ final class ClientConnection implements PendingCalls.Owner {
 
     // ---- event loop only
 
+    private final CallClock clock;
+    private final BackOff backOff;
+    private final FirstCall firstCall;
     private State state = State.IDLE;
     private Channel channel;
     private Channel connecting;
@@ -59,16 +61,8 @@ final class ClientConnection implements PendingCalls.Owner {
     /** Those who want to know whether there is a connection, and wait for it. */
     private final List<Promise<Void>> connectPromises = new ArrayList<>(1);
 
-    /** The next attempt to connect is not before {@code backOff} after the last one. */
-    private long lastAttempt;
-
-    private long backOff;
-
-    /** When a fresh connection has to have answered its first call; without meaning once it has answered any. */
-    private long firstDeadline;
-
-    private boolean hasFirstDeadline;
-    private int silentStarts;
+    /** The channel is being closed because another one may be better. */
+    private boolean isLeft;
 
     /** From the first connection on, if it is to be kept. */
     private boolean isKept;
@@ -83,12 +77,14 @@ final class ClientConnection implements PendingCalls.Owner {
     ClientConnection(RpcRdmaClient.Settings settings, EventLoop loop, int number, int log2) {
         this.settings = settings;
         this.loop = loop;
-        lastAttempt = System.nanoTime();
+        clock = settings.calls().clock();
+        backOff = new BackOff(clock, settings.minBackOffNanos(), settings.maxBackOffNanos());
+        firstCall = new FirstCall(settings.firstCallNanos());
         calls = new PendingCalls(this, settings.calls(), loop, number, log2);
         RpcRdmaConfig config = settings.calls().config();
         bootstrap =
-                config.applyTo(new Bootstrap())
-                        .group(loop)
+                settings.bootstrap()
+                        .clone(loop)
                         .channel(RdmaChannel.class)
                         .option(
                                 ChannelOption.CONNECT_TIMEOUT_MILLIS,
@@ -113,8 +109,9 @@ final class ClientConnection implements PendingCalls.Owner {
 
     // ------------------------------------------------------------------ any thread
 
-    PendingCalls calls() {
-        return calls;
+    /** Where calls are handed in. */
+    CallIntake intake() {
+        return calls.intake();
     }
 
     /** What is known of the connection that there is; {@code null} while there is none. */
@@ -125,18 +122,14 @@ final class ClientConnection implements PendingCalls.Owner {
     /** Connects now, whatever the back-off says, and tries once. */
     Future<Void> connectNow() {
         Promise<Void> promise = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
-        try {
-            loop.execute(() -> connectFor(promise));
-        } catch (RejectedExecutionException e) {
-            promise.setFailure(e);
+        if (!calls.run(() -> connectFor(promise))) {
+            promise.setFailure(new RejectedExecutionException("the event loop is shut down"));
         }
         return promise;
     }
 
     Future<Void> close() {
-        try {
-            loop.execute(this::closeNow);
-        } catch (RejectedExecutionException e) {
+        if (!calls.run(this::closeNow)) {
             closed.trySuccess(null);
         }
         return closed;
@@ -149,50 +142,50 @@ final class ClientConnection implements PendingCalls.Owner {
         connectWhenAllowed();
     }
 
-    /** The only credit of a fresh connection goes to this call (RFC 8166, 3.3.3): those behind it wait for its reply. */
     @Override
     public void firstSent(ClientCall<?> call) {
-        hasFirstDeadline = call.options.isRetransmitted() || call.isOfOneChannel;
-        if (hasFirstDeadline) {
-            int doublings = Math.min(silentStarts, PendingCalls.MAX_DOUBLINGS);
-            firstDeadline = System.nanoTime() + (settings.firstCallNanos() << doublings);
-            calls.arm(firstDeadline);
+        firstCall.sent(call, clock.nanoTime());
+        armFirstCall();
+    }
+
+    private void armFirstCall() {
+        if (firstCall.isTimed()) {
+            calls.arm(firstCall.deadline());
         }
     }
 
     @Override
     public void wake(long now) {
-        if (hasFirstDeadline && firstDeadline - now <= 0) {
-            hasFirstDeadline = false;
-            if (PendingCalls.answers(channel) == 0) {
-                silentStarts++;
-                lastAttempt = now - backOff;
-                current.closeUnanswered("the responder does not answer the first call");
-            }
+        if (firstCall.isOver(now) && CallChannel.answers(channel) == 0) {
+            firstCall.silent();
+            backOff.skip();
+            leave("the responder does not answer the first call");
         }
         calls.expire(now);
         if (state == State.IDLE && wantsConnection()) {
             connectWhenAllowed();
         }
-        if (hasFirstDeadline) {
-            calls.arm(firstDeadline);
-        }
+        armFirstCall();
     }
 
     @Override
-    public void isGivenUp() {
+    public void callEnded() {
         // The connection lives, and the others wait for their own replies.
     }
 
     /**
-     * The responder, or the way to it, is gone. A fresh connection helps those that wait, and gives back the credits and the
-     * memory of those that were given up.
+     * The responder, or the way to it, is gone. A fresh connection helps those that wait, and gives back the credits
+     * and the memory of those that were given up.
      */
     @Override
-    public void isSilent() {
-        if (calls.mayLoseAll()) {
-            current.closeUnanswered("the responder has not answered since a call that is late");
-        }
+    public void silent() {
+        leave("the responder has not answered since a call that is late");
+    }
+
+    /** Tries another connection, which is no loss for the calls that were sent on this one. */
+    private void leave(String why) {
+        isLeft = true;
+        current.closeUnanswered(why);
     }
 
     @Override
@@ -227,10 +220,10 @@ final class ClientConnection implements PendingCalls.Owner {
             calls.failAll("the event loop is shut down");
             return;
         }
-        if (lastAttempt + backOff - System.nanoTime() > 0) {
-            calls.arm(lastAttempt + backOff);
-        } else {
+        if (backOff.isOver()) {
             connect();
+        } else {
+            calls.arm(backOff.end());
         }
     }
 
@@ -260,18 +253,14 @@ final class ClientConnection implements PendingCalls.Owner {
 
     private void connect() {
         state = State.CONNECTING;
-        lastAttempt = System.nanoTime();
-        backOff =
-                Math.max(
-                        settings.minBackOffNanos(),
-                        Math.min(2 * backOff, settings.maxBackOffNanos()));
+        backOff.attempted();
         ChannelFuture future = bootstrap.connect(settings.remoteAddress());
         connecting = future.channel();
         future.addListener(
                 (ChannelFutureListener)
                         made -> {
                             if (!made.isSuccess()) {
-                                connectFailed(made.channel(), made.cause());
+                                calls.event(() -> connectFailed(made.channel(), made.cause()));
                             }
                         });
     }
@@ -281,6 +270,8 @@ final class ClientConnection implements PendingCalls.Owner {
             return;
         }
         connecting = null;
+        metrics().increment(RpcRdmaCounter.CONNECTS_FAILED);
+        connectEnded(false);
         lastFailure = cause;
         endConnectPromises(cause);
         if (state == State.CLOSED) {
@@ -291,6 +282,18 @@ final class ClientConnection implements PendingCalls.Owner {
         calls.notConnected("no connection to " + settings.remoteAddress(), cause);
         if (wantsConnection()) {
             connectWhenAllowed();
+        }
+    }
+
+    private RpcRdmaMetrics metrics() {
+        return settings.calls().config().metrics();
+    }
+
+    private void connectEnded(boolean isConnected) {
+        long nanos = backOff.sinceAttempt();
+        FlightEvents.connect(settings.remoteAddress(), isConnected, nanos);
+        for (RpcRdmaListener listener : metrics().listeners()) {
+            listener.connectEnded(isConnected, nanos);
         }
     }
 
@@ -313,13 +316,24 @@ final class ClientConnection implements PendingCalls.Owner {
         isKept = settings.isKept() && reverseLosses < MAX_REVERSE_LOSSES;
         connecting = null;
         channel = made;
+        isLeft = false;
         current = connection;
         calls.connected(made);
+        connectEnded(true);
         endConnectPromises(null);
         if (settings.onConnection() != null) {
-            settings.onConnection().accept(new NewConnection(connection));
+            calls.atEnd(() -> tell(connection));
         }
-        calls.sendAll();
+        calls.atEnd(calls::sendAll);
+    }
+
+    private void tell(RpcRdmaConnection made) {
+        try {
+            settings.onConnection()
+                    .accept(new FreshConnection(made, loop, calls.intake(), this::current));
+        } catch (RuntimeException e) {
+            channel.pipeline().fireExceptionCaught(e);
+        }
     }
 
     /** The channel is gone, and with it every handle: calls go to the next one with the same XID, or fail. */
@@ -329,18 +343,20 @@ final class ClientConnection implements PendingCalls.Owner {
         }
         channel = null;
         current = null;
-        hasFirstDeadline = false;
+        boolean hasAnswered = CallChannel.answers(gone) > 0;
+        firstCall.ended(hasAnswered);
         if (state == State.CLOSED) {
             finishClose();
             return;
         }
         state = State.IDLE;
         boolean isByReverseCall = countReverseLoss(RpcRdmaConnection.of(gone));
-        if (PendingCalls.answers(gone) > 0) {
-            silentStarts = 0;
-            backOff = isByReverseCall ? backOff : settings.minBackOffNanos();
+        if (hasAnswered && !isByReverseCall) {
+            backOff.reset();
         }
-        calls.lost("the connection was lost", true);
+        calls.lost(
+                "the connection was lost",
+                isLeft ? PendingCalls.Loss.LEFT : PendingCalls.Loss.BROKEN);
         if (wantsConnection()) {
             connectWhenAllowed();
         }
@@ -387,7 +403,7 @@ final class ClientConnection implements PendingCalls.Owner {
     private void finishClose() {
         endConnectPromises(new ClosedChannelException());
         calls.end();
-        closed.trySuccess(null);
+        calls.atEnd(() -> closed.trySuccess(null));
     }
 
     /** Brings replies and their calls together. */
@@ -395,7 +411,7 @@ final class ClientConnection implements PendingCalls.Owner {
 
         @Override
         public void channelActive(ChannelHandlerContext ctx) {
-            connected(ctx.channel());
+            calls.event(() -> connected(ctx.channel()));
             ctx.fireChannelActive();
         }
 
@@ -408,7 +424,7 @@ final class ClientConnection implements PendingCalls.Owner {
 
         @Override
         public void channelInactive(ChannelHandlerContext ctx) {
-            lost(ctx.channel());
+            calls.event(() -> lost(ctx.channel()));
             ctx.fireChannelInactive();
         }
 
@@ -416,35 +432,6 @@ final class ClientConnection implements PendingCalls.Owner {
         public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
             lastFailure = cause;
             ctx.close();
-        }
-    }
-
-    /** What the upper layer is shown of the channel that was just made. */
-    private final class NewConnection implements RpcRdmaClient.NewConnection {
-
-        private final RpcRdmaConnection made;
-
-        NewConnection(RpcRdmaConnection made) {
-            this.made = made;
-        }
-
-        @Override
-        public RpcRdmaConnection connection() {
-            return made;
-        }
-
-        @Override
-        public Future<ByteBuf> call(ByteBuf call, CallOptions options) {
-            if (!loop.inEventLoop() || current != made) {
-                call.release();
-                return loop.newFailedFuture(
-                        new IllegalStateException(
-                                "call of a new connection that is made elsewhere or too late"
-                                        + " (expected: on its event loop, while it lives)"));
-            }
-            Future<ByteBuf> reply = calls.sendHere(call, options);
-            channel.flush();
-            return reply;
         }
     }
 }

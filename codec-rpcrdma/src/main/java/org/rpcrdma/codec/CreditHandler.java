@@ -8,122 +8,43 @@ import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
 
 /**
- * Credits (RFC 8166, 3.3.1): calls without one wait in order; replies bring new ones. As responder counts the calls that are
- * not answered and ends a connection that sends more than it was granted.
+ * Credits (RFC 8166, 3.3.1): calls without one wait in order; replies bring new ones. So do calls whose offers for the
+ * reply find no room in the memory of the connection. As responder counts the calls that are not answered and ends a
+ * connection that sends more than it was granted.
  */
 final class CreditHandler extends ChannelDuplexHandler {
 
     private final RpcRdmaConnection connection;
-    private final ArrayDeque<RpcRdmaExchange> queue = new ArrayDeque<>();
+    private final Link link;
+    private final Requester requester;
+    private final Responder responder;
+    private final ArrayDeque<Call> queue = new ArrayDeque<>();
 
     CreditHandler(RpcRdmaConnection connection) {
         this.connection = connection;
+        link = connection.link();
+        requester = connection.requester();
+        responder = connection.responder();
     }
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (!(message instanceof RpcRdmaExchange exchange)) {
+        if (message instanceof Call call) {
+            receiveReply(ctx, call);
+        } else if (message instanceof ServedCall call) {
+            receiveCall(ctx, call);
+        } else {
             ctx.fireChannelRead(message);
-        } else if (exchange.isRequester) {
-            receiveReply(ctx, exchange);
-        } else {
-            receiveCall(ctx, exchange);
         }
-    }
-
-    private void receiveReply(ChannelHandlerContext ctx, RpcRdmaExchange call) {
-        RequesterCredits credits = connection.requesterCredits();
-        int credit = call.header.credit();
-        credits.answered(call.completionsBefore);
-        if (call.isRefused) {
-            credits.failed(credit);
-        } else if (!credits.replied(credit)) {
-            connection.metrics().increment(RpcRdmaCounter.ZERO_GRANTS);
-        }
-        boolean isOffered = call.header.reads().segments() > 0;
-        if (isOffered) {
-            credits.completionDue();
-        }
-        connection.publishCredits();
-        if (call.state == RpcRdmaExchange.State.ZOMBIE) {
-            if (isOffered) {
-                complete(ctx, PullCompletion.plain(call.xid, call.protocol.number()));
-            }
-            connection.finish(call);
-        } else {
-            ctx.fireChannelRead(call);
-        }
-        drain(ctx);
-    }
-
-    private void drain(ChannelHandlerContext ctx) {
-        RequesterCredits credits = connection.requesterCredits();
-        while (!queue.isEmpty() && credits.allowed() > 0) {
-            RpcRdmaExchange call = queue.poll();
-            ChannelPromise promise = call.promise;
-            call.promise = null;
-            send(ctx, call, promise);
-            connection.flushLater();
-        }
-    }
-
-    private void send(ChannelHandlerContext ctx, RpcRdmaExchange call, ChannelPromise promise) {
-        if (!promise.isVoid() && !promise.setUncancellable()) {
-            call.fence();
-            connection.finish(call);
-            return;
-        }
-        call.completionsBefore = connection.requesterCredits().sent();
-        connection.publishCredits();
-        ctx.write(call, promise);
-    }
-
-    /** It needs no credit but the one that its reply has given back, and does not wait behind calls. */
-    private void complete(ChannelHandlerContext ctx, PullCompletion completion) {
-        connection.requesterCredits().completionSent();
-        ctx.write(completion);
-        connection.flushLater();
-    }
-
-    private void receiveCall(ChannelHandlerContext ctx, RpcRdmaExchange call) {
-        // What may be a reply has no credit of a call.
-        if (call.isUndetermined || admit(connection, call)) {
-            ctx.fireChannelRead(call);
-        }
-    }
-
-    /** Whether the peer had a credit for its call; without one the connection ends. */
-    static boolean admit(RpcRdmaConnection connection, RpcRdmaExchange call) {
-        ResponderCredits credits = connection.responderCredits();
-        if (!credits.received()) {
-            connection.metrics().increment(RpcRdmaCounter.CREDIT_OVERRUNS);
-            connection.finish(call);
-            connection.closeNow(
-                    "the peer has "
-                            + credits.unanswered()
-                            + " calls out (expected: at most the "
-                            + credits.granted()
-                            + " granted)",
-                    null);
-            return false;
-        }
-        connection.grants().received();
-        return true;
     }
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (message instanceof RpcRdmaExchange exchange) {
-            if (exchange.isRequester) {
-                writeCall(ctx, exchange, promise);
-            } else {
-                if (exchange.isUndetermined) {
-                    connection.responderCredits().refused();
-                } else {
-                    connection.responderCredits().answered();
-                }
-                ctx.write(exchange, promise);
-            }
+        if (message instanceof Call call) {
+            writeCall(ctx, call, promise);
+        } else if (message instanceof ServedCall) {
+            responder.credits().answered();
+            ctx.write(message, promise);
         } else if (message instanceof PullCompletion completion) {
             complete(ctx, completion);
             drain(ctx);
@@ -135,58 +56,146 @@ final class CreditHandler extends ChannelDuplexHandler {
         }
     }
 
-    private void writeCall(
-            ChannelHandlerContext ctx, RpcRdmaExchange call, ChannelPromise promise) {
-        if (queue.isEmpty() && connection.requesterCredits().allowed() > 0) {
-            send(ctx, call, promise);
-        } else if (queue.size() < connection.config().maxQueuedCalls()) {
-            call.promise = promise;
-            queue.add(call);
-            connection.metrics().increment(RpcRdmaCounter.CALLS_QUEUED);
+    // ------------------------------------------------------------------ requester
+
+    private void receiveReply(ChannelHandlerContext ctx, Call call) {
+        takeCredit(call);
+        if (!call.isGivenUp) {
+            ctx.fireChannelRead(call);
         } else {
-            connection.finish(call);
-            promise.tryFailure(new CallQueueFullException(connection.config().maxQueuedCalls()));
+            if (call.pull != null) {
+                complete(ctx, call.completion());
+            }
+            requester.finish(call);
         }
+        drain(ctx);
+    }
+
+    private void takeCredit(Call call) {
+        RequesterCredits credits = requester.credits();
+        requester.offersNoMore(call);
+        credits.answered(call.completionsBefore);
+        if (call.isRefused) {
+            credits.failed(call.credit);
+        } else if (!call.isCreditNew) {
+            credits.repliedUndetermined();
+        } else if (!credits.replied(call.credit)) {
+            link.metrics().increment(RpcRdmaCounter.ZERO_GRANTS);
+        }
+        if (call.pull != null) {
+            credits.completionDue();
+        }
+        requester.publishCredits();
+    }
+
+    private void writeCall(ChannelHandlerContext ctx, Call call, ChannelPromise promise) {
+        if (queue.isEmpty() && maySend(call)) {
+            send(ctx, call, promise);
+        } else if (queue.size() < link.config().maxQueuedCalls()) {
+            call.promise = promise;
+            call.queuedNanos = link.metrics().startTime();
+            queue.add(call);
+            link.metrics().increment(RpcRdmaCounter.CALLS_QUEUED);
+            publishWaiting();
+        } else {
+            requester.fail(
+                    call, promise, new CallQueueFullException(link.config().maxQueuedCalls()));
+        }
+    }
+
+    private boolean maySend(Call call) {
+        return requester.credits().allowed() > 0 && requester.hasRoom(call);
+    }
+
+    private void drain(ChannelHandlerContext ctx) {
+        while (!queue.isEmpty() && maySend(queue.peek())) {
+            Call call = queue.poll();
+            publishWaiting();
+            link.metrics().creditGot(call.queuedNanos);
+            ChannelPromise promise = call.promise;
+            call.promise = null;
+            send(ctx, call, promise);
+            link.flushLater();
+        }
+    }
+
+    private void publishWaiting() {
+        link.metrics().set(RpcRdmaGauge.CALLS_WAITING, queue.size());
+    }
+
+    private void send(ChannelHandlerContext ctx, Call call, ChannelPromise promise) {
+        if (!promise.isVoid() && !promise.setUncancellable()) {
+            requester.fail(call, promise, promise.cause());
+            return;
+        }
+        call.completionsBefore = requester.credits().sent();
+        requester.offers(call);
+        requester.publishCredits();
+        ctx.write(call, promise);
+    }
+
+    /** It needs no credit but the one that its reply has given back, and does not wait behind calls. */
+    private void complete(ChannelHandlerContext ctx, PullCompletion completion) {
+        requester.credits().completionSent();
+        ctx.write(completion);
+        link.flushLater();
     }
 
     /** The call still holds its credit: the responder may answer it (RFC 8166, 4.4.1). */
     private void cancel(RpcRdmaCancel cancel) {
-        RpcRdmaExchange call = connection.call(cancel.xid());
-        if (call == null || call.state == RpcRdmaExchange.State.ZOMBIE) {
+        Call call = requester.call(cancel.xid());
+        if (call == null || call.isGivenUp) {
             return;
         }
-        connection.metrics().increment(RpcRdmaCounter.CALLS_CANCELLED);
-        if (call.state == RpcRdmaExchange.State.QUEUED) {
+        link.metrics().increment(RpcRdmaCounter.CALLS_CANCELLED);
+        if (call.state == Call.State.QUEUED) {
             queue.remove(call);
-            ChannelPromise promise = call.promise;
-            connection.finish(call);
-            promise.tryFailure(cancel.exception());
+            publishWaiting();
+            requester.fail(call, call.promise, cancel.exception());
         } else {
-            if (cancel.fences()) {
-                call.fence();
-                call.releaseAnnotated();
-            }
-            call.state = RpcRdmaExchange.State.ZOMBIE;
+            call.giveUp(cancel.fences());
         }
     }
 
+    // ------------------------------------------------------------------ responder
+
+    /** Without a credit the connection ends. */
+    private void receiveCall(ChannelHandlerContext ctx, ServedCall call) {
+        ResponderCredits credits = responder.credits();
+        if (credits.received()) {
+            responder.publishCredits();
+            responder.grants().received();
+            ctx.fireChannelRead(call);
+            return;
+        }
+        link.metrics().increment(RpcRdmaCounter.CREDIT_OVERRUNS);
+        responder.finish(call);
+        link.closeNow(
+                "the peer has "
+                        + credits.unanswered()
+                        + " calls out (expected: at most the "
+                        + credits.granted()
+                        + " granted)",
+                null);
+    }
+
+    // ------------------------------------------------------------------ end
+
     @Override
     public void channelInactive(ChannelHandlerContext ctx) {
-        fail();
+        end();
         ctx.fireChannelInactive();
     }
 
     @Override
     public void handlerRemoved(ChannelHandlerContext ctx) {
-        fail();
+        end();
     }
 
-    private void fail() {
+    private void end() {
         ClosedChannelException cause = queue.isEmpty() ? null : new NotSentException();
-        for (RpcRdmaExchange call = queue.poll(); call != null; call = queue.poll()) {
-            ChannelPromise promise = call.promise;
-            connection.finish(call);
-            promise.tryFailure(cause);
+        for (Call call = queue.poll(); call != null; call = queue.poll()) {
+            requester.fail(call, call.promise, cause);
         }
         connection.close();
     }

@@ -4,12 +4,12 @@ package org.rpcrdma.codec;
 import java.util.function.IntSupplier;
 
 /**
- * How many credits a responder grants (RFC 8166, 3.3.1). Asked on the event loop for every message that carries a grant; it
- * must not block and should not allocate. One policy may serve many connections on several event loops: it keeps no state
- * of its own, or state that is safe there.
+ * How many credits a responder grants (RFC 8166, 3.3.1). Asked on the event loop for every message that carries a
+ * grant; it must not block and should not allocate. One policy may serve many connections on several event loops: it
+ * keeps no state of its own, or state that is safe there.
  *
- * <p>What it returns is brought within the configured bounds. Receives behind a higher grant are posted before it is sent;
- * those behind a lower one stay until they are used.
+ * <p>What it returns is brought within the configured bounds. Receives behind a higher grant are posted before it is
+ * sent; those behind a lower one stay until they are used.
  */
 @FunctionalInterface
 public interface CreditPolicy {
@@ -23,11 +23,11 @@ public interface CreditPolicy {
     }
 
     /**
-     * Follows what the handlers can take, in the way of TCP: a quarter less with each answer while there is too much to do, an
-     * eighth more while there is little. The minimum while a channel does not read or memory is short.
+     * Follows what the handlers can take, in the way of TCP: a quarter less with each answer while there is too much to
+     * do, an eighth more while there is little. The minimum while a channel does not read or memory is short.
      *
-     * @param queued the calls that wait for the handlers, for example {@code executor.getQueue()::size}; asked on the event
-     *     loops, so it has to be safe there
+     * @param queued the calls that wait for the handlers, for example {@code executor.getQueue()::size}; asked on the
+     *     event loops, so it has to be safe there
      * @param limit the calls that may wait before grants shrink, from 1; at half of it they grow again
      */
     static CreditPolicy adaptive(IntSupplier queued, int limit) {

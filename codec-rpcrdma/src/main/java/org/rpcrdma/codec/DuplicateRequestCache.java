@@ -5,17 +5,17 @@ import io.netty.buffer.ByteBuf;
 import java.net.InetAddress;
 
 /**
- * Remembers replies, so that a call that is sent again after its connection was lost is answered and not executed again (RFC
- * 5531, 4). It keeps RPC messages and no transport headers: a reply goes into the chunks, and under the credits, of the call
- * that asks for it now.
+ * Remembers replies, so that a call that is sent again after its connection was lost is answered and not executed again
+ * (RFC 5531, 4). It keeps RPC messages and no transport headers: a reply goes into the chunks, and under the credits,
+ * of the call that asks for it now.
  *
  * <p>Methods are called on the event loops of all connections that share the cache: it has to be safe there, and quick.
  */
 public interface DuplicateRequestCache {
 
     /**
-     * What makes a call the same call. The client is an address without its port, because a client that comes back may have
-     * another one.
+     * What makes a call the same call. The client is an address without its port, because a client that comes back may
+     * have another one.
      *
      * @param client the peer's address
      * @param length bytes of the RPC message
@@ -77,8 +77,8 @@ public interface DuplicateRequestCache {
     void done(Call call, ByteBuf reply);
 
     /**
-     * The connection was lost, and no handler has answered in the time that was left to it; what the handler does may have
-     * happened. The one who has waited longest takes the call over; with nobody waiting it is forgotten.
+     * The connection was lost, and no handler has answered in the time that was left to it; what the handler does may
+     * have happened. The one who has waited longest takes the call over; with nobody waiting it is forgotten.
      */
     void abandon(Call call);
 

@@ -8,10 +8,11 @@ import java.net.InetAddress;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
+import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /**
- * One connection's side of a {@link DuplicateRequestCache}: which of its calls the handlers are executing, and which wait for
- * an earlier connection. Outlives its connection until the handlers have answered.
+ * One connection's side of a {@link DuplicateRequestCache}: which of its calls the handlers are executing, and which
+ * wait for an earlier connection. Outlives its connection until the handlers have answered.
  */
 final class DuplicateRequests {
 
@@ -21,12 +22,12 @@ final class DuplicateRequests {
     /** What becomes of a call that is a duplicate. On the event loop. */
     interface Target {
         /** The reply is owned by the target. */
-        void replay(RpcRdmaExchange call, ByteBuf reply);
+        void replay(ServedCall call, ByteBuf reply);
 
-        void execute(RpcRdmaExchange call);
+        void execute(ServedCall call);
     }
 
-    private final RpcRdmaConnection connection;
+    private final Link link;
     private final DuplicateRequestCache cache;
     private final Target target;
     private final CRC32C crc = new CRC32C();
@@ -40,43 +41,43 @@ final class DuplicateRequests {
     /** Ends the time for late answers; {@code null} while the connection lives. */
     private ScheduledFuture<?> lastCall;
 
-    DuplicateRequests(RpcRdmaConnection connection, DuplicateRequestCache cache, Target target) {
-        this.connection = connection;
+    DuplicateRequests(Link link, DuplicateRequestCache cache, Target target) {
+        this.link = link;
         this.cache = cache;
         this.target = target;
     }
 
     /**
-     * Returns whether the call goes to the handlers now. Otherwise it is answered from the cache, or waits with its message
-     * in the exchange.
+     * Returns whether the call goes to the handlers now. Otherwise it is answered from the cache, or waits with its
+     * message in the served.
      */
-    boolean admit(RpcRdmaExchange exchange, ByteBuf message, RpcCallHeader rpc) {
+    boolean admit(ServedCall served, ByteBuf message, RpcCallHeader rpc) {
         if (!cache.covers(rpc.program(), rpc.version(), rpc.procedure())) {
             return true;
         }
-        InetAddress client = connection.channel().remoteAddress().getAddress();
+        InetAddress client = link.channel().remoteAddress().getAddress();
         DuplicateRequestCache.Call call =
                 new DuplicateRequestCache.Call(
                         client,
-                        exchange.xid,
+                        served.xid,
                         rpc.program(),
                         rpc.version(),
                         rpc.procedure(),
                         message.readableBytes(),
                         checksum(message));
-        Waiting waiter = new Waiting(exchange, call);
+        Waiting waiter = new Waiting(served, call);
         DuplicateRequestCache.Lookup found = cache.begin(call, waiter);
         switch (found.progress()) {
-            case NEW -> executing.put(exchange.xid, call);
+            case NEW -> executing.put(served.xid, call);
             case IN_PROGRESS -> {
-                exchange.message = message;
-                exchange.state = RpcRdmaExchange.State.WAITING;
-                waiting.put(exchange.xid, waiter);
-                connection.metrics().increment(RpcRdmaCounter.DUPLICATES_WAITING);
+                served.received = message;
+                served.isDelivered = false;
+                waiting.put(served.xid, waiter);
+                link.metrics().increment(RpcRdmaCounter.DUPLICATES_WAITING);
             }
             case DONE -> {
                 message.release();
-                replay(exchange, found.reply());
+                replay(served, found.reply());
             }
             default -> throw new IllegalStateException(found.progress().toString());
         }
@@ -96,35 +97,35 @@ final class DuplicateRequests {
         return (int) crc.getValue();
     }
 
-    private void replay(RpcRdmaExchange exchange, ByteBuf reply) {
-        connection.metrics().increment(RpcRdmaCounter.DUPLICATES_REPLAYED);
-        target.replay(exchange, reply);
+    private void replay(ServedCall served, ByteBuf reply) {
+        link.metrics().increment(RpcRdmaCounter.DUPLICATES_REPLAYED);
+        target.replay(served, reply);
     }
 
     /**
      * A handler has answered; the message stays with the caller.
      *
-     * @param annotated what the payload belongs to, or {@code null}: items that are apart from it are put back
+     * @param parts what the user has taken out of it: the items are put back
      */
-    void answered(int xid, ByteBuf payload, RpcMessage annotated) {
+    void answered(int xid, ByteBuf payload, RpcMessage parts) {
         DuplicateRequestCache.Call call = executing.remove(xid);
         if (call == null) {
             return;
         }
-        if (annotated == null || annotated.items() == 0) {
+        if (parts.items() == 0) {
             cache.done(call, payload);
         } else {
-            answeredInParts(call, annotated);
+            answeredInParts(call, parts);
         }
         if (lastCall != null && executing.isEmpty()) {
             lastCall.cancel(false);
         }
     }
 
-    private void answeredInParts(DuplicateRequestCache.Call call, RpcMessage annotated) {
+    private void answeredInParts(DuplicateRequestCache.Call call, RpcMessage message) {
         ByteBuf whole;
         try {
-            whole = AnnotatedMessages.merge(connection, annotated);
+            whole = link.whole(message);
         } catch (IllegalStateException | ArithmeticException | IllegalArgumentException e) {
             cache.abandon(call); // no memory for a copy: it is executed again if it comes
             return;
@@ -138,11 +139,10 @@ final class DuplicateRequests {
 
     /** Something was written after the connection was lost; it stays with the caller. */
     void answeredLate(Object written) {
-        RpcMessage annotated = written instanceof RpcMessage holder ? holder : null;
+        RpcMessage parts = RpcMessage.partsOf(written);
         ByteBuf payload = RpcMessage.payloadOf(written);
-        boolean isSound = annotated == null || annotated.problem() == null;
-        if (isSound && RpcCallHeader.isOfType(payload, RpcCallHeader.REPLY)) {
-            answered(payload.getInt(payload.readerIndex()), payload, annotated);
+        if (parts.problem() == null && RpcCallHeader.isOfType(payload, RpcCallHeader.REPLY)) {
+            answered(payload.getInt(payload.readerIndex()), payload, parts);
         }
     }
 
@@ -154,17 +154,16 @@ final class DuplicateRequests {
     void close() {
         waiting.values().forEach(waiter -> cache.withdraw(waiter.call, waiter));
         waiting.clear();
-        if (executing.isEmpty()) {
+        if (executing.isEmpty() || lastCall != null) {
             return;
         }
         try {
             lastCall =
-                    connection
-                            .channel()
+                    link.channel()
                             .eventLoop()
                             .schedule(
                                     () -> {},
-                                    connection.config().lateReplyMillis(),
+                                    link.config().lateReplyMillis(),
                                     TimeUnit.MILLISECONDS);
             // An event loop that ends cancels what it was to do later.
             lastCall.addListener(over -> abandonAll());
@@ -184,11 +183,11 @@ final class DuplicateRequests {
 
     /** A call that waits for the answer to an earlier one. */
     private final class Waiting implements DuplicateRequestCache.Waiter {
-        private final RpcRdmaExchange exchange;
+        private final ServedCall served;
         private final DuplicateRequestCache.Call call;
 
-        Waiting(RpcRdmaExchange exchange, DuplicateRequestCache.Call call) {
-            this.exchange = exchange;
+        Waiting(ServedCall served, DuplicateRequestCache.Call call) {
+            this.served = served;
             this.call = call;
         }
 
@@ -203,8 +202,8 @@ final class DuplicateRequests {
                     onEventLoop(
                             () -> {
                                 if (isTakenOut()) {
-                                    exchange.releaseMessage();
-                                    replay(exchange, reply);
+                                    served.releaseReceived();
+                                    replay(served, reply);
                                 } else {
                                     reply.release();
                                 }
@@ -221,7 +220,7 @@ final class DuplicateRequests {
                             () -> {
                                 if (isTakenOut()) {
                                     executing.put(call.xid(), call);
-                                    target.execute(exchange);
+                                    target.execute(served);
                                 } else {
                                     cache.abandon(call);
                                 }
@@ -234,7 +233,7 @@ final class DuplicateRequests {
         /** False when the event loop has ended, and the connection with it. */
         private boolean onEventLoop(Runnable task) {
             try {
-                connection.channel().eventLoop().execute(task);
+                link.channel().eventLoop().execute(task);
                 return true;
             } catch (RejectedExecutionException e) {
                 return false;

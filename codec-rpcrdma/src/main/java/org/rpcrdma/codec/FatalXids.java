@@ -8,11 +8,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * The calls whose RDMA operations have ended a connection (RFC 8166, 4.5.3), by client address without the port: when the
- * client sends one again on its next connection it gets ERR_CHUNK, and not another dead connection.
+ * The calls whose RDMA operations have ended a connection (RFC 8166, 4.5.3), by client address without the port: when
+ * the client sends one again on its next connection it gets ERR_CHUNK, and not another dead connection.
  *
- * <p>Small and forgetful: a few XIDs for each of a number of clients, for some minutes. It is shared by all channels of a
- * configuration, on whatever event loops; they meet here alone.
+ * <p>Small and forgetful: a few XIDs for each of a number of clients, for some minutes. It is shared by all channels of
+ * a bootstrap, on whatever event loops; they meet here alone.
  */
 final class FatalXids {
 

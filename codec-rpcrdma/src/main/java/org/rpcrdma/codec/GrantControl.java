@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
+import java.util.function.LongSupplier;
 import org.rpcrdma.channel.RdmaChannel;
 
 /**
- * Decides each grant of one connection, and keeps the receives behind it (RFC 8166, 3.3.1): posted before a higher grant is
- * sent, and left alone when it falls.
+ * Decides each grant of one connection, and keeps the receives behind it (RFC 8166, 3.3.1): posted before a higher
+ * grant is sent, and left alone when it falls.
  */
 final class GrantControl implements ResponderLoad {
 
-    private final RpcRdmaConnection connection;
+    private final Link link;
+
+    /** {@code null} at a side that sends no replies in Read chunks. */
+    private final WaitingReplies waiting;
+
+    private final LongSupplier pulledBytes;
     private final RdmaChannel channel;
     private final CreditPolicy policy;
     private final ResponderCredits credits;
@@ -21,14 +27,16 @@ final class GrantControl implements ResponderLoad {
     /** With the constant policy all receives stay posted, and there is nothing to do. */
     private final boolean isConstant;
 
-    GrantControl(RpcRdmaConnection connection, ResponderCredits credits) {
-        this.connection = connection;
+    GrantControl(
+            Link link, ResponderCredits credits, WaitingReplies waiting, LongSupplier pulledBytes) {
+        this.link = link;
+        this.waiting = waiting;
+        this.pulledBytes = pulledBytes;
         this.credits = credits;
-        channel = connection.channel();
-        policy = connection.config().creditPolicy();
-        isConstant =
-                connection.config().hasConstantCredits() && connection.waitingReplies() == null;
-        minimum = Math.min(connection.config().minimumCredits(), credits.maximum());
+        channel = link.channel();
+        policy = link.config().creditPolicy();
+        isConstant = link.config().hasConstantCredits() && waiting == null;
+        minimum = Math.min(link.config().minimumCredits(), credits.maximum());
     }
 
     /**
@@ -82,7 +90,6 @@ final class GrantControl implements ResponderLoad {
 
     /** Pull completions that may come: each has a receive outside of the grant (reliable reply draft, 5.2.3). */
     private int completions() {
-        WaitingReplies waiting = connection.waitingReplies();
         return waiting == null ? 0 : waiting.count();
     }
 
@@ -119,17 +126,17 @@ final class GrantControl implements ResponderLoad {
 
     @Override
     public long pulledBytes() {
-        return connection.pulledBytes();
+        return pulledBytes.getAsLong();
     }
 
     @Override
     public long maximumPulledBytes() {
-        return connection.config().maxConnectionBytes();
+        return link.config().maxConnectionBytes();
     }
 
     @Override
     public long registeredBytesInUse() {
-        return channel.registeredBytesInUse();
+        return RdmaChannel.registeredBytes();
     }
 
     @Override

@@ -2,14 +2,30 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
+import org.rpcrdma.codec.wire.ReadLayout;
+import org.rpcrdma.codec.wire.ReadList;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** What is wrong with a header whose lists decode: found before memory is taken or anything is read or delivered. */
 final class HeaderChecks {
 
-    private HeaderChecks() {}
+    private final Link link;
+    private final RpcRdmaConfig config;
 
-    /** What can be seen from the header alone, before memory is taken or anything is read (RFC 8166, 4.5.2). */
-    static String call(RpcRdmaExchange call, ByteBuf message, TransportHeader header, int payload) {
+    HeaderChecks(Link link) {
+        this.link = link;
+        config = link.config();
+    }
+
+    /**
+     * What can be seen from the header of a call alone (RFC 8166, 4.5.2), or of what may be one.
+     *
+     * @param payload where it begins
+     * @param layout is computed; {@code null} without Read chunks
+     * @return what is wrong; {@code null} when nothing is
+     */
+    String call(ByteBuf message, TransportHeader header, int payload, ReadLayout layout) {
         ReadList reads = header.reads();
         boolean hasPositionZero = reads.hasChunkAt(0);
         long stream = (long) message.writerIndex() - payload;
@@ -26,7 +42,6 @@ final class HeaderChecks {
         if (reads.anyWraps() || header.writes().anyWraps() || header.reply().anyWraps()) {
             return "segment past the end of the address space";
         }
-        RpcRdmaConfig config = call.connection.config();
         if (header.reply().segments() > config.maxSegmentsPerChunk()) {
             return "Reply chunk with too many segments";
         }
@@ -37,17 +52,15 @@ final class HeaderChecks {
             }
         }
         // The reply repeats these lists, and a header cannot be chunked (3.5.1).
-        if (call.protocol.listsOffset()
-                        + 4
-                        + header.writes().encodedBytes()
-                        + header.reply().encodedBytes()
-                > call.protocol.sendThreshold()) {
+        ProtocolVersion protocol = link.versions().ofReply(header.version());
+        if (protocol.sendRoom(header.replyListsBytes()) < 0) {
             return "chunk lists longer than the reply's inline threshold";
         }
-        if (reads.segments() == 0) {
-            return null;
-        }
-        return call.layout.compute(
+        return layout == null ? null : compute(layout, reads, stream);
+    }
+
+    private String compute(ReadLayout layout, ReadList reads, long stream) {
+        return layout.compute(
                 reads,
                 stream,
                 config.maxSegmentsPerChunk(),
@@ -55,66 +68,33 @@ final class HeaderChecks {
                 config.maxMessageBytes());
     }
 
-    /** Send With Invalidate is for calls with exactly one handle: with several the requester has to do it anyway. */
-    static void findInvalidateHandle(RpcRdmaExchange call, TransportHeader header) {
-        call.mayInvalidate =
-                call.connection.peerTakesInvalidate()
-                        && singleHandle(header.reads(), call, false)
-                        && singleHandle(header.writes(), call, header.reads().segments() > 0)
-                        && singleHandle(
-                                header.reply(),
-                                call,
-                                header.reads().segments() + header.writes().segments() > 0)
-                        && header.reads().segments()
-                                        + header.writes().segments()
-                                        + header.reply().segments()
-                                > 0;
-    }
-
-    private static boolean singleHandle(SegmentList list, RpcRdmaExchange call, boolean isKnown) {
-        boolean known = isKnown;
-        for (int i = 0; i < list.segments(); i++) {
-            if (known && list.handle(i) != call.invalidateHandle) {
-                return false;
-            }
-            call.invalidateHandle = list.handle(i);
-            known = true;
-        }
-        return true;
-    }
-
-    /** Why a reply is not one to this call; {@code null} when it is. */
-    static String match(RpcRdmaExchange call, TransportHeader header) {
-        if (call.option != null) {
-            return "RPC reply to an optional operation";
-        }
-        return header.version() == call.protocol.number()
-                ? null
-                : "reply in version " + header.version() + " (expected: that of the call)";
-    }
-
-    /** The lists of a reply against what the call offered; never trusted. */
-    static String reply(
-            RpcRdmaExchange call,
+    /**
+     * The lists of a reply against what the call offered; never trusted.
+     *
+     * @param offered the lists of the call
+     * @param layout is computed; {@code null} without Read chunks, or when these are not taken
+     * @return what is wrong; {@code null} when nothing is
+     */
+    String reply(
+            TransportHeader offered,
             ByteBuf message,
             TransportHeader header,
             int payload,
-            boolean isLong) {
-        boolean isOffered = header.reads().segments() > 0;
-        if (isOffered && !call.connection.takesReadChunkReplies(header.version())) {
+            ReadLayout layout) {
+        if (layout == null && header.reads().segments() > 0) {
             return "reply with a Read list";
         }
-        if (!header.writes().mirrors(call.header.writes())) {
+        if (!header.writes().mirrors(offered.writes())) {
             return "reply whose Write list is not the one of the call";
         }
-        if (header.reply().isPresent() && !header.reply().mirrors(call.header.reply())) {
+        if (header.reply().isPresent() && !header.reply().mirrors(offered.reply())) {
             return "reply whose Reply chunk is not the one of the call";
         }
         long placed = header.reply().chunkLength();
-        if (isOffered) {
-            return offered(call, message, header, payload, isLong);
+        if (layout != null) {
+            return pulled(message, header, payload, layout);
         }
-        if (isLong) {
+        if (header.proc() == TransportHeader.RDMA_NOMSG) {
             return placed < RpcCallHeader.MINIMUM_REPLY_BYTES
                     ? "Reply chunk with " + placed + " bytes"
                     : null;
@@ -126,13 +106,9 @@ final class HeaderChecks {
     }
 
     /** A reply in Read chunks, before memory is taken or anything is read: as for a call. */
-    private static String offered(
-            RpcRdmaExchange call,
-            ByteBuf message,
-            TransportHeader header,
-            int payload,
-            boolean isLong) {
+    private String pulled(ByteBuf message, TransportHeader header, int payload, ReadLayout layout) {
         ReadList reads = header.reads();
+        boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;
         long stream = isLong ? reads.chunkLength(0) : (long) message.writerIndex() - payload;
         if (header.reply().chunkLength() > 0) {
             return "reply in a Reply chunk and in Read chunks";
@@ -149,19 +125,11 @@ final class HeaderChecks {
         if (reads.anyWraps()) {
             return "segment past the end of the address space";
         }
-        RpcRdmaConfig config = call.connection.config();
-        String problem =
-                call.layout.compute(
-                        reads,
-                        stream,
-                        config.maxSegmentsPerChunk(),
-                        config.maxChunkBytes(),
-                        config.maxMessageBytes());
+        String problem = compute(layout, reads, stream);
         boolean isReduced = header.writes().sum(0, header.writes().segments()) > 0;
-        // Positions count in the stream with all of its items: where those in Write chunks are,
-        // only
-        // the stream can tell.
-        return problem == null && isReduced && call.layout.chunks() > 0
+        // Positions count in the stream with all of its items, and only the stream can tell where
+        // those in Write chunks are.
+        return problem == null && isReduced && layout.chunks() > 0
                 ? "results in Read chunks and in Write chunks"
                 : problem;
     }

@@ -5,28 +5,55 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
+import org.rpcrdma.codec.wire.Direction;
+import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Answers calls with RDMA_ERROR, or drops what nobody may answer (RFC 8166, 4.5). */
 final class HeaderErrors {
 
-    private final RpcRdmaConnection connection;
-    private final ConnectionMetrics metrics;
+    private final Link link;
+    private final Requester requester;
+    private final Responder responder;
+    private final Pulls pulls;
 
     HeaderErrors(RpcRdmaConnection connection) {
-        this.connection = connection;
-        this.metrics = connection.metrics();
+        link = connection.link();
+        requester = connection.requester();
+        responder = connection.responder();
+        pulls = connection.pulls();
     }
 
     /** Whether a call may be served: here, and for the first time. It is dropped otherwise. */
     boolean takesCall(TransportHeader call) {
-        if (!connection.isResponder()) {
-            connection.drop(
-                    RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, call.xid(), "call at a requester");
+        if (!responder.isOpen()) {
+            link.drop(RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, call.xid(), "call at a requester");
             return false;
         }
-        if (connection.served(call.xid()) != null) {
-            connection.drop(
-                    RpcRdmaCounter.DROPPED_DUPLICATE_XID, call.xid(), "call that is in progress");
+        if (responder.call(call.xid()) != null || pulls.isUndetermined(call.xid())) {
+            link.drop(RpcRdmaCounter.DROPPED_DUPLICATE_XID, call.xid(), "call that is in progress");
+            return false;
+        }
+        return true;
+    }
+
+    /**
+     * Whether a call may have the chunks that it has; it is answered otherwise.
+     *
+     * @param isCall {@code false} for what may be the reply that is awaited under this XID
+     */
+    boolean takesChunks(ChannelHandlerContext ctx, TransportHeader header, boolean isCall) {
+        boolean hasChunks =
+                header.reads().segments() > 0
+                        || header.writes().chunks() > 0
+                        || header.reply().isPresent();
+        if (hasChunks && isCall && link.isFatal(header.xid())) {
+            link.metrics().increment(RpcRdmaCounter.FATAL_XIDS_REFUSED);
+            refuse(ctx, header, "call that has ended an earlier connection");
+            return false;
+        }
+        if (hasChunks && !link.takesChunks()) {
+            refuse(ctx, header, "reverse call with chunks (expected: three empty lists)");
             return false;
         }
         return true;
@@ -34,19 +61,18 @@ final class HeaderErrors {
 
     /** ERR_VERS, for what may be a call (RFC 8166, 4.5.1). */
     void otherVersion(ChannelHandlerContext ctx, TransportHeader header) {
-        if (!connection.isServer()
-                && (!connection.isResponder() || connection.call(header.xid()) != null)) {
-            connection.drop(
+        if (!link.isServer() && (!responder.isOpen() || requester.call(header.xid()) != null)) {
+            link.drop(
                     RpcRdmaCounter.DROPPED_VERSION,
                     header.xid(),
                     "version " + Integer.toUnsignedString(header.version()));
             return;
         }
-        metrics.increment(RpcRdmaCounter.VERSION_ERRORS_SENT);
-        connection.responderCredits().refused();
-        ByteBuf out = connection.buffer(TransportHeader.ERR_VERS_BYTES);
-        TransportHeader.encodeErrVers(
-                out, header.xid(), header.version(), grant(), connection.versions().highest());
+        link.metrics().increment(RpcRdmaCounter.VERSION_ERRORS_SENT);
+        responder.refused();
+        ByteBuf out = link.buffer(TransportError.ERR_VERS_BYTES);
+        TransportError.encodeVersions(
+                out, header.xid(), header.version(), grant(), link.versions().highest());
         sendError(ctx, out, ChannelFutureListener.CLOSE_ON_FAILURE);
     }
 
@@ -59,19 +85,19 @@ final class HeaderErrors {
             String what) {
         boolean isCall =
                 direction == Direction.UNKNOWN
-                        ? connection.isServer()
-                        : direction == Direction.CALL && connection.isResponder();
+                        ? link.isServer()
+                        : direction == Direction.CALL && responder.isOpen();
         if (isCall) {
             refuse(ctx, header, what);
         } else {
-            connection.drop(dropped, header.xid(), what);
+            link.drop(dropped, header.xid(), what);
         }
     }
 
-    /** ERR_CHUNK, or BAD_HEADER in version 2, for a call that no exchange was made for (RFC 8166, 4.5.2). */
+    /** ERR_CHUNK, or BAD_HEADER in version 2, for a call that nothing is kept of (RFC 8166, 4.5.2). */
     void refuse(ChannelHandlerContext ctx, TransportHeader header, String what) {
-        connection.problem(header.xid(), what, "answered with ERR_CHUNK");
-        refuse(ctx, header, TransportHeader.ERR_CHUNK, connection.chunkErrorSent());
+        link.problem(header.xid(), what, "answered with ERR_CHUNK");
+        refuse(ctx, header, TransportError.ERR_CHUNK, responder.chunkErrorSent());
     }
 
     void refuse(
@@ -79,26 +105,27 @@ final class HeaderErrors {
             TransportHeader header,
             int code,
             ChannelFutureListener then) {
-        connection.responderCredits().refused();
-        ByteBuf out = connection.buffer(TransportHeader.ERR_CHUNK_BYTES);
-        TransportHeader.encodeError(out, header.xid(), header.version(), grant(), code);
+        responder.refused();
+        ByteBuf out = link.buffer(TransportError.ERR_CHUNK_BYTES);
+        TransportError.encode(out, header.xid(), header.version(), grant(), code);
         sendError(ctx, out, then);
     }
 
     private void sendError(ChannelHandlerContext ctx, ByteBuf out, ChannelFutureListener then) {
         ctx.write(out).addListener(then);
-        connection.flushLater();
+        link.flushLater();
     }
 
     private int grant() {
-        return connection.grants().next();
+        return responder.nextGrant();
     }
 
-    /** ERR_CHUNK, or BAD_HEADER in version 2, for a call that an exchange was made for. */
-    void reject(ChannelHandlerContext ctx, RpcRdmaExchange call, ChannelPromise promise) {
-        ByteBuf out = connection.buffer(TransportHeader.ERR_CHUNK_BYTES);
-        TransportHeader.encodeErrChunk(out, call.xid, call.protocol.number(), grant());
-        connection.finish(call);
-        ctx.write(out, promise.unvoid().addListener(connection.chunkErrorSent()));
+    /** ERR_CHUNK, or BAD_HEADER in version 2, for a call that the stages know. */
+    void reject(ChannelHandlerContext ctx, ServedCall call, ChannelPromise promise) {
+        ByteBuf out = link.buffer(TransportError.ERR_CHUNK_BYTES);
+        TransportError.encode(
+                out, call.xid, call.protocol.number(), grant(), TransportError.ERR_CHUNK);
+        responder.finish(call);
+        ctx.write(out, promise.unvoid().addListener(responder.chunkErrorSent()));
     }
 }

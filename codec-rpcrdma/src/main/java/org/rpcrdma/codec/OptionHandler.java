@@ -4,12 +4,12 @@ package org.rpcrdma.codec;
 import io.netty.channel.Channel;
 
 /**
- * One optional operation of version 2 (draft-cel-nfsv4-rpcrdma-version-two-01, 3), for both roles; registered with its number
- * by {@link VersionTwo.Builder#option}. A responder has to have all of the operation or none of it (3.3).
+ * One optional operation of version 2 (draft-cel-nfsv4-rpcrdma-version-two-01, 3), for both roles; registered with its
+ * number by {@link VersionTwo.Builder#option}. A responder has to have all of the operation or none of it (3.3).
  *
- * <p>An operation is a call and its reply, and is treated like other calls: it has an XID that no other outstanding call of
- * the sender has, it takes a credit until it is answered, and a lost connection ends it. {@link RpcRdmaOption#call} is
- * written to the channel by a requester.
+ * <p>An operation is a call and its reply, and is treated like other calls: it has an XID that no other outstanding
+ * call of the sender has, it takes a credit until it is answered, and a lost connection ends it.
+ * {@link RpcRdmaOption#call} is written to the channel by a requester.
  *
  * <p>One handler serves all connections of the configuration, each on its own event loop.
  */
@@ -29,8 +29,8 @@ public interface OptionHandler {
     Payload payload();
 
     /**
-     * A message of the operation has come. A call has to be answered once, at any time while the connection lasts, by writing
-     * {@link RpcRdmaOption#reply} to the channel.
+     * A message of the operation has come. A call has to be answered once, at any time while the connection lasts, by
+     * writing {@link RpcRdmaOption#reply} to the channel.
      *
      * @param channel what to answer on
      * @param message a call, or the reply to one of this side's calls; the handler releases it

@@ -4,17 +4,24 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
+import org.rpcrdma.codec.wire.Direction;
+import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.TransportHeader;
 
-/** Takes optional operations of version 2 apart, and finds the exchanges they belong to. */
+/** Takes optional operations of version 2 apart, and finds the calls they belong to. */
 final class OptionMessages {
 
-    private final RpcRdmaConnection connection;
+    private final Link link;
+    private final Requester requester;
+    private final Responder responder;
     private final ConnectionMetrics metrics;
     private final HeaderErrors errors;
 
     OptionMessages(RpcRdmaConnection connection, HeaderErrors errors) {
-        this.connection = connection;
-        this.metrics = connection.metrics();
+        link = connection.link();
+        requester = connection.requester();
+        responder = connection.responder();
+        this.metrics = link.metrics();
         this.errors = errors;
     }
 
@@ -29,7 +36,7 @@ final class OptionMessages {
             TransportHeader header,
             Direction direction) {
         int type = RpcRdmaOption.type(message);
-        OptionHandler handler = connection.config().versionTwo().option(type);
+        OptionHandler handler = link.config().versionTwo().option(type);
         boolean isReply = direction == Direction.REPLY;
         if (direction != Direction.UNKNOWN && handler == null) {
             receiveUnknown(ctx, header, type, isReply);
@@ -52,17 +59,14 @@ final class OptionMessages {
     private void receiveUnknown(
             ChannelHandlerContext ctx, TransportHeader header, int type, boolean isReply) {
         String what = "option type 0x" + Integer.toHexString(type);
-        if (isReply || !connection.isResponder()) {
-            connection.drop(RpcRdmaCounter.DROPPED_PROCEDURE, header.xid(), what);
+        if (isReply) {
+            link.drop(RpcRdmaCounter.DROPPED_PROCEDURE, header.xid(), what);
             return;
         }
-        connection.problem(header.xid(), what, "answered with INVAL_OPTION");
+        link.problem(header.xid(), what, "answered with INVAL_OPTION");
         metrics.increment(RpcRdmaCounter.OPTION_ERRORS_SENT);
         errors.refuse(
-                ctx,
-                header,
-                TransportHeader.RDMA2_ERR_INVAL_OPTION,
-                ChannelFutureListener.CLOSE_ON_FAILURE);
+                ctx, header, TransportError.INVAL_OPTION, ChannelFutureListener.CLOSE_ON_FAILURE);
     }
 
     private boolean receiveCall(
@@ -70,7 +74,7 @@ final class OptionMessages {
         if (!errors.takesCall(header)) {
             return false;
         }
-        RpcRdmaExchange call = connection.newServed(header.xid(), header.version());
+        ServedCall call = responder.newCall(header.xid(), header.version());
         call.option = RpcRdmaOption.decode(message, false);
         metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
         ctx.fireChannelRead(call);
@@ -79,12 +83,9 @@ final class OptionMessages {
 
     private boolean receiveReply(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int type) {
-        RpcRdmaExchange call = connection.call(header.xid());
-        if (call == null
-                || !call.isUnanswered()
-                || call.option == null
-                || call.option.type() != type) {
-            connection.drop(
+        Call call = requester.unanswered(header.xid());
+        if (call == null || call.option == null || call.option.type() != type) {
+            link.drop(
                     RpcRdmaCounter.DROPPED_UNKNOWN_XID,
                     header.xid(),
                     "reply to an option that was not called");
@@ -92,7 +93,7 @@ final class OptionMessages {
         }
         call.takeOption().release();
         call.option = RpcRdmaOption.decode(message, true);
-        connection.keepHeaderWithoutLists(call);
+        call.answered(header.credit());
         metrics.increment(RpcRdmaCounter.REPLIES_RECEIVED);
         ctx.fireChannelRead(call);
         return true;

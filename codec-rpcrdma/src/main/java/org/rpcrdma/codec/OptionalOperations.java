@@ -4,40 +4,47 @@ package org.rpcrdma.codec;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Optional operations of version 2 (draft-cel-nfsv4-rpcrdma-version-two-01, 3): gives each to the handler of its type. It sits
- * behind the credits, which count an operation like any other call, and before the handlers that know RPC messages, which
- * never see one.
+ * Optional operations of version 2 (draft-cel-nfsv4-rpcrdma-version-two-01, 3): gives each to the handler of its
+ * type. It sits behind the credits, which count an operation like any other call, and before the handlers that know
+ * RPC messages, which never see one.
  */
 final class OptionalOperations extends ChannelDuplexHandler {
 
     private final RpcRdmaConnection connection;
+    private final Link link;
+    private final Requester requester;
+    private final Responder responder;
 
     OptionalOperations(RpcRdmaConnection connection) {
         this.connection = connection;
+        link = connection.link();
+        requester = connection.requester();
+        responder = connection.responder();
     }
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (!(message instanceof RpcRdmaExchange exchange) || exchange.option == null) {
-            ctx.fireChannelRead(message);
-        } else if (exchange.isRequester) {
-            receiveReply(ctx, exchange);
+        if (message instanceof Call call && call.option != null) {
+            receiveReply(ctx, call);
+        } else if (message instanceof ServedCall call && call.option != null) {
+            receiveCall(ctx, call);
         } else {
-            receiveCall(ctx, exchange);
+            ctx.fireChannelRead(message);
         }
     }
 
-    private void receiveReply(ChannelHandlerContext ctx, RpcRdmaExchange call) {
+    private void receiveReply(ChannelHandlerContext ctx, Call call) {
         if (call.failure != null) {
             RpcRdmaFailure failure = new RpcRdmaFailure(call.xid, call.failure);
-            connection.finish(call);
+            requester.finish(call);
             ctx.fireChannelRead(failure);
             return;
         }
         RpcRdmaOption reply = call.takeOption();
-        connection.finish(call);
+        requester.finish(call);
         try {
             handler(reply).received(ctx.channel(), reply);
         } catch (Exception e) {
@@ -45,24 +52,22 @@ final class OptionalOperations extends ChannelDuplexHandler {
         }
     }
 
-    private void receiveCall(ChannelHandlerContext ctx, RpcRdmaExchange exchange) {
-        exchange.state = RpcRdmaExchange.State.DELIVERED;
-        RpcRdmaOption call = exchange.option.retain();
-        int xid = exchange.xid;
+    private void receiveCall(ChannelHandlerContext ctx, ServedCall served) {
+        served.isDelivered = true;
+        RpcRdmaOption call = served.option.retain();
+        int xid = served.xid;
         try {
             handler(call).received(ctx.channel(), call);
         } catch (Exception e) {
             ctx.fireExceptionCaught(e);
-            if (connection.served(xid) == exchange
-                    && exchange.state == RpcRdmaExchange.State.DELIVERED) {
-                LongMessageHandler.reject(
-                        ctx, connection, exchange, "optional operation: " + e.getMessage());
+            if (responder.call(xid) == served && served.isDelivered) {
+                ctx.write(responder.reject(served, "optional operation: " + e.getMessage()));
             }
         }
     }
 
     private OptionHandler handler(RpcRdmaOption option) {
-        return connection.config().versionTwo().option(option.type());
+        return link.config().versionTwo().option(option.type());
     }
 
     @Override
@@ -73,67 +78,69 @@ final class OptionalOperations extends ChannelDuplexHandler {
         }
         Exception problem = check(option);
         if (problem == null) {
-            problem =
-                    option.isReply()
-                            ? writeReply(ctx, option, promise)
-                            : writeCall(ctx, option, promise);
+            problem = option.isReply() ? replyProblem(option) : callProblem(option);
         }
         if (problem != null) {
             option.release();
             promise.tryFailure(problem);
+        } else if (option.isReply()) {
+            writeReply(ctx, option, promise);
+        } else {
+            Call call = requester.newCall(option.xid());
+            call.option = option;
+            ctx.write(call, promise);
         }
     }
 
     private Exception check(RpcRdmaOption option) {
-        if (connection.config().versionTwo() == null || handler(option) == null) {
+        if (link.config().versionTwo() == null || handler(option) == null) {
             return new IllegalArgumentException(
                     option + " (expected: a type with a handler in VersionTwo)");
         }
         return connection.writeProblem();
     }
 
-    private Exception writeCall(
-            ChannelHandlerContext ctx, RpcRdmaOption option, ChannelPromise promise) {
-        Exception problem = connection.callProblem(option.xid());
-        if (problem != null) {
-            return problem;
-        }
-        if (connection.version() != TransportHeader.VERSION_TWO) {
-            return new IllegalStateException(
-                    "the responder speaks version "
-                            + connection.version()
-                            + " (expected: 2, which has optional operations)");
-        }
-        RpcRdmaExchange call = connection.newCall(option.xid());
-        call.option = option;
-        ctx.write(call, promise);
-        return null;
+    private Exception callProblem(RpcRdmaOption option) {
+        Exception problem = requester.problem(option.xid());
+        return problem == null && connection.version() != TransportHeader.VERSION_TWO
+                ? new IllegalStateException(
+                        "the responder speaks version "
+                                + connection.version()
+                                + " (expected: 2, which has optional operations)")
+                : problem;
     }
 
-    private Exception writeReply(
+    private Exception replyProblem(RpcRdmaOption option) {
+        ServedCall call = responder.call(option.xid());
+        boolean isAwaited =
+                call != null
+                        && call.isDelivered
+                        && call.option != null
+                        && call.option.type() == option.type();
+        return isAwaited
+                ? null
+                : new IllegalStateException(
+                        option + " (expected: the XID and the type of a call not answered yet)");
+    }
+
+    private void writeReply(
             ChannelHandlerContext ctx, RpcRdmaOption option, ChannelPromise promise) {
-        RpcRdmaExchange served = connection.served(option.xid());
-        if (served == null
-                || served.option == null
-                || served.option.type() != option.type()
-                || served.state != RpcRdmaExchange.State.DELIVERED) {
-            return new IllegalStateException(
-                    option + " (expected: the XID and the type of a call not answered yet)");
-        }
-        if (option.encodedBytes() > served.protocol.sendThreshold()) {
-            String what =
+        ServedCall call = responder.call(option.xid());
+        if (!call.protocol.fitsSend(option.encodedBytes())) {
+            String problem =
                     "reply of "
                             + option.encodedBytes()
                             + " bytes to an optional operation (expected: at most "
-                            + served.protocol.sendThreshold()
+                            + call.protocol.sendThreshold()
                             + ')';
-            LongMessageHandler.reject(ctx, connection, served, what);
-            return new ReplyTooLongException(what);
+            ctx.write(responder.reject(call, problem));
+            option.release();
+            promise.tryFailure(new ReplyTooLongException(problem));
+            return;
         }
-        served.takeOption().release();
-        served.option = option;
-        served.state = RpcRdmaExchange.State.REPLIED;
-        ctx.write(served, promise);
-        return null;
+        call.takeOption().release();
+        call.option = option;
+        call.isDelivered = false;
+        ctx.write(call, promise);
     }
 }

@@ -4,8 +4,8 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 
 /**
- * The payload stream of a message, without the items that were taken out of it, piece by piece as it lies in memory. Used
- * again for each message, on one event loop.
+ * The payload stream of a message, without the items that were taken out of it, piece by piece as it lies in memory.
+ * Used again for each message, on one event loop.
  */
 final class PayloadStream {
 
@@ -16,9 +16,9 @@ final class PayloadStream {
     private int item;
 
     /** Begins with the first byte of a message, which is borrowed. */
-    PayloadStream of(RpcRdmaExchange exchange) {
-        message = exchange.message;
-        items = exchange.items;
+    PayloadStream of(Payload payload) {
+        message = payload.stream();
+        items = payload.items();
         index = message.readerIndex();
         item = 0;
         return this;

@@ -5,8 +5,8 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
 
 /**
- * The first part of a range of a message that is in one piece of memory. Handlers put a message together from a header and
- * data that they have: these stay where they are. Used again for each range, on one event loop.
+ * The first part of a range of a message that is in one piece of memory. Handlers put a message together from a
+ * header and data that they have: these stay where they are. Used again for each range, on one event loop.
  */
 final class Piece {
 

@@ -1,31 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
+import java.nio.ByteBuffer;
+
 /**
  * The connection private data of RPC-over-RDMA (RFC 8797): what each side can send and receive inline, and whether the
- * other may use Send With Invalidate.
+ * other may use Send With Invalidate. Behind these eight octets, which any implementation knows, this project puts
+ * eight of its own, which others do not look at: identifier 0x6e52444d, version 1, flags, two octets of zeros. Flag 1
+ * says that replies in Read chunks are taken and sent ({@link ReadChunkReplies}).
  *
  * @param sendSize the longest Send of this side in bytes: a multiple of 1024, 1024 to 262144
  * @param receiveSize the size of this side's receives in bytes: a multiple of 1024, 1024 to 262144
  * @param remoteInvalidation whether this side takes Send With Invalidate
+ * @param readChunkReplies whether this side takes replies in Read chunks as requester, and pull completions
+ *     as responder
  */
-public record PrivateData(int sendSize, int receiveSize, boolean remoteInvalidation) {
+public record PrivateData(
+        int sendSize, int receiveSize, boolean remoteInvalidation, boolean readChunkReplies) {
 
-    /** The length of the message (RFC 8797, 4.1). */
+    /** The length of the message of RFC 8797 (4), and of the one behind it. */
     public static final int BYTES = 8;
 
     /** What a peer without private data gets: the default threshold both ways (RFC 8166, 3.3.3). */
     public static final PrivateData DEFAULT = new PrivateData(1024, 1024, false);
 
     private static final int MAGIC = 0xf6ab0e18;
+    private static final int OWN_MAGIC = 0x6e52444d;
     private static final int VERSION = 1;
     private static final int REMOTE_INVALIDATION = 1;
+    private static final int READ_CHUNK_REPLIES = 1;
     private static final int UNIT = 1024;
     private static final int MAXIMUM = 256 * UNIT;
 
     public PrivateData {
         checkSize("sendSize", sendSize);
         checkSize("receiveSize", receiveSize);
+    }
+
+    /** What any implementation may announce. */
+    public PrivateData(int sendSize, int receiveSize, boolean remoteInvalidation) {
+        this(sendSize, receiveSize, remoteInvalidation, false);
+    }
+
+    /** The same on a device that lets no peer invalidate. */
+    PrivateData withoutInvalidation() {
+        return new PrivateData(sendSize, receiveSize, false, readChunkReplies);
     }
 
     static void checkSize(String name, int size) {
@@ -44,46 +63,48 @@ public record PrivateData(int sendSize, int receiveSize, boolean remoteInvalidat
         }
     }
 
-    /** The eight bytes of the wire. */
+    /** The octets of the wire: eight, and eight more when there is something to say in them. */
     public byte[] encode() {
-        return new byte[] {
-            (byte) (MAGIC >>> 24),
-            (byte) (MAGIC >>> 16),
-            (byte) (MAGIC >>> 8),
-            (byte) MAGIC,
-            VERSION,
-            (byte) (remoteInvalidation ? REMOTE_INVALIDATION : 0),
-            (byte) (sendSize / UNIT - 1),
-            (byte) (receiveSize / UNIT - 1)
-        };
+        ByteBuffer out = ByteBuffer.allocate(readChunkReplies ? 2 * BYTES : BYTES);
+        out.putInt(MAGIC).put((byte) VERSION);
+        out.put((byte) (remoteInvalidation ? REMOTE_INVALIDATION : 0));
+        out.put((byte) (sendSize / UNIT - 1)).put((byte) (receiveSize / UNIT - 1));
+        if (readChunkReplies) {
+            out.putInt(OWN_MAGIC).put((byte) VERSION).put((byte) READ_CHUNK_REPLIES);
+        }
+        return out.array();
     }
 
     /**
-     * Looks for the message anywhere in the private data, because other layers may have put theirs in front of it (RFC
-     * 8797, 4.1.1).
+     * Looks for the messages anywhere in the private data, because other layers may have put theirs in front of them.
      *
-     * @return what was found; {@link #DEFAULT} when there is no such message or it has another version
+     * @return what was found; {@link #DEFAULT} when there is no message of RFC 8797 or it has another version
      */
     public static PrivateData find(byte[] data) {
+        int at = find(data, MAGIC);
+        if (at < 0) {
+            return DEFAULT;
+        }
+        int own = find(data, OWN_MAGIC);
+        return new PrivateData(
+                size(data[at + 6]),
+                size(data[at + 7]),
+                (data[at + 5] & REMOTE_INVALIDATION) != 0,
+                own >= 0 && (data[own + 5] & READ_CHUNK_REPLIES) != 0);
+    }
+
+    /** Where a message with this identifier and a version known here begins; negative when there is none. */
+    private static int find(byte[] data, int magic) {
+        ByteBuffer in = ByteBuffer.wrap(data);
         for (int i = 0; i + BYTES <= data.length; i++) {
-            if (magicAt(data, i) && data[i + 4] == VERSION) {
-                return new PrivateData(
-                        size(data[i + 6]),
-                        size(data[i + 7]),
-                        (data[i + 5] & REMOTE_INVALIDATION) != 0);
+            if (in.getInt(i) == magic && in.get(i + 4) == VERSION) {
+                return i;
             }
         }
-        return DEFAULT;
+        return -1;
     }
 
     private static int size(byte code) {
         return (Byte.toUnsignedInt(code) + 1) * UNIT;
-    }
-
-    private static boolean magicAt(byte[] data, int i) {
-        return data[i] == (byte) (MAGIC >>> 24)
-                && data[i + 1] == (byte) (MAGIC >>> 16)
-                && data[i + 2] == (byte) (MAGIC >>> 8)
-                && data[i + 3] == (byte) MAGIC;
     }
 }

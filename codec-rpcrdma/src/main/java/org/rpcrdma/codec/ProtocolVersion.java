@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
+import org.rpcrdma.codec.wire.TransportHeader;
+
 /**
- * A version of RPC-over-RDMA as it is spoken on one connection: the length of its header and its inline thresholds, which
- * are all that the handlers need to know to plan a message.
+ * A version of RPC-over-RDMA as it is spoken on one connection: the length of its header and its inline thresholds,
+ * which are all that the handlers need to know to plan a message.
  *
  * @param number the version word
  * @param sendThreshold the longest Send to the peer in bytes
@@ -39,13 +41,22 @@ record ProtocolVersion(int number, int sendThreshold, int receiveThreshold) {
         return new ProtocolVersion(TransportHeader.VERSION_TWO, PROBE_THRESHOLD, PROBE_THRESHOLD);
     }
 
-    /** The bytes of a header with three empty lists. */
-    int headerBytes() {
-        return TransportHeader.minimumBytes(number);
+    /** Whether a Send may have so many bytes. */
+    boolean fitsSend(int bytes) {
+        return bytes <= sendThreshold;
     }
 
-    /** Where the lists of a header begin. */
-    int listsOffset() {
-        return TransportHeader.listsOffset(number);
+    /**
+     * The bytes that are left for the payload in a Send to the peer; negative when not even the header fits.
+     *
+     * @param listsBytes what its three lists take
+     */
+    int sendRoom(int listsBytes) {
+        return sendThreshold - TransportHeader.listsOffset(number) - listsBytes;
+    }
+
+    /** As {@link #sendRoom}, for a Send from the peer. */
+    int receiveRoom(int listsBytes) {
+        return receiveThreshold - TransportHeader.listsOffset(number) - listsBytes;
     }
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
+import org.rpcrdma.codec.wire.TransportHeader;
+
 /**
  * Which versions of the protocol one connection speaks, and which of them its calls are sent in
- * (draft-cel-nfsv4-rpcrdma-version-two-01, 5). Changed on the event loop; {@link #settled} and {@link #current} are for any
- * thread.
+ * (draft-cel-nfsv4-rpcrdma-version-two-01, 5). Changed on the event loop; {@link #settled} and {@link #current} are
+ * for any thread.
  */
 final class ProtocolVersions {
 

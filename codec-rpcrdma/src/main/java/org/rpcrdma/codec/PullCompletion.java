@@ -3,14 +3,18 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.codec.wire.ReadList;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * What a requester sends when it has done with the Read chunks of a reply, successfully or not, so that the responder may
- * have its memory back (draft-cel-nfsv4-rpcrdma-reliable-reply-04, 4.1.2 and 4.1.3). It takes the way of a call to the
- * responder, but has no answer.
+ * What a requester sends when it has done with the Read chunks of a reply, successfully or not, so that the responder
+ * may have its memory back (draft-cel-nfsv4-rpcrdma-reliable-reply-04, 4.1.2 and 4.1.3). It takes the way of a call
+ * to the responder, but has no answer.
  *
- * <p>What it looks like is the matter of the protocol version. Version 1 has RDMA_DONE. Version 2 has no procedure for it:
- * there are Read chunk replies in version 2 only when both sides are configured with the same type of optional operation.
+ * <p>What it looks like is the matter of the protocol version. Version 1 has RDMA_DONE. Version 2 has no procedure
+ * for it: there are Read chunk replies in version 2 only when both sides are configured with the same type of
+ * optional operation.
  *
  * @param xid of the reply
  * @param version of the protocol that the reply is in
@@ -25,13 +29,12 @@ record PullCompletion(int xid, int version, boolean invalidates, int handle) {
     }
 
     /** After all Reads have succeeded: the handle, if there is only one, is valid, and both sides have agreed to it. */
-    static PullCompletion of(RpcRdmaExchange reply) {
-        ReadList reads = reply.header.reads();
-        boolean isSingle = reply.connection.bothTakeInvalidate();
+    static PullCompletion of(int xid, int version, ReadList reads, Link link) {
+        boolean isSingle = link.bothTakeInvalidate();
         for (int i = 1; i < reads.segments(); i++) {
             isSingle &= reads.handle(i) == reads.handle(0);
         }
-        return new PullCompletion(reply.xid, reply.protocol.number(), isSingle, reads.handle(0));
+        return new PullCompletion(xid, version, isSingle, reads.handle(0));
     }
 
     /** Whether the version has a pull completion. Without one nobody may send a reply in Read chunks. */
@@ -51,21 +54,15 @@ record PullCompletion(int xid, int version, boolean invalidates, int handle) {
     }
 
     /** The Send. */
-    Object encode(RpcRdmaConnection connection) {
-        int credit = connection.requesterCredits().requested();
+    Object encode(Link link, int credit) {
         ByteBuf out;
         if (version == TransportHeader.VERSION_ONE) {
-            out = connection.buffer(TransportHeader.DONE_BYTES);
+            out = link.buffer(TransportHeader.DONE_BYTES);
             TransportHeader.encodeDone(out, xid, credit);
         } else {
-            out = connection.buffer(RpcRdmaOption.HEADER_BYTES);
+            out = link.buffer(RpcRdmaOption.HEADER_BYTES);
             RpcRdmaOption.encodeHeader(
-                    out,
-                    xid,
-                    credit,
-                    RpcCallHeader.CALL,
-                    connection.config().readChunkReplies().optionType(),
-                    0);
+                    out, xid, credit, RpcCallHeader.CALL, link.readChunkReplies().optionType(), 0);
         }
         return invalidates ? new RdmaSend(out, handle) : out;
     }

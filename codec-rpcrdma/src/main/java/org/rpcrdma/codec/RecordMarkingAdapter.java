@@ -10,12 +10,13 @@ import io.netty.handler.codec.CorruptedFrameException;
 import io.netty.util.ReferenceCountUtil;
 
 /**
- * Lets codecs for record marking on TCP (RFC 5531, 11) stay in a pipeline: put it between {@link RpcRdmaCodec} and them.
- * Inbound messages get a record mark of one fragment; outbound bytes are collected until a record is whole, and lose their
- * marks.
+ * Lets codecs for record marking on TCP (RFC 5531, 11) stay in a pipeline: put it between {@link RpcRdmaCodec} and
+ * them. Inbound messages get a record mark of one fragment; outbound bytes are collected until a record is whole, and
+ * lose their marks.
  *
- * <p>The promise of a write completes with that of the last record that its bytes end; bytes that end no record are only kept,
- * and their promise succeeds at once. Records are not copied, only what is left of a write that ends in the middle of one.
+ * <p>The promise of a write completes with that of the last record that its bytes end; bytes that end no record are
+ * only kept, and their promise succeeds at once. Records are not copied, only what is left of a write that ends in the
+ * middle of one.
  */
 public final class RecordMarkingAdapter extends ChannelDuplexHandler {
 

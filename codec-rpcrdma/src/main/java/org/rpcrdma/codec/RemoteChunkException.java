@@ -2,8 +2,8 @@
 package org.rpcrdma.codec;
 
 /**
- * The responder answered ERR_CHUNK (RFC 8166, 4.5.2 and 4.5.3): it could not use the chunks of the call, or the reply did
- * not fit what the call offered. The two look the same to a requester. Repeating the call as it is does not help.
+ * The responder answered ERR_CHUNK (RFC 8166, 4.5.2 and 4.5.3): it could not use the chunks of the call, or the reply
+ * did not fit what the call offered. The two look the same to a requester. Repeating the call as it is does not help.
  */
 public final class RemoteChunkException extends RpcRdmaException {
 

@@ -4,22 +4,25 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.wire.ReadList;
 
 /**
  * Offers the payload stream of a reply as a Position Zero Read chunk, remote-read only and exactly bounded
- * (draft-cel-nfsv4-rpcrdma-reliable-reply-04, 4.1). It stays where the handler has put it, in a few pieces; when these would
- * be many, or are not for a device, it is copied into one.
+ * (draft-cel-nfsv4-rpcrdma-reliable-reply-04, 4.1). It stays where the handler has put it, in a few pieces; when
+ * these would be many, or are not for a device, it is copied into one.
  */
 final class ReplyOffer {
 
     /** More segments cost more than a copy: each is a registration, a Read and a word for the other side to check. */
     private static final int MOST_PIECES = 8;
 
-    private final RpcRdmaConnection connection;
+    private final Link link;
+    private final Responder responder;
     private final PayloadStream stream = new PayloadStream();
 
-    ReplyOffer(RpcRdmaConnection connection) {
-        this.connection = connection;
+    ReplyOffer(Link link, Responder responder) {
+        this.link = link;
+        this.responder = responder;
     }
 
     /**
@@ -29,51 +32,53 @@ final class ReplyOffer {
      * @param room bytes for the Read list
      * @return why it is not offered, or {@code null}; then nothing is exposed
      */
-    String offer(RpcRdmaExchange reply, int length, int room) {
+    String offer(ServedCall call, int length, int room) {
         if (room < ReadList.ENTRY_BYTES) {
             return "no room for a Read list";
         }
-        WaitingReplies waiting = connection.waitingReplies();
-        if (!waiting.hasRoom(length)) {
+        WaitingReplies waiting = responder.waiting();
+        boolean hasReceive =
+                link.readChunkReplies().areAnnounced()
+                        || responder.grants().keepsReceives(waiting.count() + 1);
+        if (!waiting.hasRoom(length) || !hasReceive) {
             return waiting.count()
                     + " replies of "
                     + waiting.bytes()
                     + " bytes wait for their pull completion";
         }
-        WaitingReply exposed = waiting.prepare(reply.xid);
+        WaitingReply exposed = waiting.prepare(call.xid);
         try {
-            if (isInPlace(reply, Math.min(MOST_PIECES, room / ReadList.ENTRY_BYTES))) {
-                stream.of(reply);
+            if (isInPlace(call.reply, Math.min(MOST_PIECES, room / ReadList.ENTRY_BYTES))) {
+                stream.of(call.reply);
                 while (stream.next(Integer.MAX_VALUE)) {
                     Piece piece = stream.piece();
                     expose(
-                            reply,
+                            call,
                             exposed,
                             piece.memory(),
-                            reply.message.retain(),
+                            call.reply.stream().retain(),
                             piece.index(),
                             piece.length());
                 }
             } else {
-                ByteBuf copy = copy(reply, length);
-                expose(reply, exposed, copy, copy, 0, length);
+                ByteBuf copy = copy(call.reply, length);
+                expose(call, exposed, copy, copy, 0, length);
             }
         } catch (RuntimeException e) {
             waiting.abandon(exposed);
-            reply.header.reads().clear();
+            call.header.reads().clear();
             return "no memory can be exposed: " + e.getMessage();
         }
         waiting.add(exposed);
         return null;
     }
 
-    private boolean isInPlace(RpcRdmaExchange reply, int most) {
+    private boolean isInPlace(Payload reply, int most) {
         stream.of(reply);
         for (int pieces = 0; stream.next(Integer.MAX_VALUE); pieces++) {
             Piece piece = stream.piece();
             if (pieces == most
-                    || !connection
-                            .channel()
+                    || !link.channel()
                             .exposesInPlace(piece.memory(), piece.index(), piece.length())) {
                 return false;
             }
@@ -81,34 +86,34 @@ final class ReplyOffer {
         return true;
     }
 
-    private ByteBuf copy(RpcRdmaExchange reply, int length) {
-        ByteBuf copy = connection.buffer(length);
+    private ByteBuf copy(Payload reply, int length) {
+        ByteBuf copy = link.buffer(length);
         stream.of(reply);
         while (stream.next(Integer.MAX_VALUE)) {
             Piece piece = stream.piece();
             copy.writeBytes(piece.memory(), piece.index(), piece.length());
         }
-        connection.metrics().add(RpcRdmaCounter.COPIED_BYTES, length);
+        link.metrics().add(RpcRdmaRole.RESPONDER, RpcRdmaCounter.COPIED_BYTES, length);
         return copy;
     }
 
     /** Takes the reference over, whatever happens. */
     private void expose(
-            RpcRdmaExchange reply,
+            ServedCall call,
             WaitingReply exposed,
             ByteBuf memory,
             ByteBuf reference,
             int index,
             int length) {
-        RdmaChannel channel = connection.channel();
+        RdmaChannel channel = link.channel();
         int handle;
         try {
-            handle = channel.expose(memory, index, length, RemoteAccess.READ);
+            handle = link.expose(memory, index, length, RemoteAccess.READ);
         } catch (RuntimeException e) {
             reference.release();
             throw e;
         }
         exposed.add(handle, reference, length);
-        reply.header.reads().add(0, handle, length, channel.exposedOffset(handle));
+        call.header.reads().add(0, handle, length, channel.exposedOffset(handle));
     }
 }

@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelPromise;
+import java.util.function.Consumer;
 
 /**
- * Watches a work request of a reply: when it fails, the requester has to learn that no reply comes (RFC 8166, 4.5.4), and the
- * call may be to blame (4.5.3). Used again for later ones; the exchange is long over when the device is done.
+ * Watches a work request of a reply: when it fails, the requester has to learn that no reply comes (RFC 8166, 4.5.4),
+ * and the call may be to blame (4.5.3). Used again for later ones; the exchange is long over when the device is done.
  */
-final class ReplyWork implements ChannelFutureListener {
+final class ReplyWork extends CompletionPromise {
 
-    private final RpcRdmaConnection connection;
+    private final Link link;
+    private final Consumer<ReplyWork> pool;
     private int xid;
 
-    ReplyWork(RpcRdmaConnection connection) {
-        this.connection = connection;
+    /** The void promise of the user, who is told of a failure by it; {@code null} for work that he did not write. */
+    private ChannelPromise user;
+
+    ReplyWork(Link link, Consumer<ReplyWork> pool) {
+        super(link.channel());
+        this.link = link;
+        this.pool = pool;
     }
 
     ReplyWork of(int call) {
@@ -22,12 +29,26 @@ final class ReplyWork implements ChannelFutureListener {
         return this;
     }
 
-    @Override
-    public void operationComplete(ChannelFuture work) {
-        if (!work.isSuccess()) {
-            connection.blame(xid, work.cause());
-            work.channel().close();
+    /** The promise for the last work request of a reply whose user has given this one. */
+    ChannelPromise behind(ChannelPromise written) {
+        if (!written.isVoid()) {
+            return written.addListener((ChannelFutureListener) work -> ended(work.cause()));
         }
-        connection.recycle(this);
+        user = written;
+        return this;
+    }
+
+    @Override
+    void ended(Throwable cause) {
+        ChannelPromise told = user;
+        user = null;
+        if (cause != null) {
+            link.blame(xid, cause);
+            channel().close();
+            if (told != null) {
+                told.tryFailure(cause);
+            }
+        }
+        pool.accept(this);
     }
 }

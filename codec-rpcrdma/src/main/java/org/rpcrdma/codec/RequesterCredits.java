@@ -4,7 +4,7 @@ package org.rpcrdma.codec;
 /** What a requester may send (RFC 8166, 3.3.1 and 3.3.3). Credit words are unsigned. */
 final class RequesterCredits {
 
-    private int requested;
+    private final int requested;
 
     /** Exactly one on a new connection, whatever was known from an earlier one (3.3.3). */
     private long granted = 1;
@@ -25,11 +25,6 @@ final class RequesterCredits {
 
     int requested() {
         return requested;
-    }
-
-    /** The newest value counts at once; calls that are out stay out (3.3.1). */
-    void request(int credits) {
-        requested = credits;
     }
 
     long granted() {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-/** What a {@link CreditPolicy} can look at. Belongs to one connection; valid during the call that it is an argument of. */
+/**
+ * What a {@link CreditPolicy} can look at. Belongs to one connection; valid during the call that it is an argument of.
+ */
 public interface ResponderLoad {
 
     /** The newest grant. */
@@ -25,9 +27,9 @@ public interface ResponderLoad {
     /** The most bytes that may be pulled. */
     long maximumPulledBytes();
 
-    /** Registered memory of the event loop in use, in bytes. */
+    /** Registered memory of all event loops together, in bytes. */
     long registeredBytesInUse();
 
-    /** The most registered memory that the event loop may have, in bytes. */
+    /** The most registered memory that all event loops may have together, in bytes. */
     long maximumRegisteredBytes();
 }

@@ -3,12 +3,13 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufHolder;
-import io.netty.util.AbstractReferenceCounted;
+import io.netty.buffer.Unpooled;
 import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.internal.StringUtil;
-import java.util.Arrays;
 import java.util.Objects;
 import org.rpcrdma.codec.binding.Reduction;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
  * An RPC message whose DDP-eligible items have memory of their own (RFC 8166, 3.4): nothing large is copied between the
@@ -18,11 +19,11 @@ import org.rpcrdma.codec.binding.Reduction;
  * round-up; their count words stay in it (3.4.4).
  *
  * <ul>
- *   <li>A <b>call</b> is written with its arguments as {@linkplain #addItem items}, with {@linkplain #addSink sinks} for
- *       the eligible results in their order, and with a {@linkplain #maximumReply(int) maximum reply}. Items and payload
- *       that fit one Send go inline; otherwise the memory of the items itself is exposed. Sinks are always offered, and
- *       the responder writes into them directly. Under RPCSEC_GSS with integrity or privacy nothing is reduced: items go
- *       with the payload, and results come in it (8.2.2).
+ *   <li>A <b>call</b> is written with its arguments as {@linkplain #addItem items}, with {@linkplain #addSink sinks}
+ *       for the eligible results in their order, and with a {@linkplain #maximumReply(int) maximum reply}. Items and
+ *       payload that fit one Send go inline; otherwise the memory of the items itself is exposed. Sinks are always
+ *       offered, and the responder writes into them directly. Under RPCSEC_GSS with integrity or privacy nothing is
+ *       reduced: items go with the payload, and results come in it (8.2.2).
  *   <li>Its <b>reply</b> is read as an {@code RpcMessage} with the same sinks: {@link #sinkLength} bytes were added to
  *       each, {@link #sinkPosition} says where they belong. What is in a sink after them is undefined (4.3.2.2). Of a
  *       call without sinks the reply is whole.
@@ -32,16 +33,16 @@ import org.rpcrdma.codec.binding.Reduction;
  *   <li>A <b>reply</b> is written with eligible results as items. Those that have no Write chunk go with the payload.
  * </ul>
  *
- * <p><b>Reference counting.</b> The message has a count of its own, 1 when new. It owns one reference to the payload and to
- * each item and sink, and releases them when its count comes to 0. Writing it gives one reference of it away; the transport
- * keeps that until the memory is out of the peer's reach. Whoever wants a sink beyond the reply retains it. Until the
- * message is back or its references are gone nobody else may touch items and sinks.
+ * <p><b>Reference counting.</b> The message has a count of its own, 1 when new. It owns one reference to the payload
+ * and to each item and sink, and releases them when its count comes to 0. Writing it gives one reference of it away;
+ * the transport keeps that until the memory is out of the peer's reach. Whoever wants a sink beyond the reply retains
+ * it. Until the message is back or its references are gone nobody else may touch items and sinks.
  *
- * <p><b>Handles.</b> Each item and each sink is memory of its own and takes a handle of its own; a handle stands for one
- * range with one right. A call with one of them, and nothing else that needs a chunk, has one handle, which the responder's
- * Send With Invalidate ends; of a call with several the requester ends each. One registration over scattered pieces is
- * nothing that verbs have: a region is one range, and one range around all pieces would expose what lies between them (RFC
- * 8166, 8.1.2).
+ * <p><b>Handles.</b> Each item and each sink is memory of its own and takes a handle of its own; a handle stands for
+ * one range with one right. A call with one of them, and nothing else that needs a chunk, has one handle, which the
+ * responder's Send With Invalidate ends; of a call with several the requester ends each. One registration over
+ * scattered pieces is nothing that verbs have: a region is one range, and one range around all pieces would expose
+ * what lies between them (RFC 8166, 8.1.2).
  *
  * <p>It is filled by one thread, then handed on.
  */
@@ -50,8 +51,11 @@ public final class RpcMessage implements ByteBufHolder {
     /** No maximum reply was given: the upper-layer binding decides. */
     public static final int UNKNOWN = -1;
 
+    /** What stands for the parts of a message that nobody has taken apart; never given to anybody. */
+    static final RpcMessage PLAIN = new RpcMessage(Unpooled.EMPTY_BUFFER);
+
     private final ByteBuf payload;
-    private final Parts parts;
+    private final MessageParts parts;
 
     /**
      * Takes over a payload stream.
@@ -59,10 +63,10 @@ public final class RpcMessage implements ByteBufHolder {
      * @param payload reduced, XID first
      */
     public RpcMessage(ByteBuf payload) {
-        this(payload, new Parts(Objects.requireNonNull(payload, "payload")));
+        this(payload, new MessageParts(Objects.requireNonNull(payload, "payload")));
     }
 
-    private RpcMessage(ByteBuf payload, Parts parts) {
+    private RpcMessage(ByteBuf payload, MessageParts parts) {
         this.payload = payload;
         this.parts = parts;
     }
@@ -80,39 +84,31 @@ public final class RpcMessage implements ByteBufHolder {
             throw new IllegalArgumentException(
                     "position: " + position + " (expected: a multiple of 4, after the RPC header)");
         }
-        int last = parts.items - 1;
-        if (last >= 0 && position - itemPosition(last) < roundUp(item(last).readableBytes())) {
-            throw new IllegalArgumentException(
-                    "position: "
-                            + position
-                            + " (expected: after the item at "
-                            + itemPosition(last)
-                            + ')');
-        }
-        parts.addItem(position, Objects.requireNonNull(data, "data"));
+        Objects.requireNonNull(data, "data");
+        parts.ownItems().add(position, data);
         return this;
     }
 
     /** The number of items. */
     public int items() {
-        return parts.items;
+        return parts.items().count();
     }
 
     /** The position of an item in the whole message. */
     public int itemPosition(int item) {
-        return parts.positions[check(item, parts.items)];
+        return parts.items().position(check(item, items()));
     }
 
     /** The memory of an item; borrowed. */
     public ByteBuf item(int item) {
-        return parts.data[check(item, parts.items)];
+        return parts.items().data(check(item, items()));
     }
 
     // ------------------------------------------------------------------ sinks
 
     /**
-     * Adds memory for the next eligible result and takes it over. Its writable bytes are offered, so they have to be enough
-     * for the longest result, without round-up.
+     * Adds memory for the next eligible result and takes it over. Its writable bytes are offered, so they have to be
+     * enough for the longest result, without round-up.
      *
      * @param memory direct and in one piece
      */
@@ -121,46 +117,46 @@ public final class RpcMessage implements ByteBufHolder {
             throw new IllegalArgumentException(
                     "sink: " + memory + " (expected: direct, in one piece and writable)");
         }
-        parts.addSink(memory);
+        parts.ownSinks().offer(memory);
         return this;
     }
 
     /** Has the next eligible result come with the payload: its Write chunk is empty (RFC 8166, 4.3.2.3). */
     public RpcMessage addInlineSink() {
-        parts.addSink(null);
+        parts.ownSinks().offer(null);
         return this;
     }
 
     /** The number of sinks, inline ones among them. */
     public int sinks() {
-        return parts.sinks;
+        return parts.sinks().count();
     }
 
     /** The memory of a sink, borrowed; {@code null} for an inline one. */
     public ByteBuf sink(int sink) {
-        return parts.memory[check(sink, parts.sinks)];
+        return parts.sinks().memory(check(sink, sinks()));
     }
 
     /** In a reply: where the result in this sink belongs in the whole message; -1 when the sink was not used. */
     public int sinkPosition(int sink) {
-        return parts.sinkPositions[check(sink, parts.sinks)];
+        return parts.sinks().position(check(sink, sinks()));
     }
 
     /** In a call: the bytes offered. In a reply: the bytes that the result has. */
     public int sinkLength(int sink) {
-        return parts.sinkLengths[check(sink, parts.sinks)];
+        return parts.sinks().length(check(sink, sinks()));
     }
 
     /** Where the memory that is offered begins. */
     int sinkIndex(int sink) {
-        return parts.sinkIndexes[check(sink, parts.sinks)];
+        return parts.sinks().index(check(sink, sinks()));
     }
 
     // ------------------------------------------------------------------ limits
 
     /**
-     * States the longest payload stream of the reply in bytes, with its RPC header and verifier and without what goes into
-     * the sinks. Without it the upper-layer binding decides, or the configured default.
+     * States the longest payload stream of the reply in bytes, with its RPC header and verifier and without what goes
+     * into the sinks. Without it the upper-layer binding decides, or the configured default.
      */
     public RpcMessage maximumReply(int bytes) {
         if (bytes < RpcCallHeader.REPLY_HEADER_BYTES) {
@@ -180,14 +176,23 @@ public final class RpcMessage implements ByteBufHolder {
         return parts.maximumReply;
     }
 
-    /** How often the room for the reply is doubled, after the responder found it too small. */
-    RpcMessage growth(int doublings) {
+    /**
+     * How often the room for the reply is doubled, after the responder found it too small.
+     *
+     * @param maximum the most bytes that are offered then
+     */
+    RpcMessage growth(int doublings, long maximum) {
         parts.growth = doublings;
+        parts.growthMaximum = maximum;
         return this;
     }
 
     int growth() {
         return parts.growth;
+    }
+
+    long growthMaximum() {
+        return parts.growthMaximum;
     }
 
     // ------------------------------------------------------------------ what a requester offers
@@ -218,10 +223,7 @@ public final class RpcMessage implements ByteBufHolder {
 
     /** In a reply to be read: the result that came into this sink. */
     void addResult(ByteBuf memory, int position, int length) {
-        int sink = parts.sinks;
-        parts.addSink(memory);
-        parts.sinkPositions[sink] = position;
-        parts.sinkLengths[sink] = length;
+        parts.ownSinks().addResult(memory, position, length);
     }
 
     // ------------------------------------------------------------------ whole
@@ -233,61 +235,39 @@ public final class RpcMessage implements ByteBufHolder {
                 : message instanceof ByteBuf buffer ? buffer : null;
     }
 
+    /** What the user has taken out of a message: nothing when it is plain. */
+    static RpcMessage partsOf(Object message) {
+        return message instanceof RpcMessage annotated ? annotated : PLAIN;
+    }
+
+    /** The memory of the item at that position; {@code null} when it is in the payload. */
+    ByteBuf itemAt(long position) {
+        return parts.items().at(position);
+    }
+
     /** Which items the payload is without. */
     Reduction reduction() {
-        return parts;
+        return parts.items();
     }
 
     /** The bytes of the whole message; more than an {@code int} holds is possible. */
     long wholeLength() {
-        long length = payload.readableBytes();
-        for (int i = 0; i < parts.items; i++) {
-            length += roundUp(parts.data[i].readableBytes());
-        }
-        return length;
+        return payload.readableBytes() + parts.items().bytes();
     }
 
-    /** Where the payload goes on after an item, counted from its first byte; beyond its end when that is too short. */
+    /** As {@link MessageItems#payloadOffset}. */
     long payloadOffset(int item) {
-        long offset = parts.positions[item];
-        for (int i = 0; i < item; i++) {
-            offset -= roundUp(parts.data[i].readableBytes());
-        }
-        return offset;
+        return parts.items().payloadOffset(item);
     }
 
     /** What is wrong with the positions; {@code null} when nothing is. */
     String problem() {
-        for (int i = 0; i < parts.items; i++) {
-            if (payloadOffset(i) > payload.readableBytes()) {
-                return "item at position "
-                        + parts.positions[i]
-                        + " of a payload of "
-                        + payload.readableBytes()
-                        + " bytes (expected: a position inside the whole message)";
-            }
-        }
-        return null;
+        return parts.items().problem(payload);
     }
 
     /** Appends the whole message: the items in their places, with their round-up. */
     void writeWhole(ByteBuf out) {
-        int start = payload.readerIndex();
-        int index = start;
-        for (int i = 0; i < parts.items; i++) {
-            int at = start + (int) payloadOffset(i);
-            out.writeBytes(payload, index, at - index);
-            ByteBuf data = parts.data[i];
-            int length = data.readableBytes();
-            out.writeBytes(data, data.readerIndex(), length);
-            out.writeZero(roundUp(length) - length);
-            index = at;
-        }
-        out.writeBytes(payload, index, payload.writerIndex() - index);
-    }
-
-    private static int roundUp(int length) {
-        return (length + 3) & ~3;
+        parts.items().writeWhole(payload, out);
     }
 
     private static int check(int index, int count) {
@@ -327,7 +307,7 @@ public final class RpcMessage implements ByteBufHolder {
     /** A message with another payload; items and sinks are shared, and one reference of each is added. */
     @Override
     public RpcMessage replace(ByteBuf content) {
-        return new RpcMessage(content, new Parts(content, parts));
+        return new RpcMessage(content, parts.with(content));
     }
 
     @Override
@@ -375,104 +355,9 @@ public final class RpcMessage implements ByteBufHolder {
                 + "(payload: "
                 + payload
                 + ", items: "
-                + parts.items
+                + items()
                 + ", sinks: "
-                + parts.sinks
+                + sinks()
                 + ')';
-    }
-
-    /** What all duplicates share: the memory and its reference count. */
-    private static final class Parts extends AbstractReferenceCounted implements Reduction {
-
-        private static final long[] NO_CHUNKS = {};
-
-        private final ByteBuf payload;
-
-        private int items;
-        private int[] positions = new int[1];
-        private ByteBuf[] data = new ByteBuf[1];
-
-        private int sinks;
-        private ByteBuf[] memory = new ByteBuf[1];
-        private int[] sinkIndexes = new int[1];
-        private int[] sinkLengths = new int[1];
-        private int[] sinkPositions = new int[1];
-
-        private int maximumReply = UNKNOWN;
-        private int growth;
-        private long[] resultChunks = NO_CHUNKS;
-        private long replyChunkLength;
-
-        Parts(ByteBuf payload) {
-            this.payload = payload;
-        }
-
-        Parts(ByteBuf payload, Parts from) {
-            this.payload = payload;
-            for (int i = 0; i < from.items; i++) {
-                addItem(from.positions[i], from.data[i].retain());
-            }
-            for (int i = 0; i < from.sinks; i++) {
-                addSink(from.memory[i] == null ? null : from.memory[i].retain());
-                sinkIndexes[i] = from.sinkIndexes[i];
-                sinkLengths[i] = from.sinkLengths[i];
-                sinkPositions[i] = from.sinkPositions[i];
-            }
-            maximumReply = from.maximumReply;
-            growth = from.growth;
-            resultChunks = from.resultChunks;
-            replyChunkLength = from.replyChunkLength;
-        }
-
-        void addItem(int position, ByteBuf item) {
-            if (items == data.length) {
-                positions = Arrays.copyOf(positions, items << 1);
-                data = Arrays.copyOf(data, items << 1);
-            }
-            positions[items] = position;
-            data[items++] = item;
-        }
-
-        void addSink(ByteBuf sink) {
-            if (sinks == memory.length) {
-                memory = Arrays.copyOf(memory, sinks << 1);
-                sinkIndexes = Arrays.copyOf(sinkIndexes, sinks << 1);
-                sinkLengths = Arrays.copyOf(sinkLengths, sinks << 1);
-                sinkPositions = Arrays.copyOf(sinkPositions, sinks << 1);
-            }
-            memory[sinks] = sink;
-            sinkIndexes[sinks] = sink == null ? 0 : sink.writerIndex();
-            sinkLengths[sinks] = sink == null ? 0 : sink.writableBytes();
-            sinkPositions[sinks++] = -1;
-        }
-
-        @Override
-        public boolean isReduced(long position, int ordinal) {
-            for (int i = 0; i < items; i++) {
-                if (positions[i] == position) {
-                    return true;
-                }
-            }
-            return false;
-        }
-
-        @Override
-        protected void deallocate() {
-            payload.release();
-            for (int i = 0; i < items; i++) {
-                data[i].release();
-            }
-            for (int i = 0; i < sinks; i++) {
-                if (memory[i] != null) {
-                    memory[i].release();
-                }
-            }
-        }
-
-        @Override
-        public Parts touch(Object hint) {
-            payload.touch(hint);
-            return this;
-        }
     }
 }

@@ -6,6 +6,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelPipeline;
+import io.netty.util.ReferenceCounted;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GlobalEventExecutor;
@@ -17,8 +18,8 @@ import java.util.function.Consumer;
 
 /**
  * The accepting side's way to call one client (RFC 8167): what an {@link RpcRdmaClient} is to a responder, over the
- * connections that the client makes. The upper layer makes one for each client that says it takes reverse calls, and {@linkplain
- * #attach attaches} it to the client's channel, and again to the next one when the client has come back.
+ * connections that the client makes. The upper layer makes one for each client that says it takes reverse calls, and
+ * {@linkplain #attach attaches} it to the client's channel, and again to the next one when the client has come back.
  *
  * <pre>{@code
  * // in the handler of the call by which a client announces that it is ready
@@ -27,13 +28,13 @@ import java.util.function.Consumer;
  * callback.call(recall).addListener(...);
  * }</pre>
  *
- * <p>Every future completes exactly once, with the reply or with the exceptions of {@link RpcRdmaClient}. Nobody here can
- * connect: while the client is gone calls wait, at most until their time-out. Calls that were out when the connection was
- * lost are sent again, with the same XID, on the next channel that is attached; those that must not be, or whose client has
- * never answered any, fail at once.
+ * <p>Every future completes exactly once, with the reply or with the exceptions of {@link RpcRdmaClient}. Nobody here
+ * can connect: while the client is gone calls wait, at most until their time-out. Calls that were out when the
+ * connection was lost are sent again, with the same XID, on the next channel that is attached; those that must not be,
+ * or whose client has never answered any, fail at once.
  *
- * <p>Any thread may call; {@link #attach} is for the event loop of the channel. Listeners run on the event loop: do not block
- * there.
+ * <p>Any thread may call; {@link #attach} is for the event loop of the channel. Listeners run on the event loop: do not
+ * block there.
  */
 public final class RpcRdmaCallback {
 
@@ -44,8 +45,8 @@ public final class RpcRdmaCallback {
         /** There is none; calls wait until their time-outs. */
         DOWN,
         /**
-         * The connection was lost by the first calls, before any was ever answered: the client is perhaps not made for them.
-         * Nothing is sent to it any more (RFC 8167, 6); it takes a new object to try again.
+         * The connection was lost by the first calls, before any was ever answered: the client is perhaps not made for
+         * them. Nothing is sent to it any more (RFC 8167, 6); it takes a new object to try again.
          */
         REFUSED,
         /** Closed by its owner, or with the event loop. */
@@ -64,14 +65,17 @@ public final class RpcRdmaCallback {
 
     private boolean hasAnswered;
 
-    /** Attached while it is open whether the client survives the first calls on the channel before. */
-    private Channel successor;
+    /**
+     * Attached, and not used yet: it is open whether the client survives the first calls on the channel before, or the
+     * calls are on their way to its event loop, or its version is not settled.
+     */
+    private Channel next;
 
     private Throwable lastFailure;
 
     private RpcRdmaCallback(Builder builder, Channel first) {
         listener = builder.listener;
-        PendingCalls.Settings settings = builder.callSettings(builder.config);
+        CallSettings settings = builder.callSettings(builder.config);
         calls = new PendingCalls(new Owner(), settings, first.eventLoop(), 0, 0);
     }
 
@@ -98,12 +102,12 @@ public final class RpcRdmaCallback {
 
     /** As {@link #call(ByteBuf)}. */
     public Future<ByteBuf> call(ByteBuf call, CallOptions options) {
-        return calls.submit(call, call, options);
+        return calls.intake().submit(call, call, options);
     }
 
     /**
-     * Sends a call whose items and results have their own memory; without {@link RpcRdmaConfig.Builder#reverseChunks} they
-     * go, and come, with the payload.
+     * Sends a call whose items and results have their own memory; without {@link RpcRdmaConfig.Builder#reverseChunks}
+     * they go, and come, with the payload.
      *
      * @param call taken over; the first word of its payload, the XID, is overwritten
      * @return the reply with the sinks of the call; the caller releases it
@@ -114,7 +118,23 @@ public final class RpcRdmaCallback {
 
     /** As {@link #call(RpcMessage)}. */
     public Future<RpcMessage> call(RpcMessage call, CallOptions options) {
-        return calls.submit(call, call.content(), options);
+        return calls.intake().submit(call, call.content(), options);
+    }
+
+    /**
+     * Sends a call whose message is made when its XID is known, again each time the call goes out.
+     *
+     * @param encoder gives a {@link ByteBuf} or an {@link RpcMessage}; it is asked on the event loop
+     * @return the whole reply, of the same kind; the caller releases it
+     */
+    public <V extends ReferenceCounted> Future<V> call(CallEncoder<V> encoder) {
+        return call(encoder, CallOptions.DEFAULT);
+    }
+
+    /** As {@link #call(CallEncoder)}. */
+    public <V extends ReferenceCounted> Future<V> call(
+            CallEncoder<V> encoder, CallOptions options) {
+        return calls.intake().submit(encoder, options);
     }
 
     /** What is known of the way to the client now. */
@@ -124,12 +144,12 @@ public final class RpcRdmaCallback {
 
     /** The calls that have neither a reply nor an error yet. */
     public int outstandingCalls() {
-        return calls.outstanding();
+        return calls.intake().outstanding();
     }
 
     /**
-     * Lets go of the client: calls that are out fail with {@link ConnectionLostException}. The connection is the client's and
-     * stays.
+     * Lets go of the client: calls that are out fail with {@link ConnectionLostException}. The connection is the
+     * client's and stays.
      *
      * @return completes when all calls have
      */
@@ -144,8 +164,8 @@ public final class RpcRdmaCallback {
 
     /**
      * Sends calls on this channel from now on; calls that wait go out, those in doubt first. The upper layer attaches a
-     * channel when the client has said there that it is ready, never before (RFC 8167, 6). An earlier channel that still lives
-     * is not used any more. The way back is its loss; there is no other.
+     * channel when the client has said there that it is ready, never before (RFC 8167, 6). An earlier channel that
+     * still lives is not used any more. The way back is its loss; there is no other.
      *
      * @param channel accepted, active, with the codec, and on the current thread's event loop
      * @return {@code false} when nothing is sent any more, in the states {@code REFUSED} and {@code CLOSED}
@@ -176,11 +196,7 @@ public final class RpcRdmaCallback {
             String codec = pipeline.context(ChunkReducer.class).name();
             pipeline.addAfter(codec, null, new Replies());
         }
-        if (calls.loop() == channel.eventLoop()) {
-            attached(channel);
-        } else {
-            calls.run(() -> attached(channel));
-        }
+        calls.run(() -> attached(channel));
         return true;
     }
 
@@ -188,45 +204,46 @@ public final class RpcRdmaCallback {
         return state == State.REFUSED || state == State.CLOSED;
     }
 
-    /** On the event loop of the calls. */
     private void attached(Channel channel) {
-        if (isOver() || !channel.isActive()) { // it may have been lost on its way here
+        if (!isOver() && channel.isActive()) { // it may have been lost on its way here
+            next = channel == calls.channel() ? null : channel;
+            proceed();
+        }
+    }
+
+    /** Brings the channel that was attached last a step nearer to its use. */
+    private void proceed() {
+        if (next == null || isFateOpen()) {
             return;
         }
-        Channel before = calls.channel();
-        if (channel == before) {
-            successor = null;
-            return;
-        }
-        hasAnswered |= before != null && PendingCalls.answers(before) > 0;
-        if (!hasAnswered && calls.areInDoubt()) {
-            successor = channel;
+        Channel channel = next;
+        if (!channel.isActive()) {
+            next = null;
             return;
         }
         leave();
-        if (calls.channel() != null) {
-            return; // whoever was told of a loss has attached another one, which is newer
-        }
         changeTo(State.DOWN);
-        if (calls.loop() == channel.eventLoop()) {
-            use(channel);
-            return;
+        if (calls.loop() != channel.eventLoop()) {
+            calls.moveTo(channel.eventLoop(), this::proceed);
+        } else {
+            // It is down until the version is settled, by the first reply on the channel.
+            RpcRdmaConnection.of(channel)
+                    .versions()
+                    .whenSettled(() -> calls.run(() -> start(channel)));
         }
-        calls.moveTo(channel.eventLoop());
-        calls.run(
-                () -> {
-                    if (calls.loop() == channel.eventLoop()) {
-                        use(channel);
-                    } // otherwise another channel was attached since
-                });
+    }
+
+    /** Whether nobody knows yet what the first calls do to the client. */
+    private boolean isFateOpen() {
+        Channel used = calls.channel();
+        hasAnswered |= used != null && CallChannel.answers(used) > 0;
+        return !hasAnswered && calls.areInDoubt();
     }
 
     /** Gives up the channel that there is. */
     private void leave() {
-        successor = null;
         Channel before = calls.channel();
         if (before != null) {
-            // First of all: a listener of a call that is lost may attach the same channel again.
             if (before.pipeline().get(Replies.class) != null) {
                 before.pipeline().remove(Replies.class);
             }
@@ -234,74 +251,61 @@ public final class RpcRdmaCallback {
         }
     }
 
-    /** It is down until the version is settled, by the first reply on the channel. */
-    private void use(Channel channel) {
-        RpcRdmaConnection.of(channel).versions().whenSettled(() -> start(channel));
+    /** Called on the channel's event loop, which may be another one than that of the calls. */
+    private boolean isUsed(Channel channel) {
+        return calls.loop().inEventLoop() && channel == calls.channel();
     }
 
     private void start(Channel channel) {
-        boolean isHere = calls.loop() == channel.eventLoop() && calls.channel() == null;
-        if (isHere && state != State.CLOSED && channel.isActive()) {
+        // Otherwise another one was attached since, or this one waits for its turn again.
+        if (channel == next && calls.channel() == null && channel.isActive()) {
+            next = null;
             calls.connected(channel);
             changeTo(State.UP);
-            if (calls.channel() == channel) { // whoever was told may have attached another one
-                calls.sendAll();
-            }
+            calls.sendAll();
         }
     }
 
-    /** The first calls were answered, or given up: a channel that waits for that may be used. */
-    private void promote() {
-        Channel next = successor;
-        successor = null;
-        if (next != null) {
-            attached(next);
-        }
-    }
-
-    private void lost(Channel gone) {
-        if (!calls.loop().inEventLoop() || gone != calls.channel()) {
-            return; // another channel was attached meanwhile
-        }
-        hasAnswered |= PendingCalls.answers(gone) > 0;
-        boolean isRefused = !hasAnswered && calls.areInDoubt();
-        Channel next = successor;
-        successor = null;
+    private void lost() {
+        boolean isRefused = isFateOpen();
         // First of all: the upper layer learns it from nobody else.
         changeTo(isRefused ? State.REFUSED : State.DOWN);
-        if (gone != calls.channel()) {
-            return; // whoever was told has attached another one
-        }
         if (isRefused) {
-            calls.lost("the connection was lost by the first reverse calls", false);
+            next = null;
+            calls.lost(
+                    "the connection was lost by the first reverse calls", PendingCalls.Loss.DEADLY);
             calls.failAll("the client has lost its connection by reverse calls");
         } else {
-            calls.lost("the connection was lost", true);
-            if (next != null && calls.channel() == null) {
-                attached(next);
-            }
+            calls.lost("the connection was lost", PendingCalls.Loss.BROKEN);
+            proceed();
         }
     }
 
-    private void changeTo(State next) {
-        if (state != next) {
-            state = next;
-            try {
-                listener.accept(next);
-            } catch (RuntimeException e) {
-                LOGGER.warn("the listener of a callback has failed", e);
-            }
+    /** The listener learns it at the end of the event, before the calls that end by it. */
+    private void changeTo(State changed) {
+        if (state != changed) {
+            state = changed;
+            calls.atEnd(() -> tell(changed));
+        }
+    }
+
+    private void tell(State changed) {
+        try {
+            listener.accept(changed);
+        } catch (RuntimeException e) {
+            LOGGER.warn("the listener of a callback has failed", e);
         }
     }
 
     private void closeNow() {
         if (state != State.CLOSED) {
+            next = null;
             leave();
             changeTo(State.CLOSED);
             calls.stopTimer();
             calls.end();
         }
-        closed.trySuccess(null);
+        calls.atEnd(() -> closed.trySuccess(null));
     }
 
     /** What the calls ask for. */
@@ -321,16 +325,17 @@ public final class RpcRdmaCallback {
         @Override
         public void wake(long now) {
             calls.expire(now);
-            promote();
         }
 
         @Override
-        public void isGivenUp() {
-            promote();
+        public void callEnded() {
+            if (next != null) {
+                calls.atEnd(RpcRdmaCallback.this::proceed);
+            }
         }
 
         @Override
-        public void isSilent() {
+        public void silent() {
             // The connection is the client's, and its own calls may be well.
         }
 
@@ -351,8 +356,12 @@ public final class RpcRdmaCallback {
         @Override
         public void terminated() {
             synchronized (RpcRdmaCallback.this) {
-                changeTo(State.CLOSED);
-                calls.end();
+                calls.event(
+                        () -> {
+                            next = null;
+                            changeTo(State.CLOSED);
+                            calls.end();
+                        });
                 closed.trySuccess(null);
             }
         }
@@ -367,16 +376,16 @@ public final class RpcRdmaCallback {
 
         @Override
         public void channelRead(ChannelHandlerContext ctx, Object message) {
-            if (ctx.channel() != calls.channel() || !calls.received(message)) {
+            if (!isUsed(ctx.channel()) || !calls.received(message)) {
                 ctx.fireChannelRead(message);
-            } else {
-                promote();
             }
         }
 
         @Override
         public void channelInactive(ChannelHandlerContext ctx) {
-            lost(ctx.channel());
+            if (isUsed(ctx.channel())) {
+                calls.event(RpcRdmaCallback.this::lost);
+            }
             ctx.fireChannelInactive();
         }
 
@@ -404,7 +413,7 @@ public final class RpcRdmaCallback {
             return this;
         }
 
-        /** Is told each change of the state at once, on the event loop; before the calls that end by it. */
+        /** Is told each change of the state, on the event loop; before the calls that end by it. */
         public Builder onState(Consumer<? super State> listener) {
             this.listener = Objects.requireNonNull(listener, "listener");
             return this;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
+import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.EventLoopGroup;
@@ -28,24 +29,26 @@ import java.util.function.Supplier;
  *   <li>{@link CallTimeoutException}: no answer in time,
  *   <li>{@link ConnectionLostException}: no connection, or not again; it says whether the call may be repeated,
  *   <li>{@link RemoteChunkException}: the responder has no room for the reply, even after the repetitions allowed,
- *   <li>{@link UnsupportedVersionException}, {@link EligibilityException}, {@link MalformedReplyException}: the responder
- *       does not keep to the protocol, or to this version of it,
+ *   <li>{@link UnsupportedVersionException}, {@link EligibilityException}, {@link MalformedReplyException}: the
+ *       responder does not keep to the protocol, or to this version of it,
  *   <li>{@link CallTooLongException}, {@link MarshalException}, {@link CallQueueFullException}: nothing was sent.
  * </ul>
  *
  * <p>Any thread may call. Everything of one connection happens on its event loop, listeners of the futures included: do
  * not block there.
  *
- * <p><b>Cancelling</b> a future, and a time-out, leave the memory of the call with the transport until the late reply or
- * the end of the connection: the client's references go, the memory's own reference count says when it is free ({@link
- * RpcRdmaCancel}).
+ * <p><b>Cancelling</b> a future, and a time-out, leave the memory of the call with the transport until the late reply
+ * or the end of the connection: the client's references go, the memory's own reference count says when it is free
+ * ({@link RpcRdmaCancel}).
  */
 public final class RpcRdmaClient {
 
+    private final SocketAddress remoteAddress;
     private final ClientConnection[] connections;
     private final Promise<Void> closed = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
 
     private RpcRdmaClient(Settings settings, EventLoopGroup group, int count) {
+        remoteAddress = settings.remoteAddress();
         connections = new ClientConnection[count];
         int log2 = 32 - Integer.numberOfLeadingZeros(count - 1);
         for (int i = 0; i < count; i++) {
@@ -93,23 +96,39 @@ public final class RpcRdmaClient {
         return submit(call, call.content(), options);
     }
 
+    /**
+     * Sends a call whose message is made when its XID is known, again each time the call goes out.
+     *
+     * @param encoder gives a {@link ByteBuf} or an {@link RpcMessage}; it is asked on the event loop
+     * @return the whole reply, of the same kind; the caller releases it
+     */
+    public <V extends ReferenceCounted> Future<V> call(CallEncoder<V> encoder) {
+        return call(encoder, CallOptions.DEFAULT);
+    }
+
+    /** As {@link #call(CallEncoder)}. */
+    public <V extends ReferenceCounted> Future<V> call(
+            CallEncoder<V> encoder, CallOptions options) {
+        return leastBusy().submit(encoder, options);
+    }
+
     private <V extends ReferenceCounted> Future<V> submit(
             V message, ByteBuf payload, CallOptions options) {
         return leastBusy().submit(message, payload, options);
     }
 
     /** Starts at a random one, so that an idle client does not use the first connection only. */
-    private PendingCalls leastBusy() {
+    private CallIntake leastBusy() {
         int count = connections.length;
         if (count == 1) {
-            return connections[0].calls();
+            return connections[0].intake();
         }
         int at = ThreadLocalRandom.current().nextInt(count);
-        PendingCalls best = connections[at].calls();
+        CallIntake best = connections[at].intake();
         int least = best.outstanding();
         for (int i = 1; i < count && least > 0; i++) {
             at = at + 1 == count ? 0 : at + 1;
-            PendingCalls next = connections[at].calls();
+            CallIntake next = connections[at].intake();
             int other = next.outstanding();
             if (other < least) {
                 least = other;
@@ -120,8 +139,8 @@ public final class RpcRdmaClient {
     }
 
     /**
-     * Makes the connections now, each with one attempt. Calls do not need it: it is for those who want to know whether there
-     * is anybody before they begin.
+     * Makes the connections now, each with one attempt. Calls do not need it: it is for those who want to know whether
+     * there is anybody before they begin.
      *
      * @return completes when all are there; fails with the cause of the first failure, such as {@link
      *     java.net.ConnectException}
@@ -160,9 +179,24 @@ public final class RpcRdmaClient {
     public int outstandingCalls() {
         int sum = 0;
         for (ClientConnection connection : connections) {
-            sum += connection.calls().outstanding();
+            sum += connection.intake().outstanding();
         }
         return sum;
+    }
+
+    /** The responder, the connections and the calls. Any thread. */
+    @Override
+    public String toString() {
+        return "RpcRdmaClient("
+                + remoteAddress
+                + ", "
+                + openConnections().size()
+                + " of "
+                + connections.length
+                + " connections, "
+                + outstandingCalls()
+                + " calls out"
+                + (closed.isDone() ? ", closed)" : ")");
     }
 
     /**
@@ -185,10 +219,15 @@ public final class RpcRdmaClient {
         return closed;
     }
 
-    /** What all connections of a client have in common. */
+    /**
+     * What all connections of a client have in common.
+     *
+     * @param bootstrap what each makes its channels by a copy of, so that they remember the same of the responder
+     */
     record Settings(
             SocketAddress remoteAddress,
-            PendingCalls.Settings calls,
+            Bootstrap bootstrap,
+            CallSettings calls,
             long minBackOffNanos,
             long maxBackOffNanos,
             int connectTimeoutMillis,
@@ -205,8 +244,8 @@ public final class RpcRdmaClient {
         RpcRdmaConnection connection();
 
         /**
-         * Sends a call on this connection, before all calls that wait for one. It ends with the connection: it is never sent
-         * again on another one, because what it says holds for this one.
+         * Sends a call on this connection, before all calls that wait for one. It ends with the connection: it is never
+         * sent again on another one, because what it says holds for this one.
          *
          * @param call a whole RPC call, taken over; its first word, the XID, is overwritten
          * @return the whole reply; the receiver releases it
@@ -217,6 +256,9 @@ public final class RpcRdmaClient {
 
         /** As {@link #call(ByteBuf)}. */
         Future<ByteBuf> call(ByteBuf call, CallOptions options);
+
+        /** As {@link #call(ByteBuf)}, with a message that is made when its XID is known. */
+        <V extends ReferenceCounted> Future<V> call(CallEncoder<V> encoder, CallOptions options);
     }
 
     /** Builds an {@link RpcRdmaClient}. */
@@ -251,9 +293,11 @@ public final class RpcRdmaClient {
             return this;
         }
 
-        /** How many connections are made at most, 1 to 64; default 1. A call takes the one with the fewest calls out. */
+        /**
+         * How many connections are made at most, 1 to 64; default 1. A call takes the one with the fewest calls out.
+         */
         public Builder connections(int count) {
-            connections = RpcRdmaConfig.check("connections", count, 1, 64);
+            connections = Checks.inRange("connections", count, 1, 64);
             return this;
         }
 
@@ -263,17 +307,16 @@ public final class RpcRdmaClient {
          * after a silent start, do not wait.
          */
         public Builder backOffMillis(long minimum, long maximum) {
-            minBackOffMillis =
-                    RpcRdmaConfig.check("minimum back-off", minimum, 1, Integer.MAX_VALUE);
+            minBackOffMillis = Checks.inRange("minimum back-off", minimum, 1, Integer.MAX_VALUE);
             maxBackOffMillis =
-                    RpcRdmaConfig.check("maximum back-off", maximum, minimum, Integer.MAX_VALUE);
+                    Checks.inRange("maximum back-off", maximum, minimum, Integer.MAX_VALUE);
             return this;
         }
 
         /** The longest time for one attempt to connect in milliseconds, from 1; default 5 seconds. */
         public Builder connectTimeoutMillis(int millis) {
             connectTimeoutMillis =
-                    RpcRdmaConfig.check("connectTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+                    Checks.inRange("connectTimeoutMillis", millis, 1, Integer.MAX_VALUE);
             return this;
         }
 
@@ -284,7 +327,7 @@ public final class RpcRdmaClient {
          */
         public Builder firstCallTimeoutMillis(long millis) {
             firstCallTimeoutMillis =
-                    RpcRdmaConfig.check("firstCallTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+                    Checks.inRange("firstCallTimeoutMillis", millis, 1, Integer.MAX_VALUE);
             return this;
         }
 
@@ -295,9 +338,10 @@ public final class RpcRdmaClient {
         }
 
         /**
-         * Answers calls of the responder (RFC 8167): each channel gets a handler that reads whole RPC calls and writes whole
-         * replies. The reverse direction is open on each connection, with {@link RpcRdmaConfig.Builder#reverseCredits}
-         * credits, before the first call leaves on it; {@link #onConnection} tells the responder.
+         * Answers calls of the responder (RFC 8167): each channel gets a handler that reads whole RPC calls and writes
+         * whole replies. The reverse direction is open on each connection, with
+         * {@link RpcRdmaConfig.Builder#reverseCredits} credits, before the first call leaves on it;
+         * {@link #onConnection} tells the responder.
          */
         public Builder reverseProgram(Supplier<? extends ChannelHandler> factory) {
             reverseProgram = Objects.requireNonNull(factory, "factory");
@@ -305,8 +349,8 @@ public final class RpcRdmaClient {
         }
 
         /**
-         * Is told of each connection that is made, again after each loss, and may send the first calls on it: to tell the
-         * responder that it may send reverse calls there, for example. Runs on the event loop.
+         * Is told of each connection that is made, again after each loss, and may send the first calls on it: to tell
+         * the responder that it may send reverse calls there, for example. Runs on the event loop.
          */
         public Builder onConnection(Consumer<? super NewConnection> hook) {
             onConnection = Objects.requireNonNull(hook, "hook");
@@ -315,8 +359,9 @@ public final class RpcRdmaClient {
 
         /**
          * Whether a connection that was made is made again when it is lost, although no call needs it: as long as the
-         * responder may send reverse calls (RFC 8167, 5.4); default {@code false}. The back-off holds. After three connections
-         * in a row that were lost by a reverse call, with none answered, it takes a call to make the next one (RFC 8167, 6).
+         * responder may send reverse calls (RFC 8167, 5.4); default {@code false}. The back-off holds. After three
+         * connections in a row that were lost by a reverse call, with none answered, it takes a call to make the next
+         * one (RFC 8167, 6).
          */
         public Builder keepConnected(boolean keeps) {
             keepsConnected = keeps;
@@ -334,6 +379,7 @@ public final class RpcRdmaClient {
             Settings settings =
                     new Settings(
                             remoteAddress,
+                            used.applyTo(new Bootstrap()),
                             callSettings(used),
                             TimeUnit.MILLISECONDS.toNanos(minBackOffMillis),
                             TimeUnit.MILLISECONDS.toNanos(maxBackOffMillis),

@@ -10,28 +10,33 @@ import org.rpcrdma.channel.RdmaChannel;
 /**
  * Puts RPC-over-RDMA into the pipeline of an {@link RdmaChannel}: replaces itself by the handlers for it.
  *
- * <p>The handlers after it read and write whole RPC messages as {@link io.netty.buffer.ByteBuf}, XID first and without a
- * record mark; the message type says whether it is a call or a reply. A call that the transport has failed is read as {@link
- * RpcRdmaFailure}; all calls that are out when {@code channelInactive} is seen are lost. {@link RpcRdmaCancel} gives up a
- * call.
+ * <p>The handlers after it read and write whole RPC messages as {@link io.netty.buffer.ByteBuf}, XID first and without
+ * a record mark; the message type says whether it is a call or a reply. A call is read at index 0. A call that the
+ * transport has failed is read as {@link RpcRdmaFailure}; all calls that are out when {@code channelInactive} is seen
+ * are lost. {@link RpcRdmaCancel} gives up a call.
  *
- * <p><b>Replies that come after the connection is lost</b> go to the {@link DuplicateRequestCache}, when there is one that
- * covers the call, so that the call is not executed a second time. Netty has emptied the pipeline by then, and what is
- * written to the context of a handler that was removed goes past everything: a handler that answers from another thread, or
- * later than it was called, writes to the channel, on the channel's event loop:
+ * <p><b>The handlers of a TCP pipeline</b> stay as they are: a record mark (RFC 5531, 11) in front of one whole message
+ * that they write is taken off. For those that write a record in parts, or several at once, there is
+ * {@link RecordMarkingAdapter}. Bytes that are neither a message nor a record fail their write, a line in the log says
+ * so, and the call whose XID follows the mark is answered with SYSTEM_ERR.
+ *
+ * <p><b>Replies that come after the connection is lost</b> go to the {@link DuplicateRequestCache}, when there is one
+ * that covers the call, so that the call is not executed a second time. Netty has emptied the pipeline by then, and
+ * what is written to the context of a handler that was removed goes past everything: a handler that answers from
+ * another thread, or later than it was called, writes to the channel, on the channel's event loop:
  *
  * <pre>{@code
  * Channel channel = ctx.channel();
  * channel.eventLoop().execute(() -> channel.writeAndFlush(reply));
  * }</pre>
  *
- * <p>Such a write still fails, with {@link java.nio.channels.ClosedChannelException}. Covered are whole replies as {@code
- * ByteBuf} or {@link RpcMessage}, for {@link RpcRdmaConfig.Builder#lateReplyMillis} after the loss, while the event loop runs.
- * Not covered: {@code ctx.writeAndFlush} after {@code channelInactive}; a write that is begun on another thread at the moment
- * of the loss; replies that an encoder of the pipeline was to make, because it is gone too. Such calls are executed again
- * when the client sends them again, once the time is over. A handler that was added with an executor of its own may never get
- * a call that was on its way there when the connection was lost, and the time has to be over before such a call is executed:
- * a handler does better to hand its calls to other threads itself.
+ * <p>Such a write still fails, with {@link java.nio.channels.ClosedChannelException}. Covered are whole replies as
+ * {@code ByteBuf} or {@link RpcMessage}, for {@link RpcRdmaConfig.Builder#lateReplyMillis} after the loss, while the
+ * event loop runs. Not covered: {@code ctx.writeAndFlush} after {@code channelInactive}; a write that is begun on
+ * another thread at the moment of the loss; replies that an encoder of the pipeline was to make, because it is gone
+ * too. Such calls are executed again when the client sends them again, once the time is over. A handler that was added
+ * with an executor of its own may never get a call that was on its way there when the connection was lost, and the time
+ * has to be over before such a call is executed: a handler does better to hand its calls to other threads itself.
  *
  * <pre>{@code
  * config.applyTo(bootstrap).handler(new ChannelInitializer<RdmaChannel>() {
@@ -65,7 +70,8 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
         RpcRdmaConnection connection = new RpcRdmaConnection(channel, config);
         ChannelPipeline pipeline = ctx.pipeline();
         // Network side first: each one goes right behind this handler, so the last comes first.
-        if (config.versionTwo() != null && !connection.isServer()) {
+        pipeline.addAfter(ctx.name(), null, new RecordMarkRemover(connection));
+        if (config.versionTwo() != null && !connection.link().isServer()) {
             pipeline.addAfter(ctx.name(), null, new VersionNegotiation(connection));
         }
         pipeline.addAfter(ctx.name(), null, new ChunkReducer(connection));
@@ -75,6 +81,15 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
         }
         pipeline.addAfter(ctx.name(), null, new CreditHandler(connection));
         pipeline.addAfter(ctx.name(), null, new RpcRdmaHeaderCodec(connection));
+        if (HeaderLog.isOn()) {
+            pipeline.addAfter(ctx.name(), null, new HeaderLog());
+        }
+        if (config.capture() != null) {
+            RdmaPcapHandler capture =
+                    new RdmaPcapHandler(config.capture(), channel, config.maxSegmentsPerMessage());
+            connection.link().capture(capture);
+            pipeline.addAfter(ctx.name(), null, capture);
+        }
         pipeline.remove(this);
     }
 }

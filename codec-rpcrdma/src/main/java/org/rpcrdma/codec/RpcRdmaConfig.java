@@ -5,70 +5,51 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
 import java.util.List;
 import java.util.Objects;
+import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 
 /**
- * How RPC-over-RDMA is spoken. Immutable and shared by any number of connections. {@link #applyTo(Bootstrap)} and {@link
- * #applyTo(ServerBootstrap)} set the channel options that go with it; without them the channel's own options hold.
+ * How RPC-over-RDMA is spoken. Immutable and shared by any number of connections. {@link #applyTo(Bootstrap)} and
+ * {@link #applyTo(ServerBootstrap)} set the channel options that go with it; without them the channel's own
+ * options hold.
  */
 public final class RpcRdmaConfig {
 
     /** Receives are replenished in batches: so many more than credits are posted. */
     private static final int RECEIVE_BATCH = 8;
 
-    private final int requestedCredits;
-    private final int grantedCredits;
-    private final int minimumCredits;
-    private final CreditPolicy creditPolicy;
+    /** The longest message of any configuration. */
+    private static final int MAX_MESSAGE = 1 << 29;
+
+    /** A copy that nobody else has: each option, with its default, is a field of the builder and nowhere else. */
+    private final Builder options;
+
     private final PrivateData privateData;
-    private final PrivateData assumedPeer;
-    private final BindingRegistry bindings;
-    private final int maxSegmentsPerChunk;
-    private final int maxSegmentsPerMessage;
-    private final int maxChunkBytes;
-    private final int maxMessageBytes;
-    private final long maxConnectionBytes;
-    private final int defaultMaximumReply;
-    private final int maxQueuedCalls;
-    private final int maxChunkErrors;
-    private final int reverseCredits;
-    private final boolean reverseChunks;
-    private final VersionTwo versionTwo;
-    private final boolean annotatedCalls;
-    private final RpcRdmaMetrics metrics;
-    private final ReadChunkReplies readChunkReplies;
-    private final DuplicateRequestCache duplicateRequestCache;
-    private final int lateReplyMillis;
-    private final FatalXids fatalXids = new FatalXids(System::nanoTime);
-    private final LogLimit closeLog = new LogLimit(System::nanoTime);
 
     private RpcRdmaConfig(Builder builder) {
-        requestedCredits = builder.requestedCredits;
-        grantedCredits = builder.grantedCredits;
-        minimumCredits = Math.min(builder.minimumCredits, grantedCredits);
-        creditPolicy = builder.creditPolicy;
+        options = builder.copy();
+        options.minimumCredits = Math.min(options.minimumCredits, options.grantedCredits);
+        if (options.bindings == null) {
+            options.bindings = BindingRegistry.standard();
+        }
+        if (options.metrics == null) {
+            options.metrics = new RpcRdmaMetrics();
+        }
+        if (options.versionTwo != null) {
+            // The reverse direction belongs to version 2 (draft, 4.2.2).
+            options.reverseCredits = Math.max(options.reverseCredits, 1);
+        }
         privateData =
-                new PrivateData(builder.sendSize, builder.receiveSize, builder.remoteInvalidation);
-        assumedPeer = builder.assumedPeer;
-        bindings = builder.bindings == null ? BindingRegistry.standard() : builder.bindings;
-        maxSegmentsPerChunk = builder.maxSegmentsPerChunk;
-        maxSegmentsPerMessage = builder.maxSegmentsPerMessage;
-        maxChunkBytes = builder.maxChunkBytes;
-        maxMessageBytes = builder.maxMessageBytes;
-        maxConnectionBytes = builder.maxConnectionBytes;
-        defaultMaximumReply = builder.defaultMaximumReply;
-        maxQueuedCalls = builder.maxQueuedCalls;
-        maxChunkErrors = builder.maxChunkErrors;
-        reverseCredits = builder.reverseCredits;
-        reverseChunks = builder.reverseChunks;
-        versionTwo = builder.versionTwo;
-        readChunkReplies = builder.readChunkReplies;
-        duplicateRequestCache = builder.duplicateRequestCache;
-        lateReplyMillis = builder.lateReplyMillis;
-        annotatedCalls = builder.annotatedCalls;
-        metrics = builder.metrics == null ? new RpcRdmaMetrics() : builder.metrics;
+                new PrivateData(
+                        options.sendSize,
+                        options.receiveSize,
+                        options.remoteInvalidation,
+                        options.announcesReadChunkReplies || options.readChunkReplies != null);
+        int most = (int) Math.min(options.maxConnectionBytes, MAX_MESSAGE);
+        options.maxChunkBytes = options.maxChunkBytes == 0 ? most : options.maxChunkBytes;
+        options.maxMessageBytes = options.maxMessageBytes == 0 ? most : options.maxMessageBytes;
     }
 
     /** A builder with the defaults. */
@@ -81,55 +62,77 @@ public final class RpcRdmaConfig {
         return builder().build();
     }
 
-    /** Sets receive size, receive depth and private data of a connecting channel. */
+    /**
+     * Sets receive size, receive depth and private data of a connecting channel. What is remembered of peers from one
+     * connection to the next belongs to the bootstrap.
+     */
     public Bootstrap applyTo(Bootstrap bootstrap) {
         return bootstrap
                 .option(RdmaChannelOption.RECEIVE_SIZE, privateData.receiveSize())
-                .option(RdmaChannelOption.RECEIVE_DEPTH, receiveDepth(requestedCredits))
+                .option(RdmaChannelOption.RECEIVE_DEPTH, receiveDepth(options.requestedCredits))
                 .option(RdmaChannelOption.PRIVATE_DATA, privateData.encode())
-                .option(RdmaChannelOption.PEER_PRIVATE_DATA, assumedPeer.encode());
+                .option(RdmaChannelOption.PEER_PRIVATE_DATA, options.assumedPeer.encode())
+                .attr(PeerMemory.KEY, new PeerMemory());
     }
 
-    /** Sets receive size, receive depth and private data of the accepted channels. */
+    /** As {@link #applyTo(Bootstrap)}, of the accepted channels. */
     public ServerBootstrap applyTo(ServerBootstrap bootstrap) {
         return bootstrap
                 .childOption(RdmaChannelOption.RECEIVE_SIZE, privateData.receiveSize())
                 .childOption(
                         RdmaChannelOption.RECEIVE_DEPTH,
-                        receiveDepth(grantedCredits) + completions())
+                        receiveDepth(options.grantedCredits) + completions())
                 .childOption(RdmaChannelOption.PRIVATE_DATA, privateData.encode())
-                .childOption(RdmaChannelOption.PEER_PRIVATE_DATA, assumedPeer.encode());
+                .childOption(RdmaChannelOption.PEER_PRIVATE_DATA, options.assumedPeer.encode())
+                .childAttr(PeerMemory.KEY, new PeerMemory());
+    }
+
+    /** As {@link #applyTo(Bootstrap)}, of one channel that is not connected yet. */
+    void applyTo(RdmaChannel channel) {
+        boolean isServer = channel.parent() != null;
+        channel.config()
+                .setReceiveSize(privateData.receiveSize())
+                .setReceiveDepth(
+                        isServer
+                                ? receiveDepth(options.grantedCredits) + completions()
+                                : receiveDepth(options.requestedCredits))
+                .setPrivateData(privateData.encode())
+                .setPeerPrivateData(options.assumedPeer.encode());
     }
 
     /** Receives outside of the grant (reliable reply draft, 5.2.3). */
     private int completions() {
-        return readChunkReplies == null ? 0 : readChunkReplies.maxWaiting();
+        if (options.readChunkReplies != null) {
+            return options.readChunkReplies.maxWaiting();
+        }
+        // A requester whose credits all wait for pull completions sends one call more.
+        return privateData.readChunkReplies() ? 1 : 0;
     }
 
     /** Both directions share the receives (RFC 8167, 4.3). */
     private int receiveDepth(int forward) {
-        return forward + reverseCredits + RECEIVE_BATCH;
+        return forward + options.reverseCredits + RECEIVE_BATCH;
     }
 
     public int requestedCredits() {
-        return requestedCredits;
+        return options.requestedCredits;
     }
 
     public int grantedCredits() {
-        return grantedCredits;
+        return options.grantedCredits;
     }
 
     /** The least that the credit policy may grant. */
     public int minimumCredits() {
-        return minimumCredits;
+        return options.minimumCredits;
     }
 
     public CreditPolicy creditPolicy() {
-        return creditPolicy;
+        return options.creditPolicy;
     }
 
     boolean hasConstantCredits() {
-        return creditPolicy == Builder.CONSTANT_CREDITS;
+        return options.creditPolicy == Builder.CONSTANT_CREDITS;
     }
 
     /** What is announced to the peer when the connection is made. */
@@ -138,109 +141,120 @@ public final class RpcRdmaConfig {
     }
 
     public BindingRegistry bindings() {
-        return bindings;
+        return options.bindings;
     }
 
     public int maxSegmentsPerChunk() {
-        return maxSegmentsPerChunk;
+        return options.maxSegmentsPerChunk;
     }
 
     public int maxSegmentsPerMessage() {
-        return maxSegmentsPerMessage;
+        return options.maxSegmentsPerMessage;
     }
 
     public int maxChunkBytes() {
-        return maxChunkBytes;
+        return options.maxChunkBytes;
     }
 
     public int maxMessageBytes() {
-        return maxMessageBytes;
+        return options.maxMessageBytes;
     }
 
     public long maxConnectionBytes() {
-        return maxConnectionBytes;
+        return options.maxConnectionBytes;
     }
 
     public int defaultMaximumReply() {
-        return defaultMaximumReply;
+        return options.defaultMaximumReply;
     }
 
     public int maxQueuedCalls() {
-        return maxQueuedCalls;
+        return options.maxQueuedCalls;
     }
 
     public int maxChunkErrors() {
-        return maxChunkErrors;
+        return options.maxChunkErrors;
+    }
+
+    /** The most Read chunks, and the most Write chunks, in a call of this program. */
+    int chunksPerCall(UpperLayerBinding binding) {
+        return options.chunksPerCall == 0 ? binding.chunksPerCall() : options.chunksPerCall;
+    }
+
+    /** Whether memory for results holds zeros when it is offered. */
+    boolean clearsSinks() {
+        return options.clearsSinks;
     }
 
     /** The room for reverse calls; 0 for none. */
     public int reverseCredits() {
-        return reverseCredits;
+        return options.reverseCredits;
     }
 
     /** Whether reverse calls and their replies may have chunks. */
     public boolean reverseChunks() {
-        return reverseChunks;
+        return options.reverseChunks;
     }
 
     /** How version 2 is spoken besides version 1; {@code null} when it is not. */
     public VersionTwo versionTwo() {
-        return versionTwo;
+        return options.versionTwo;
     }
 
     /** How replies in Read chunks are sent and taken; {@code null} when they are not. */
     public ReadChunkReplies readChunkReplies() {
-        return readChunkReplies;
+        return options.readChunkReplies;
     }
 
     /** What answers calls that are sent again; {@code null} when nothing does. */
     public DuplicateRequestCache duplicateRequestCache() {
-        return duplicateRequestCache;
+        return options.duplicateRequestCache;
     }
 
     /** How long a handler's answer is waited for after its connection is lost. */
     public int lateReplyMillis() {
-        return lateReplyMillis;
-    }
-
-    /** Shared by all connections of this configuration. */
-    FatalXids fatalXids() {
-        return fatalXids;
-    }
-
-    /** Shared by all connections of this configuration. */
-    LogLimit closeLog() {
-        return closeLog;
+        return options.lateReplyMillis;
     }
 
     /** Whether calls are read as {@link RpcMessage}. */
     public boolean annotatedCalls() {
-        return annotatedCalls;
+        return options.annotatedCalls;
     }
 
     /** The counters of all connections of this configuration. */
     public RpcRdmaMetrics metrics() {
-        return metrics;
+        return options.metrics;
     }
 
-    static int check(String name, int value, int low, int high) {
-        return (int) check(name, (long) value, low, high);
+    /** What connections are captured to; {@code null} when they are not. */
+    public RdmaPcapFile capture() {
+        return options.capture;
     }
 
-    static long check(String name, long value, long low, long high) {
-        if (value < low || value > high) {
-            throw new IllegalArgumentException(
-                    name + ": " + value + " (expected: " + low + " to " + high + ')');
-        }
-        return value;
+    /** The options that an operator asks for first. */
+    @Override
+    public String toString() {
+        return "RpcRdmaConfig(asks for "
+                + requestedCredits()
+                + " and grants "
+                + grantedCredits()
+                + " credits, "
+                + privateData
+                + ", "
+                + maxConnectionBytes()
+                + " bytes of long messages per connection, "
+                + reverseCredits()
+                + " reverse credits, versions up to "
+                + (versionTwo() == null ? 1 : 2)
+                + (capture() == null ? ")" : ", captured to " + capture() + ')');
     }
 
     /** Builds a {@link RpcRdmaConfig}. */
-    public static final class Builder {
+    public static final class Builder implements Cloneable {
 
-        private int requestedCredits = 128;
         private static final CreditPolicy CONSTANT_CREDITS = CreditPolicy.constant();
 
+        private int requestedCredits = 128;
         private int grantedCredits = 64;
         private int minimumCredits = 1;
         private CreditPolicy creditPolicy = CONSTANT_CREDITS;
@@ -251,44 +265,56 @@ public final class RpcRdmaConfig {
         private BindingRegistry bindings;
         private int maxSegmentsPerChunk = 256;
         private int maxSegmentsPerMessage = 512;
-        private int maxChunkBytes = 4 << 20;
-        private int maxMessageBytes = (4 << 20) + (64 << 10);
+        private int maxChunkBytes;
+        private int maxMessageBytes;
         private long maxConnectionBytes = 128L << 20;
         private int defaultMaximumReply = 64 << 10;
         private int maxQueuedCalls = 16384;
         private int maxChunkErrors = 1024;
+        private int chunksPerCall;
+        private boolean clearsSinks;
         private int reverseCredits;
         private boolean reverseChunks;
         private VersionTwo versionTwo;
         private boolean annotatedCalls;
         private RpcRdmaMetrics metrics;
         private ReadChunkReplies readChunkReplies;
+        private boolean announcesReadChunkReplies = true;
         private DuplicateRequestCache duplicateRequestCache;
         private int lateReplyMillis = 30_000;
+        private RdmaPcapFile capture;
 
         private Builder() {}
 
+        private Builder copy() {
+            try {
+                return (Builder) super.clone();
+            } catch (CloneNotSupportedException e) {
+                throw new AssertionError(e);
+            }
+        }
+
         /** Credits asked for as requester, 1 to 65535; default 128. */
         public Builder requestedCredits(int credits) {
-            requestedCredits = check("requestedCredits", credits, 1, 65535);
+            requestedCredits = Checks.inRange("requestedCredits", credits, 1, 65535);
             return this;
         }
 
         /** Credits granted as responder, 1 to 65535; default 64. Each is backed by a receive. */
         public Builder grantedCredits(int credits) {
-            grantedCredits = check("grantedCredits", credits, 1, 65535);
+            grantedCredits = Checks.inRange("grantedCredits", credits, 1, 65535);
             return this;
         }
 
         /** The least that the credit policy may grant, 1 to 65535; default 1. */
         public Builder minimumCredits(int credits) {
-            minimumCredits = check("minimumCredits", credits, 1, 65535);
+            minimumCredits = Checks.inRange("minimumCredits", credits, 1, 65535);
             return this;
         }
 
         /**
-         * How many credits are granted at a time, between {@link #minimumCredits} and {@link #grantedCredits}; default {@link
-         * CreditPolicy#constant()}, which is the latter.
+         * How many credits are granted at a time, between {@link #minimumCredits} and {@link #grantedCredits}; default
+         * {@link CreditPolicy#constant()}, which is the latter.
          */
         public Builder creditPolicy(CreditPolicy policy) {
             creditPolicy = Objects.requireNonNull(policy, "policy");
@@ -303,8 +329,8 @@ public final class RpcRdmaConfig {
         }
 
         /**
-         * The size of each receive in bytes: a multiple of 1024, 1024 to 262144; default 4096. A Linux server may send 4096
-         * bytes whatever is announced.
+         * The size of each receive in bytes: a multiple of 1024, 1024 to 262144; default 4096. A Linux server may send
+         * 4096 bytes whatever is announced.
          */
         public Builder receiveSize(int bytes) {
             PrivateData.checkSize("receiveSize", bytes);
@@ -312,16 +338,19 @@ public final class RpcRdmaConfig {
             return this;
         }
 
-        /** Whether the peer is told that it may use Send With Invalidate; default {@code true}. */
+        /**
+         * Whether Send With Invalidate is announced, and so used where the peer announces it too (RFC 8797, 4.1);
+         * default {@code true}.
+         */
         public Builder remoteInvalidation(boolean announce) {
             remoteInvalidation = announce;
             return this;
         }
 
         /**
-         * What a peer is taken to have announced where the device carries no private data, as with DiSNI; default {@link
-         * PrivateData#DEFAULT}, 1024 bytes both ways, which is what any peer takes. Elsewhere it means nothing. Both ends have
-         * to be set alike: a Send that is longer than the receives of the peer costs the connection.
+         * What a peer is taken to have announced where the device carries no private data, as with DiSNI; default
+         * {@link PrivateData#DEFAULT}, 1024 bytes both ways, which is what any peer takes. Elsewhere it means nothing.
+         * Both ends have to be set alike: a Send that is longer than the receives of the peer costs the connection.
          */
         public Builder assumedPeer(PrivateData data) {
             assumedPeer = Objects.requireNonNull(data, "data");
@@ -341,29 +370,38 @@ public final class RpcRdmaConfig {
 
         /** The most segments taken in one chunk of a peer, from 1; default 256. */
         public Builder maxSegmentsPerChunk(int segments) {
-            maxSegmentsPerChunk = check("maxSegmentsPerChunk", segments, 1, 16384);
+            maxSegmentsPerChunk = Checks.inRange("maxSegmentsPerChunk", segments, 1, 16384);
             return this;
         }
 
         /** The most segments taken in one message of a peer, from 1; default 512. */
         public Builder maxSegmentsPerMessage(int segments) {
-            maxSegmentsPerMessage = check("maxSegmentsPerMessage", segments, 1, 16384);
+            maxSegmentsPerMessage = Checks.inRange("maxSegmentsPerMessage", segments, 1, 16384);
             return this;
         }
 
-        /** The most bytes of one Read chunk that are pulled, and of one chunk that is offered; default 4 MiB. */
+        /**
+         * The most bytes of one Read chunk that are pulled, and of one chunk that is offered; default as {@link
+         * #maxConnectionBytes}.
+         */
         public Builder maxChunkBytes(int bytes) {
-            maxChunkBytes = check("maxChunkBytes", bytes, 1024, 1 << 29);
+            maxChunkBytes = Checks.inRange("maxChunkBytes", bytes, 1024, MAX_MESSAGE);
             return this;
         }
 
-        /** The most bytes of one RPC message; default 4 MiB + 64 KiB. */
+        /** The most bytes of one RPC message; default as {@link #maxConnectionBytes}. */
         public Builder maxMessageBytes(int bytes) {
-            maxMessageBytes = check("maxMessageBytes", bytes, 1024, 1 << 29);
+            maxMessageBytes = Checks.inRange("maxMessageBytes", bytes, 1024, MAX_MESSAGE);
             return this;
         }
 
-        /** The most bytes pulled by RDMA Read and not answered yet, per connection; default 128 MiB. */
+        /**
+         * The memory for long messages, per connection; default 128 MiB: the most bytes pulled by RDMA Read and not
+         * answered yet, the most bytes of replies that wait to be pulled, the most that calls offer for their replies
+         * in memory of this library, and the most that all calls of an {@link RpcRdmaClient} offer that it has repeated
+         * after ERR_CHUNK. More calls of the peer are refused; own calls and replies wait. So it bounds a single
+         * message too, up to 512 MiB.
+         */
         public Builder maxConnectionBytes(long bytes) {
             if (bytes < 1024) {
                 throw new IllegalArgumentException(
@@ -374,47 +412,83 @@ public final class RpcRdmaConfig {
         }
 
         /**
-         * The longest results in bytes for calls whose binding has no bound, and of programs without a binding; default 64
-         * KiB. A call offers memory for a reply of that size; a longer reply fails with {@link RemoteChunkException}.
-         * Without meaning for a requester of {@link #readChunkReplies} that offers no Reply chunk for them.
+         * Whether the peer is told that replies in Read chunks are spoken here; default {@code true}. Where both sides
+         * say so, and {@link #readChunkReplies} is not set, a reply that fits neither inline nor its Reply chunk stays
+         * where it is until the requester has read it; {@link #maxConnectionBytes} is the bound. Other implementations
+         * do not say so.
+         */
+        public Builder announceReadChunkReplies(boolean announce) {
+            announcesReadChunkReplies = announce;
+            return this;
+        }
+
+        /**
+         * What a call offers as a Reply chunk when its binding has no bound for its results, and for programs without a
+         * binding; default 64 KiB. A longer reply is read by the requester where both sides have announced that
+         * ({@link #announceReadChunkReplies}), as two ends of this project do; elsewhere it fails with
+         * {@link RemoteChunkException}. Without meaning for a requester of {@link #readChunkReplies} that offers no
+         * Reply chunk for them.
          */
         public Builder defaultMaximumReply(int bytes) {
-            defaultMaximumReply = check("defaultMaximumReply", bytes, 0, 1 << 29);
+            defaultMaximumReply = Checks.inRange("defaultMaximumReply", bytes, 0, 1 << 29);
             return this;
         }
 
         /** The most calls that wait for a credit; more fail with {@link CallQueueFullException}. Default 16384. */
         public Builder maxQueuedCalls(int calls) {
-            maxQueuedCalls = check("maxQueuedCalls", calls, 0, Integer.MAX_VALUE);
+            maxQueuedCalls = Checks.inRange("maxQueuedCalls", calls, 0, Integer.MAX_VALUE);
             return this;
         }
 
         /**
-         * A connection ends when so many calls in a row were answered with ERR_CHUNK, and none with a reply between them (RFC
-         * 8166, 8.1.4); the last one is answered too. 0 for never; default 1024: a requester that offers more room for each
-         * of its calls, several times, stays below.
+         * A connection ends when so many calls in a row were answered with ERR_CHUNK, and none with a reply between
+         * them (RFC 8166, 8.1.4); the last one is answered too. 0 for never; default 1024: a requester that offers more
+         * room for each of its calls, several times, stays below.
          */
         public Builder maxChunkErrors(int calls) {
-            maxChunkErrors = check("maxChunkErrors", calls, 0, Integer.MAX_VALUE);
+            maxChunkErrors = Checks.inRange("maxChunkErrors", calls, 0, Integer.MAX_VALUE);
             return this;
         }
 
         /**
-         * Room for reverse calls, from the accepting to the connecting side (RFC 8167), 0 to 65535; default 0, for none. The
-         * connecting side grants at most so many credits for them, and the accepting side asks for so many: as many receives
-         * come on top of those for the forward direction. It is room and nothing else: the upper layer opens the direction,
-         * for each connection, by {@link RpcRdmaConnection#acceptReverseCalls} and {@link
-         * RpcRdmaConnection#allowReverseCalls}.
+         * The most Write chunks, and the most Read chunks beside one at position zero, that a call has; from 1.
+         * Eligible items beyond that stay in the payload stream. What is unset is said by
+         * {@link UpperLayerBinding#chunksPerCall}: one of each for NFSv4, whose servers have limits that nothing tells
+         * a client of (RFC 8267, 6.4.2), any number for other programs. Sinks that the user has put into an
+         * {@link RpcMessage} are not counted.
+         */
+        public Builder chunksPerCall(int chunks) {
+            chunksPerCall = Checks.inRange("chunksPerCall", chunks, 1, Integer.MAX_VALUE);
+            return this;
+        }
+
+        /**
+         * Whether the memory that a call offers for its results is filled with zeros before; default {@code false}. A
+         * responder that says it has written a result and has not leaves what was in the memory, which may be from
+         * another responder of this process. That matters where results are passed on to somebody who may not see those
+         * of others. Sinks that the user has put into an {@link RpcMessage} are left as they are.
+         */
+        public Builder clearSinks(boolean clear) {
+            clearsSinks = clear;
+            return this;
+        }
+
+        /**
+         * Room for reverse calls, from the accepting to the connecting side (RFC 8167), 0 to 65535; default 0, for
+         * none, and at least 1 with {@link #versionTwo}. The connecting side grants at most so many credits for them,
+         * and the accepting side asks for so many: as many receives come on top of those for the forward direction. It
+         * is room and nothing else: the upper layer opens the direction, for each connection, by
+         * {@link RpcRdmaConnection#acceptReverseCalls} and {@link RpcRdmaConnection#allowReverseCalls}.
          */
         public Builder reverseCredits(int credits) {
-            reverseCredits = check("reverseCredits", credits, 0, 65535);
+            reverseCredits = Checks.inRange("reverseCredits", credits, 0, 65535);
             return this;
         }
 
         /**
-         * Whether chunks are used in the reverse direction as in the forward one (RFC 8167, 5.3); default {@code false},
-         * which is what other implementations understand: then reverse calls and their replies have to be short, and one
-         * that comes with a chunk is answered with ERR_CHUNK. Both sides have to agree.
+         * Whether chunks are used in the reverse direction as in the forward one (RFC 8167, 5.3); default
+         * {@code false}, which is what other implementations understand: then reverse calls and their replies have to
+         * be short, and one that comes with a chunk is answered with ERR_CHUNK. Both sides have to agree.
          */
         public Builder reverseChunks(boolean enabled) {
             reverseChunks = enabled;
@@ -422,8 +496,8 @@ public final class RpcRdmaConfig {
         }
 
         /**
-         * Sends and takes replies in Read chunks (draft-cel-nfsv4-rpcrdma-reliable-reply-04); default: neither. Nothing on the
-         * wire says whether the peer does: switch it on only where both sides are configured for it.
+         * Sends and takes replies in Read chunks (draft-cel-nfsv4-rpcrdma-reliable-reply-04); default: neither. Nothing
+         * on the wire says whether the peer does: switch it on only where both sides are configured for it.
          */
         public Builder readChunkReplies(ReadChunkReplies replies) {
             readChunkReplies = Objects.requireNonNull(replies, "replies");
@@ -431,8 +505,8 @@ public final class RpcRdmaConfig {
         }
 
         /**
-         * Answers calls that a client sends again after it has lost its connection from a cache, in the place of executing
-         * them twice. Default: none.
+         * Answers calls that a client sends again after it has lost its connection from a cache, in the place of
+         * executing them twice. Default: none.
          */
         public Builder duplicateRequestCache(DuplicateRequestCache cache) {
             duplicateRequestCache = Objects.requireNonNull(cache, "cache");
@@ -440,21 +514,31 @@ public final class RpcRdmaConfig {
         }
 
         /**
-         * How long a handler may take to answer a call of the duplicate request cache after the connection of the call is
-         * lost, in milliseconds; default 30 seconds. Until then a duplicate waits for that answer; after that it is executed.
-         * Such an answer has to be written to the channel, not to a handler's context: see {@link RpcRdmaCodec}.
+         * How long a handler may take to answer a call of the duplicate request cache after the connection of the call
+         * is lost, in milliseconds; default 30 seconds. Until then a duplicate waits for that answer; after that it is
+         * executed. Such an answer has to be written to the channel, not to a handler's context: see
+         * {@link RpcRdmaCodec}.
          */
         public Builder lateReplyMillis(int millis) {
-            lateReplyMillis = check("lateReplyMillis", millis, 0, Integer.MAX_VALUE);
+            lateReplyMillis = Checks.inRange("lateReplyMillis", millis, 0, Integer.MAX_VALUE);
             return this;
         }
 
         /**
-         * Whether the RPC handler reads each call as an {@link RpcMessage}, with the arguments that came in Read chunks apart
-         * from the payload; default {@code false}: it reads whole messages.
+         * Whether the RPC handler reads each call as an {@link RpcMessage}, with the arguments that came in Read chunks
+         * apart from the payload; default {@code false}: it reads whole messages.
          */
         public Builder annotatedCalls(boolean enabled) {
             annotatedCalls = enabled;
+            return this;
+        }
+
+        /**
+         * Writes what all connections send and receive to a file, which the caller closes; default none. It costs much,
+         * see {@link RdmaPcapFile}.
+         */
+        public Builder capture(RdmaPcapFile file) {
+            capture = Objects.requireNonNull(file, "file");
             return this;
         }
 
@@ -465,8 +549,8 @@ public final class RpcRdmaConfig {
         }
 
         /**
-         * Speaks version 2 of the protocol with peers that have it, and version 1 with others; default: version 1 alone. The
-         * sizes of sends and receives have to be 4096 bytes at least.
+         * Speaks version 2 of the protocol, as its experimental draft -01 has it, with peers that have it, and version
+         * 1 with others; default: version 1 alone. The sizes of sends and receives have to be 4096 bytes at least.
          */
         public Builder versionTwo(VersionTwo settings) {
             versionTwo = Objects.requireNonNull(settings, "settings");
@@ -477,8 +561,8 @@ public final class RpcRdmaConfig {
             if (versionTwo != null) {
                 // The default threshold, which nobody announces (draft, 2.3).
                 int least = ProtocolVersion.VERSION_TWO_THRESHOLD;
-                check("sendSize with version 2", sendSize, least, Integer.MAX_VALUE);
-                check("receiveSize with version 2", receiveSize, least, Integer.MAX_VALUE);
+                Checks.inRange("sendSize with version 2", sendSize, least, Integer.MAX_VALUE);
+                Checks.inRange("receiveSize with version 2", receiveSize, least, Integer.MAX_VALUE);
                 if (readChunkReplies != null
                         && readChunkReplies.optionType() != null
                         && versionTwo.option(readChunkReplies.optionType()) != null) {

@@ -12,20 +12,20 @@ public enum RpcRdmaCounter {
     /** Replies sent, RDMA_ERROR not among them. */
     REPLIES_SENT,
 
-    /** Messages sent or received that were RDMA_MSG without a chunk. */
-    SHORT_MESSAGES,
+    /** Messages, either way, that were RDMA_MSG without a chunk. */
+    SHORT_MESSAGES(true),
     /** Calls, either way, with a reduced argument. */
-    READ_CHUNK_CALLS,
+    READ_CHUNK_CALLS(true),
     /** Calls, either way, with a Position Zero Read chunk. */
-    LONG_CALLS,
+    LONG_CALLS(true),
     /** Calls, either way, that offered a Write chunk. */
-    WRITE_CHUNK_CALLS,
+    WRITE_CHUNK_CALLS(true),
     /** Calls, either way, that offered a Reply chunk. */
-    REPLY_CHUNK_CALLS,
+    REPLY_CHUNK_CALLS(true),
     /** Replies, either way, in a Reply chunk. */
-    LONG_REPLIES,
+    LONG_REPLIES(true),
     /** Replies, either way, in Read chunks of the responder. */
-    READ_CHUNK_REPLIES,
+    READ_CHUNK_REPLIES(true),
     /** Pull completions sent as requester. */
     PULL_COMPLETIONS_SENT,
     /** Pull completions received for a reply that waited. */
@@ -37,24 +37,28 @@ public enum RpcRdmaCounter {
     CALLS_QUEUED,
     /** Times a peer granted 0 credits. */
     ZERO_GRANTS,
-    /** Calls given up by {@link RpcRdmaCancel}. */
+    /** Calls given up by {@link RpcRdmaCancel}, those of a client that were too late among them. */
     CALLS_CANCELLED,
+    /** Calls that were out when their connection was lost. */
+    CALLS_LOST,
 
     /** Calls of an {@link RpcRdmaClient} that were sent again on another connection. */
     CALLS_RETRANSMITTED,
     /** Calls of an {@link RpcRdmaClient} that were repeated with more room for the reply. */
     CALLS_REPEATED,
+    /** Calls of an {@link RpcRdmaClient} that got no reply in time. */
+    CALLS_TIMED_OUT,
 
-    /** Payload bytes inside Sends, both ways. */
-    INLINE_BYTES,
+    /** Payload bytes inside Sends, either way. */
+    INLINE_BYTES(true),
     /** Bytes pulled by RDMA Read: of calls, and of replies in Read chunks. */
     READ_BYTES,
     /** Bytes pushed by RDMA Write as responder. */
     WRITE_BYTES,
     /** Bytes that a responder has placed into this requester's memory. */
     PLACED_BYTES,
-    /** Bytes copied because they were not in one direct buffer. */
-    COPIED_BYTES,
+    /** Bytes, either way, copied because they were not in one direct buffer. */
+    COPIED_BYTES(true),
 
     /** Handles freed by the responder's Send With Invalidate. */
     REMOTE_INVALIDATIONS,
@@ -71,7 +75,9 @@ public enum RpcRdmaCounter {
     GARBAGE_ARGS_SENT,
     /** RDMA_ERROR received for a call of ours. */
     ERRORS_RECEIVED,
-    /** Replies that ended their call with an error: eligibility, chunk lengths, or Read chunks that cannot be pulled. */
+    /**
+     * Replies that ended their call with an error: eligibility, chunk lengths, or Read chunks that cannot be pulled.
+     */
     BAD_REPLIES,
 
     /** Calls answered from the duplicate request cache. */
@@ -100,8 +106,29 @@ public enum RpcRdmaCounter {
     /** Dropped: a call at a requester without the reverse direction. */
     DROPPED_UNEXPECTED_CALL,
 
+    /** Connections that were made, by either side. */
+    CONNECTIONS_OPENED,
+    /** Connections that have ended, for whatever reason. */
+    CONNECTIONS_CLOSED,
+    /** Attempts of an {@link RpcRdmaClient} to connect that have failed. */
+    CONNECTS_FAILED,
     /** Connections closed because the peer sent more calls than it had credits. */
     CREDIT_OVERRUNS,
     /** Connections closed because too many calls in a row were answered with ERR_CHUNK. */
-    CHUNK_ERROR_DISCONNECTS
+    CHUNK_ERROR_DISCONNECTS;
+
+    private final boolean isByRole;
+
+    RpcRdmaCounter() {
+        this(false);
+    }
+
+    RpcRdmaCounter(boolean isByRole) {
+        this.isByRole = isByRole;
+    }
+
+    /** Whether requester and responder both count it, each for itself: what says "either way". */
+    public boolean isByRole() {
+        return isByRole;
+    }
 }

@@ -3,7 +3,9 @@ package org.rpcrdma.codec;
 
 import java.io.IOException;
 
-/** One RPC failed in the transport; the connection is unharmed unless the subclass says otherwise. One class per cause. */
+/**
+ * One RPC failed in the transport; the connection is unharmed unless the subclass says otherwise. One class per cause.
+ */
 public abstract sealed class RpcRdmaException extends IOException
         permits UnsupportedVersionException,
                 RemoteChunkException,

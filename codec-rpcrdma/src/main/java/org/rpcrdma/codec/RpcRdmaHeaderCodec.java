@@ -6,26 +6,51 @@ import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.codec.wire.Direction;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
  * Transport headers (RFC 8166, 4): takes each Send apart, answers or drops what is wrong with it (4.5), and finds the
- * exchange it belongs to; sends calls and replies. The chunks of a call are exposed here, just before its Send, and fenced
- * here, before anybody looks at the reply (4.4.1).
+ * call it belongs to; sends calls and replies. The chunks of a call are exposed here, just before its Send, and
+ * fenced here, before anybody looks at the reply (4.4.1). What only its payload can tell from the other direction is
+ * pulled here (RFC 8167, 4.1).
  */
 final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
 
     private final RpcRdmaConnection connection;
+    private final Link link;
+    private final Requester requester;
+    private final Responder responder;
     private final ConnectionMetrics metrics;
     private final HeaderErrors errors;
+    private final ReceivedErrors receivedErrors;
+    private final ReceivedCalls calls;
+    private final ReceivedReplies replies;
+    private final Undetermined undetermined;
     private final OptionMessages options;
-    private final MessageEncoder encoder;
+    private final SendEncoder sends;
+    private final CallMarshaller encoder;
+
+    /** The header of the message that is being handled: its lists are exchanged for those of the call it belongs to. */
+    private final TransportHeader received = new TransportHeader();
 
     RpcRdmaHeaderCodec(RpcRdmaConnection connection) {
         this.connection = connection;
-        this.metrics = connection.metrics();
+        link = connection.link();
+        requester = connection.requester();
+        responder = connection.responder();
+        metrics = link.metrics();
+        sends = new SendEncoder(link);
+        encoder = new CallMarshaller(link, requester, sends);
         errors = new HeaderErrors(connection);
+        receivedErrors = new ReceivedErrors(link, requester);
         options = new OptionMessages(connection, errors);
-        encoder = new MessageEncoder(connection);
+        HeaderChecks checks = new HeaderChecks(link);
+        calls = new ReceivedCalls(connection, checks, errors);
+        replies = new ReceivedReplies(link, requester, connection.pulls(), checks, encoder);
+        undetermined = new Undetermined(connection, checks, errors, calls, replies);
     }
 
     @Override
@@ -44,15 +69,15 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) {
         ctx.fireChannelReadComplete();
-        connection.flushNow(ctx);
+        link.flushNow(ctx);
     }
 
     // ------------------------------------------------------------------ received
 
     @Override
-    public void channelRead(ChannelHandlerContext ctx, Object received) {
-        if (!(received instanceof ByteBuf message)) {
-            ctx.fireChannelRead(received);
+    public void channelRead(ChannelHandlerContext ctx, Object read) {
+        if (!(read instanceof ByteBuf message)) {
+            ctx.fireChannelRead(read);
             return;
         }
         boolean taken = false;
@@ -73,27 +98,23 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     private boolean dispatch(ChannelHandlerContext ctx, ByteBuf message) {
         int length = message.readableBytes();
         if (length < TransportHeader.DONE_BYTES) {
-            connection.drop(RpcRdmaCounter.DROPPED_SHORT, 0, "message of " + length + " bytes");
+            link.drop(RpcRdmaCounter.DROPPED_SHORT, 0, "message of " + length + " bytes");
             return false;
         }
-        TransportHeader header = connection.received();
+        TransportHeader header = received;
         header.decodeFixed(message, message.readerIndex());
-        boolean isError = header.proc() == TransportHeader.RDMA_ERROR;
-        WaitingReplies waiting = connection.waitingReplies();
-        if (waiting != null
-                && connection.versions().speaks(header.version())
-                && PullCompletion.isIn(header, message, connection.config().readChunkReplies())) {
-            boolean isExpected = waiting.complete(header.xid());
+        if (isCompletion(message, header)) {
+            boolean isExpected = responder.waiting().complete(header.xid());
             metrics.increment(
                     isExpected
                             ? RpcRdmaCounter.PULL_COMPLETIONS_RECEIVED
                             : RpcRdmaCounter.DROPPED_COMPLETIONS);
-            connection.grants().received();
+            responder.grants().received();
             return false;
         }
-        int minimum = isError ? TransportHeader.ERR_CHUNK_BYTES : TransportHeader.MINIMUM_BYTES;
-        if (length < minimum) {
-            connection.drop(
+        boolean isError = header.proc() == TransportHeader.RDMA_ERROR;
+        if (length < (isError ? TransportError.ERR_CHUNK_BYTES : TransportHeader.MINIMUM_BYTES)) {
+            link.drop(
                     RpcRdmaCounter.DROPPED_SHORT, header.xid(), "message of " + length + " bytes");
             return false;
         }
@@ -101,28 +122,56 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             receiveError(ctx, message, header);
             return false;
         }
-        if (!connection.versions().speaks(header.version())) {
+        if (!link.versions().speaks(header.version())) {
             errors.otherVersion(ctx, header);
             return false;
         }
-        if (header.version() == TransportHeader.VERSION_ONE
-                && header.proc() == TransportHeader.RDMA_DONE) {
-            connection.drop(RpcRdmaCounter.DROPPED_PROCEDURE, header.xid(), "RDMA_DONE");
+        return receiveProcedure(ctx, message, header);
+    }
+
+    private boolean isCompletion(ByteBuf message, TransportHeader header) {
+        return responder.waiting() != null
+                && link.versions().speaks(header.version())
+                && PullCompletion.isIn(header, message, link.readChunkReplies());
+    }
+
+    private void receiveError(ChannelHandlerContext ctx, ByteBuf message, TransportHeader header) {
+        Call call = receivedErrors.receive(message, header);
+        if (call == null) {
+            return;
+        }
+        RpcRdmaException failure = call.failure;
+        ctx.fireChannelRead(call);
+        if (failure instanceof UnsupportedVersionException range
+                && !link.versions().speaksAny(range.lowest(), range.highest())) {
+            link.closeNow(
+                    "the responder speaks versions "
+                            + Integer.toUnsignedString(range.lowest())
+                            + " to "
+                            + Integer.toUnsignedString(range.highest()),
+                    null);
+        }
+    }
+
+    private boolean receiveProcedure(
+            ChannelHandlerContext ctx, ByteBuf message, TransportHeader header) {
+        int proc = header.proc();
+        if (header.version() == TransportHeader.VERSION_ONE && proc == TransportHeader.RDMA_DONE) {
+            link.drop(RpcRdmaCounter.DROPPED_PROCEDURE, header.xid(), "RDMA_DONE");
             return false;
         }
         Direction direction = Direction.fromHeader(header, message);
         if (header.version() == TransportHeader.VERSION_TWO
-                && header.proc() == TransportHeader.RDMA2_OPTIONAL) {
+                && proc == TransportHeader.RDMA2_OPTIONAL) {
             return options.receive(ctx, message, header, direction);
         }
-        if (header.proc() != TransportHeader.RDMA_MSG
-                && header.proc() != TransportHeader.RDMA_NOMSG) {
+        if (proc != TransportHeader.RDMA_MSG && proc != TransportHeader.RDMA_NOMSG) {
             errors.badMessage(
                     ctx,
                     header,
                     direction,
                     RpcRdmaCounter.DROPPED_PROCEDURE,
-                    "procedure " + Integer.toUnsignedString(header.proc()));
+                    "procedure " + Integer.toUnsignedString(proc));
             return false;
         }
         int payload =
@@ -130,7 +179,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                         message,
                         message.readerIndex() + TransportHeader.FIXED_BYTES,
                         message.writerIndex(),
-                        connection.config().maxSegmentsPerMessage());
+                        link.config().maxSegmentsPerMessage());
         if (payload < 0) {
             errors.badMessage(
                     ctx, header, direction, RpcRdmaCounter.DROPPED_BAD_REPLY, header.problem());
@@ -139,230 +188,51 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         return receiveMessage(ctx, message, header, payload);
     }
 
-    /** RDMA_ERROR: only a requester takes one, and nobody ever answers one. */
-    private void receiveError(ChannelHandlerContext ctx, ByteBuf message, TransportHeader header) {
-        int index = message.readerIndex();
-        int code = message.getInt(index + TransportHeader.FIXED_BYTES);
-        boolean isVersion = code == TransportHeader.ERR_VERS;
-        int lowest = 0;
-        int highest = 0;
-        if (isVersion && message.readableBytes() >= TransportHeader.ERR_VERS_BYTES) {
-            lowest = message.getInt(index + 20);
-            highest = message.getInt(index + 24);
-        } else if (code != TransportHeader.ERR_CHUNK
-                && code != TransportHeader.RDMA2_ERR_INVAL_OPTION) {
-            connection.drop(
-                    RpcRdmaCounter.DROPPED_ERROR, header.xid(), "RDMA_ERROR that does not decode");
-            return;
-        }
-        RpcRdmaExchange call = connection.call(header.xid());
-        if (call == null || !call.isUnanswered()) {
-            connection.drop(
-                    RpcRdmaCounter.DROPPED_UNKNOWN_XID, header.xid(), "RDMA_ERROR without a call");
-            return;
-        }
-        if (isVersion && Integer.compareUnsigned(lowest, highest) > 0) {
-            connection.drop(
-                    RpcRdmaCounter.DROPPED_ERROR, header.xid(), "ERR_VERS with an empty range");
-            return;
-        }
-        if (code == TransportHeader.RDMA2_ERR_INVAL_OPTION && call.option == null) {
-            connection.drop(
-                    RpcRdmaCounter.DROPPED_ERROR,
-                    header.xid(),
-                    "INVAL_OPTION for a call that is no option");
-            return;
-        }
-        metrics.increment(RpcRdmaCounter.ERRORS_RECEIVED);
-        call.fence();
-        call.isRefused = true;
-        call.failure =
-                switch (code) {
-                    case TransportHeader.ERR_VERS ->
-                            new UnsupportedVersionException(lowest, highest);
-                    case TransportHeader.RDMA2_ERR_INVAL_OPTION ->
-                            new UnknownOptionException(call.option.type());
-                    default -> remoteChunkException(call);
-                };
-        connection.keepHeaderWithoutLists(call);
-        boolean isHopeless = isVersion && !connection.versions().speaksAny(lowest, highest);
-        ctx.fireChannelRead(call);
-        if (isHopeless) {
-            connection.closeNow(
-                    "the responder speaks versions "
-                            + Integer.toUnsignedString(lowest)
-                            + " to "
-                            + Integer.toUnsignedString(highest),
-                    null);
-        }
-    }
-
-    private RemoteChunkException remoteChunkException(RpcRdmaExchange call) {
-        WriteList writes = call.header.writes();
-        return new RemoteChunkException(
-                call.protocol.receiveThreshold(),
-                writes.sum(0, writes.segments()),
-                call.header.reply().chunkLength(),
-                call.replyLimit,
-                writes.chunks() > 0 || !LongMessageHandler.neverOffersReplyChunk(call));
-    }
-
     private boolean receiveMessage(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        if (header.version() == TransportHeader.VERSION_ONE && isOfferedReply(header)) {
-            // What looks like a long call is a reply where long calls do not come from, or the call
-            // with this XID is there already; otherwise only its payload can tell.
-            boolean mayBeCall =
-                    connection.isResponder()
-                            && connection.served(header.xid()) == null
-                            && (connection.takesChunks() || connection.call(header.xid()) == null);
-            return mayBeCall
-                    ? receiveCall(ctx, message, header, payload, true)
-                    : receiveReply(ctx, message, header, payload);
+        if (undetermined.covers(header)) {
+            undetermined.receive(ctx, message, header, payload);
+            return false;
         }
-        Direction direction = Direction.of(header, message, payload);
-        return switch (direction) {
-            case CALL -> receiveCall(ctx, message, header, payload, false);
-            case REPLY -> receiveReply(ctx, message, header, payload);
-            case UNKNOWN -> {
-                errors.badMessage(
-                        ctx,
-                        header,
-                        direction,
-                        RpcRdmaCounter.DROPPED_BAD_REPLY,
-                        "neither a call nor a reply");
-                yield false;
+        Direction direction =
+                header.version() == TransportHeader.VERSION_ONE
+                                && undetermined.isPulledReply(header)
+                        ? Direction.REPLY
+                        : Direction.of(header, message, payload);
+        if (direction == Direction.REPLY
+                && !requester.isOpen()
+                && header.version() == TransportHeader.VERSION_ONE
+                && header.proc() == TransportHeader.RDMA_NOMSG) {
+            // Only its lists have said so, and nothing was called from here.
+            errors.refuse(ctx, header, "long call without a Position Zero Read chunk");
+            return false;
+        }
+        switch (direction) {
+            case CALL -> {
+                ServedCall call = calls.receive(ctx, message, header, payload);
+                if (call != null) {
+                    boolean isTaken = !call.isLong;
+                    ctx.fireChannelRead(call);
+                    return isTaken;
+                }
             }
-        };
-    }
-
-    // ------------------------------------------------------------------ calls received
-
-    private boolean receiveCall(
-            ChannelHandlerContext ctx,
-            ByteBuf message,
-            TransportHeader header,
-            int payload,
-            boolean isUndetermined) {
-        if (!errors.takesCall(header)) {
-            return false;
-        }
-        boolean hasChunks =
-                header.reads().segments() > 0
-                        || header.writes().chunks() > 0
-                        || header.reply().isPresent();
-        boolean mayBeReply = isUndetermined && connection.isAwaited(header.xid());
-        if (hasChunks && !mayBeReply && connection.isFatal(header.xid())) {
-            metrics.increment(RpcRdmaCounter.FATAL_XIDS_REFUSED);
-            errors.refuse(ctx, header, "call that has ended an earlier connection");
-            return false;
-        }
-        if (hasChunks && !connection.takesChunks()) {
-            errors.refuse(ctx, header, "reverse call with chunks (expected: three empty lists)");
-            return false;
-        }
-        RpcRdmaExchange call = connection.newServed(header.xid(), header.version());
-        String problem = HeaderChecks.call(call, message, header, payload);
-        if (problem != null) {
-            connection.finish(call);
-            if (mayBeReply) {
-                return receiveReply(ctx, message, header, payload);
+            case REPLY -> {
+                Call call = replies.receive(ctx, message, header, payload);
+                if (call != null) {
+                    boolean isTaken = !call.isLong;
+                    ctx.fireChannelRead(call);
+                    return isTaken;
+                }
             }
-            errors.refuse(ctx, header, problem);
-            return false;
+            case UNKNOWN ->
+                    errors.badMessage(
+                            ctx,
+                            header,
+                            direction,
+                            RpcRdmaCounter.DROPPED_BAD_REPLY,
+                            "neither a call nor a reply");
         }
-        HeaderChecks.findInvalidateHandle(call, header);
-        call.isLong = header.proc() == TransportHeader.RDMA_NOMSG;
-        call.isUndetermined = isUndetermined;
-        connection.keepHeader(call);
-        if (!isUndetermined) {
-            metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
-            metrics.countCall(call.header, call.isLong);
-        }
-        if (call.isLong) {
-            message.release();
-        } else {
-            metrics.add(RpcRdmaCounter.INLINE_BYTES, message.writerIndex() - payload);
-            call.message = message.readerIndex(payload);
-        }
-        ctx.fireChannelRead(call);
-        return true;
-    }
-
-    // ------------------------------------------------------------------ replies received
-
-    private boolean isOfferedReply(TransportHeader header) {
-        return header.proc() == TransportHeader.RDMA_NOMSG
-                && header.reads().hasChunkAt(0)
-                && connection.takesReadChunkReplies(header.version());
-    }
-
-    private boolean receiveReply(
-            ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        RpcRdmaExchange call = connection.call(header.xid());
-        boolean isOffered =
-                header.reads().segments() > 0 && connection.takesReadChunkReplies(header.version());
-        if (call == null || !call.isUnanswered()) {
-            connection.drop(
-                    RpcRdmaCounter.DROPPED_UNKNOWN_XID, header.xid(), "reply without a call");
-            boolean isPulled = call != null && call.state != RpcRdmaExchange.State.QUEUED;
-            if (isOffered && !isPulled) {
-                completeUnknown(ctx, header);
-            }
-            return false;
-        }
-        String mismatch = HeaderChecks.match(call, header);
-        if (mismatch != null) {
-            connection.drop(RpcRdmaCounter.DROPPED_BAD_REPLY, header.xid(), mismatch);
-            if (isOffered) {
-                completeUnknown(ctx, header);
-            }
-            return false;
-        }
-        boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;
-        String problem = HeaderChecks.reply(call, message, header, payload, isLong);
-        if (problem != null && !isOffered) {
-            connection.drop(RpcRdmaCounter.DROPPED_BAD_REPLY, header.xid(), problem);
-            return false;
-        }
-        call.fence();
-        if (!connection.channel().isActive()) {
-            // The memory could not be fenced: the call is lost with its connection (4.5.4).
-            return false;
-        }
-        metrics.increment(RpcRdmaCounter.REPLIES_RECEIVED);
-        metrics.add(
-                RpcRdmaCounter.PLACED_BYTES,
-                header.reply().chunkLength() + header.writes().sum(0, header.writes().segments()));
-        call.isLong = isLong;
-        connection.keepHeader(call);
-        if (problem != null) {
-            call.failure = new PullException(problem);
-        }
-        if (isOffered) {
-            metrics.increment(RpcRdmaCounter.READ_CHUNK_REPLIES);
-        }
-        if (isLong) {
-            metrics.add(RpcRdmaCounter.LONG_REPLIES, isOffered ? 0 : 1);
-            message.release();
-        } else {
-            if (!isOffered && header.writes().chunks() == 0 && !header.reply().isPresent()) {
-                metrics.increment(RpcRdmaCounter.SHORT_MESSAGES);
-            }
-            metrics.add(RpcRdmaCounter.INLINE_BYTES, message.writerIndex() - payload);
-            call.message = message.readerIndex(payload);
-        }
-        ctx.fireChannelRead(call);
-        return true;
-    }
-
-    /** The call was given up: nothing has to be read, but the responder waits (reliable reply draft, 4.1.3). */
-    private void completeUnknown(ChannelHandlerContext ctx, TransportHeader header) {
-        connection.requesterCredits().completionDue();
-        connection.requesterCredits().completionSent();
-        writeCompletion(
-                ctx, PullCompletion.plain(header.xid(), header.version()), ctx.newPromise());
-        connection.flushLater();
+        return false;
     }
 
     // ------------------------------------------------------------------ sent
@@ -370,86 +240,85 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (message instanceof PullCompletion completion) {
-            writeCompletion(ctx, completion, promise);
-        } else if (!(message instanceof RpcRdmaExchange exchange)) {
+            ctx.write(encoder.encode(completion), promise);
+        } else if (message instanceof Call call) {
+            writeCall(ctx, call, promise);
+        } else if (!(message instanceof ServedCall call)) {
             ctx.write(message, promise);
-        } else if (exchange.isRequester) {
-            writeCall(ctx, exchange, promise);
-        } else if (exchange.isRejected) {
-            errors.reject(ctx, exchange, promise);
+        } else if (call.isRejected) {
+            metrics.callEnded(
+                    RpcRdmaRole.RESPONDER,
+                    call.procedureName,
+                    CallOutcome.REFUSED,
+                    call.startNanos);
+            errors.reject(ctx, call, promise);
         } else {
-            writeReply(ctx, exchange, promise);
+            writeReply(ctx, call, promise);
         }
     }
 
-    private void writeCall(
-            ChannelHandlerContext ctx, RpcRdmaExchange call, ChannelPromise promise) {
+    private void writeCall(ChannelHandlerContext ctx, Call call, ChannelPromise promise) {
         ByteBuf send;
         try {
-            send =
-                    call.option == null
-                            ? encoder.call(call)
-                            : encoder.option(call, connection.requesterCredits().requested());
+            send = encoder.encode(call);
         } catch (Exception e) {
             // This call fails, and nothing else (RFC 8166, 4.5.4).
-            call.fence();
-            connection.requesterCredits().notSent();
-            connection.publishCredits();
-            connection.finish(call);
-            promise.tryFailure(writeFailure(e));
+            requester.credits().notSent();
+            requester.publishCredits();
+            requester.fail(call, promise, writeFailure(e));
             return;
         }
-        call.state = RpcRdmaExchange.State.SENT;
+        call.state = Call.State.SENT;
         metrics.increment(RpcRdmaCounter.CALLS_SENT);
         if (call.option == null) {
-            metrics.countCall(call.header, call.isLong);
+            metrics.countCall(RpcRdmaRole.REQUESTER, call.header, call.isLong);
         }
         ctx.write(send, promise);
     }
 
-    private void writeCompletion(
-            ChannelHandlerContext ctx, PullCompletion completion, ChannelPromise promise) {
-        metrics.increment(RpcRdmaCounter.PULL_COMPLETIONS_SENT);
-        ctx.write(completion.encode(connection), promise);
-    }
-
     private Exception writeFailure(Exception cause) {
-        if (!connection.channel().isActive()) {
+        if (!link.channel().isActive()) {
             return new NotSentException(); // closed, and channelInactive is on its way
         }
         return cause instanceof RpcRdmaException ? cause : new MarshalException(cause);
     }
 
-    private void writeReply(
-            ChannelHandlerContext ctx, RpcRdmaExchange reply, ChannelPromise promise) {
-        TransportHeader header = reply.header;
+    private void writeReply(ChannelHandlerContext ctx, ServedCall call, ChannelPromise promise) {
         ByteBuf send;
         try {
-            send =
-                    reply.option == null
-                            ? encoder.reply(reply)
-                            : encoder.option(reply, connection.grants().next());
+            send = encodeReply(call);
         } catch (Exception e) {
             // The requester has to know that no reply comes (RFC 8166, 4.5.4).
-            connection.finish(reply);
+            responder.finish(call);
             promise.tryFailure(e);
-            connection.closeNow("a reply could not be built", e);
+            link.closeNow("a reply could not be built", e);
             return;
         }
         metrics.increment(RpcRdmaCounter.REPLIES_SENT);
-        connection.replySent(reply.protocol);
-        if (header.reads().segments() > 0) {
-            metrics.increment(RpcRdmaCounter.READ_CHUNK_REPLIES);
-        } else if (reply.isLong) {
-            metrics.increment(RpcRdmaCounter.LONG_REPLIES);
-        } else if (reply.option == null
-                && header.writes().chunks() == 0
-                && !header.reply().isPresent()) {
-            metrics.increment(RpcRdmaCounter.SHORT_MESSAGES);
+        if (call.option == null) {
+            metrics.countReplyForm(RpcRdmaRole.RESPONDER, call.header, call.isLong);
         }
-        ReplyWork work = connection.replyWork(reply.xid);
-        Object message = reply.mayInvalidate ? new RdmaSend(send, reply.invalidateHandle) : send;
-        connection.finish(reply);
-        ctx.write(message, promise.unvoid().addListener(work));
+        metrics.callEnded(
+                RpcRdmaRole.RESPONDER, call.procedureName, CallOutcome.REPLIED, call.startNanos);
+        responder.replySent(call.protocol);
+        ReplyWork work = responder.work(call.xid);
+        Object message = call.mayInvalidate ? new RdmaSend(send, call.invalidateHandle) : send;
+        responder.finish(call);
+        ctx.write(message, work.behind(promise));
+    }
+
+    /** The Send of a reply whose chunks are written, and whose lists have the lengths. */
+    private ByteBuf encodeReply(ServedCall call) throws CallTooLongException {
+        int credit = responder.nextGrant();
+        if (call.option != null) {
+            return sends.option(call.protocol, call.option, credit);
+        }
+        call.header.set(
+                call.xid,
+                call.protocol.number(),
+                credit,
+                call.isLong ? TransportHeader.RDMA_NOMSG : TransportHeader.RDMA_MSG,
+                RpcCallHeader.REPLY);
+        return sends.message(RpcRdmaRole.RESPONDER, call.protocol, call.header, call.reply);
     }
 }

@@ -1,86 +1,129 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-import java.util.EnumMap;
-import java.util.Map;
+import java.util.Arrays;
+import java.util.HashSet;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.LongAdder;
-import java.util.function.LongConsumer;
 
-/** The counters of all connections of one {@link RpcRdmaConfig}. May be read from any thread at any time. */
+/**
+ * The counters of all connections of one or more {@link RpcRdmaConfig}. May be read from any thread at any time. A
+ * count never falls. Every open connection counts for itself; only opening one, closing one and reading take a lock.
+ */
 public final class RpcRdmaMetrics {
 
-    private final Set<RpcRdmaConnection> open = ConcurrentHashMap.newKeySet();
-    private final Map<RpcRdmaCounter, LongAdder> closed = new EnumMap<>(RpcRdmaCounter.class);
-    private volatile LongConsumer latency;
+    private static final RpcRdmaListener[] NOBODY = {};
+
+    private final Set<ConnectionMetrics> open = new HashSet<>();
+
+    /** What closed connections have counted, and what has happened outside of any. */
+    private final ConnectionMetrics rest = new ConnectionMetrics(this);
+
+    private volatile RpcRdmaListener[] listeners = NOBODY;
 
     /** New counters at zero, to be shared by any number of configurations. */
-    public RpcRdmaMetrics() {
-        for (RpcRdmaCounter counter : RpcRdmaCounter.values()) {
-            closed.put(counter, new LongAdder());
-        }
-    }
+    public RpcRdmaMetrics() {}
 
     /** The sum over all connections, those that are closed included. */
-    public long value(RpcRdmaCounter counter) {
-        long sum = closed.get(counter).sum();
-        for (RpcRdmaConnection connection : open) {
+    public synchronized long value(RpcRdmaCounter counter) {
+        long sum = rest.value(counter);
+        for (ConnectionMetrics connection : open) {
             sum += connection.value(counter);
         }
         return sum;
     }
 
+    /**
+     * The part of one role in the sum over all connections.
+     *
+     * @throws IllegalArgumentException when the counter is not {@link RpcRdmaCounter#isByRole}
+     */
+    public synchronized long value(RpcRdmaRole role, RpcRdmaCounter counter) {
+        if (!counter.isByRole()) {
+            throw new IllegalArgumentException(
+                    "counter " + counter + " by role (expected: one that is counted for both)");
+        }
+        long sum = rest.value(role, counter);
+        for (ConnectionMetrics connection : open) {
+            sum += connection.value(role, counter);
+        }
+        return sum;
+    }
+
+    /** The sum over the open connections. */
+    public synchronized long value(RpcRdmaGauge gauge) {
+        long sum = 0;
+        for (ConnectionMetrics connection : open) {
+            sum += connection.value(gauge);
+        }
+        return sum;
+    }
+
     /** The connections that are open. */
-    public int connections() {
+    public synchronized int connections() {
         return open.size();
     }
 
     /** The calls that wait for their reply, on all open connections. */
     public long callsInFlight() {
-        long sum = 0;
-        for (RpcRdmaConnection connection : open) {
-            sum += connection.callsInFlight();
-        }
-        return sum;
+        return value(RpcRdmaGauge.CALLS_IN_FLIGHT);
     }
 
-    /** The credits granted by the responders of all open connections. */
+    /** The credits that the responders of all open connections have granted. */
     public long creditsGranted() {
-        long sum = 0;
-        for (RpcRdmaConnection connection : open) {
-            sum += connection.creditsGranted();
-        }
-        return sum;
+        return value(RpcRdmaGauge.CREDITS_GRANTED);
     }
 
     /**
-     * Has the time of each call, from its write to its reply, told to a listener: in nanoseconds, on the event loop. One
-     * listener at a time; the newest wins.
+     * Tells the times of calls from now on to one listener more. While there is none, no clock is read.
+     *
+     * @param listener told as often as it was added
      */
-    public void onLatency(LongConsumer listener) {
-        latency = Objects.requireNonNull(listener, "listener");
+    public synchronized void addListener(RpcRdmaListener listener) {
+        RpcRdmaListener[] more = Arrays.copyOf(listeners, listeners.length + 1);
+        more[listeners.length] = Objects.requireNonNull(listener, "listener");
+        listeners = more;
     }
 
-    void latency(long nanos) {
-        LongConsumer listener = latency;
-        if (listener != null) {
-            listener.accept(nanos);
+    /** Takes back one {@link #addListener}; nothing happens when there was none. */
+    public synchronized void removeListener(RpcRdmaListener listener) {
+        int at = Arrays.asList(listeners).indexOf(listener);
+        if (at >= 0) {
+            RpcRdmaListener[] less = Arrays.copyOf(listeners, listeners.length - 1);
+            System.arraycopy(listeners, at + 1, less, at, less.length - at);
+            listeners = less;
         }
     }
 
-    boolean wantsLatency() {
-        return latency != null;
+    RpcRdmaListener[] listeners() {
+        return listeners;
     }
 
-    void opened(RpcRdmaConnection connection) {
+    /** Counts what belongs to no connection. */
+    synchronized void increment(RpcRdmaCounter counter) {
+        rest.increment(counter);
+    }
+
+    synchronized void opened(ConnectionMetrics connection) {
         open.add(connection);
+        rest.increment(RpcRdmaCounter.CONNECTIONS_OPENED);
     }
 
-    void closed(RpcRdmaConnection connection) {
+    synchronized void closed(ConnectionMetrics connection) {
         if (open.remove(connection)) {
-            closed.forEach((counter, sum) -> sum.add(connection.value(counter)));
+            rest.addAll(connection);
+            rest.increment(RpcRdmaCounter.CONNECTIONS_CLOSED);
         }
+    }
+
+    @Override
+    public String toString() {
+        return "RpcRdmaMetrics("
+                + connections()
+                + " connections, "
+                + callsInFlight()
+                + " calls in flight, "
+                + value(RpcRdmaGauge.CALLS_IN_PROGRESS)
+                + " in progress)";
     }
 }

@@ -5,10 +5,12 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.DefaultByteBufHolder;
 import io.netty.buffer.Unpooled;
 import java.util.Objects;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * A message of an optional operation: RDMA2_OPTIONAL (draft-cel-nfsv4-rpcrdma-version-two-01, 3.1 and 4.2). It has to fit one
- * Send. Its content is the payload after the header, and is owned by it; writing it gives it away.
+ * A message of an optional operation: RDMA2_OPTIONAL (draft-cel-nfsv4-rpcrdma-version-two-01, 3.1 and 4.2). It has to
+ * fit one Send. Its content is the payload after the header, and is owned by it; writing it gives it away.
  */
 public final class RpcRdmaOption extends DefaultByteBufHolder {
 

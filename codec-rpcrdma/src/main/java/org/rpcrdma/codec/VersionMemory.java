@@ -8,15 +8,14 @@ import java.util.function.LongSupplier;
 
 /**
  * The responders that do not speak version 2 (draft-cel-nfsv4-rpcrdma-version-two-01, 5.2), for some time: they may be
- * replaced by newer ones. It is shared by all channels of a configuration, on whatever event loops; they meet here once for
- * each connection.
+ * replaced by newer ones. It is shared by all channels of a bootstrap, on whatever event loops; they meet here once
+ * for each connection.
  */
 final class VersionMemory {
 
     static final int RESPONDERS = 256;
 
     private final LongSupplier clock;
-    private final long lifetimeNanos;
 
     /** When each was added; the least recently added goes first. */
     private final Map<SocketAddress, Long> responders =
@@ -27,9 +26,8 @@ final class VersionMemory {
                 }
             };
 
-    VersionMemory(LongSupplier clock, long lifetimeNanos) {
+    VersionMemory(LongSupplier clock) {
         this.clock = clock;
-        this.lifetimeNanos = lifetimeNanos;
     }
 
     synchronized void add(SocketAddress responder) {
@@ -37,7 +35,8 @@ final class VersionMemory {
         responders.put(responder, clock.getAsLong());
     }
 
-    synchronized boolean contains(SocketAddress responder) {
+    /** Whether it was added, and not longer ago than that. */
+    synchronized boolean contains(SocketAddress responder, long lifetimeNanos) {
         Long added = responders.get(responder);
         if (added != null && clock.getAsLong() - added >= lifetimeNanos) {
             responders.remove(responder);

@@ -12,11 +12,14 @@ import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.RdmaException;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Finds out on a connection that was made from here whether the responder speaks version 2 (draft, 5): the first call of the
- * user waits, and others behind it, while an RPC NULL call of the same program goes ahead in version 2. With the answer the
- * version is settled, what has waited is written, and this handler leaves. The others never see two versions.
+ * Finds out on a connection that was made from here whether the responder speaks version 2 (draft, 5): the first
+ * call of the user waits, and others behind it, while an RPC NULL call of the same program goes ahead in version 2.
+ * With the answer the version is settled, what has waited is written, and this handler leaves. The others never see
+ * two versions.
  */
 final class VersionNegotiation extends ChannelDuplexHandler {
 
@@ -40,6 +43,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
     }
 
     private final RpcRdmaConnection connection;
+    private final Link link;
     private final Queue<Held> held = new ArrayDeque<>();
     private State state = State.IDLE;
     private ScheduledFuture<?> timeout;
@@ -47,6 +51,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
 
     VersionNegotiation(RpcRdmaConnection connection) {
         this.connection = connection;
+        link = connection.link();
     }
 
     // ------------------------------------------------------------------ written
@@ -70,12 +75,12 @@ final class VersionNegotiation extends ChannelDuplexHandler {
             ctx.write(message, promise); // whatever it is, the other handlers know it or refuse it
             return;
         }
-        if (state == State.IDLE && connection.isVersionRemembered()) {
+        if (state == State.IDLE && link.isVersionRemembered()) {
             settle(ctx, TransportHeader.VERSION_ONE);
             ctx.write(message, promise);
             return;
         }
-        int limit = connection.config().maxQueuedCalls(); // and one that is about to be sent
+        int limit = link.config().maxQueuedCalls(); // and one that is about to be sent
         if (held.size() > limit) {
             ReferenceCountUtil.release(message);
             promise.tryFailure(new CallQueueFullException(limit));
@@ -107,12 +112,12 @@ final class VersionNegotiation extends ChannelDuplexHandler {
             nullCall.writeInt(call.getInt(call.readerIndex() + VERSION_INDEX));
         }
         nullCall.writeZero(RpcCallHeader.MINIMUM_CALL_BYTES - nullCall.readableBytes());
-        connection.versions().proposeTwo();
+        link.versions().proposeTwo();
         timeout =
                 ctx.executor()
                         .schedule(
                                 this::unanswered,
-                                connection.config().versionTwo().probeTimeoutNanos(),
+                                link.config().versionTwo().probeTimeoutNanos(),
                                 TimeUnit.NANOSECONDS);
         ctx.writeAndFlush(nullCall)
                 .addListener(
@@ -126,7 +131,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
     /** For want of memory, for example; a connection that is lost under it ends by itself. */
     private void notSent(Throwable cause) {
         if (!(cause instanceof RdmaException || cause instanceof ClosedChannelException)) {
-            connection.closeNow("the first message of version 2 could not be sent", cause);
+            link.closeNow("the first message of version 2 could not be sent", cause);
         }
     }
 
@@ -135,7 +140,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
         for (Held call : held) {
             if (call.xid() == cancel.xid()) {
                 held.remove(call);
-                connection.metrics().increment(RpcRdmaCounter.CALLS_CANCELLED);
+                link.metrics().increment(RpcRdmaCounter.CALLS_CANCELLED);
                 ReferenceCountUtil.release(call.message());
                 call.promise().tryFailure(cancel.exception());
                 return true;
@@ -167,10 +172,10 @@ final class VersionNegotiation extends ChannelDuplexHandler {
 
     /** ERR_VERS without any version that is spoken here ends the connection; nobody has to be asked again. */
     private void refused(ChannelHandlerContext ctx, RpcRdmaException cause) {
-        connection.rememberVersionOne();
+        link.rememberVersionOne();
         if (cause instanceof UnsupportedVersionException range && !range.contains(1)) {
             stop(State.OVER);
-            connection.closeNow(cause.getMessage(), null);
+            link.closeNow(cause.getMessage(), null);
             fail(cause);
         } else {
             settle(ctx, TransportHeader.VERSION_ONE);
@@ -179,7 +184,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
 
     private void settle(ChannelHandlerContext ctx, int version) {
         stop(State.SETTLING);
-        connection.versions().settle(version);
+        link.versions().settle(version);
         for (Held call = held.poll(); call != null; call = held.poll()) {
             ctx.write(call.message(), call.promise());
         }
@@ -214,7 +219,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
     @Override
     public void channelInactive(ChannelHandlerContext ctx) {
         if (state == State.PROBING) {
-            connection.rememberVersionOne();
+            link.rememberVersionOne();
         }
         end();
         ctx.fireChannelInactive();

@@ -9,24 +9,26 @@ import java.util.concurrent.TimeUnit;
  * How version 2 of the protocol is spoken (draft-cel-nfsv4-rpcrdma-version-two-01), which is off without this: {@link
  * RpcRdmaConfig.Builder#versionTwo}. Immutable and shared by any number of connections.
  *
- * <p>A connecting side proposes version 2 on each new connection with an RPC NULL call, and goes on in version 1 on the same
- * connection when the responder does not speak it; calls wait meanwhile. A responder that does not even answer is given up
- * with its connection, and remembered: later connections to it start in version 1. An accepting side answers each call in
- * the version of the call.
+ * <p>A connecting side proposes version 2 on each new connection with an RPC NULL call, and goes on in version 1 on the
+ * same connection when the responder does not speak it; calls wait meanwhile. A responder that does not even answer is
+ * given up with its connection, and remembered: later connections of the same bootstrap or client to it start in
+ * version 1. An accepting side answers each call in the version of the call.
+ *
+ * <p><b>Experimental.</b> Later drafts have changed the protocol and kept the number: this is draft -01 alone, and does
+ * not work with an implementation of a later one. The reverse direction belongs to it, so
+ * {@link RpcRdmaConfig#reverseCredits} is at least 1.
  */
 public final class VersionTwo {
 
     private final long probeTimeoutNanos;
     private final IntObjectHashMap<OptionHandler> options;
-    private final VersionMemory memory;
+    private final long memoryNanos;
 
     private VersionTwo(Builder builder) {
         probeTimeoutNanos = TimeUnit.MILLISECONDS.toNanos(builder.probeTimeoutMillis);
         options = new IntObjectHashMap<>();
         options.putAll(builder.options);
-        memory =
-                new VersionMemory(
-                        System::nanoTime, TimeUnit.MILLISECONDS.toNanos(builder.memoryMillis));
+        memoryNanos = TimeUnit.MILLISECONDS.toNanos(builder.memoryMillis);
     }
 
     /** Version 2 with the defaults, and without optional operations. */
@@ -48,9 +50,9 @@ public final class VersionTwo {
         return options.get(type);
     }
 
-    /** The responders that are known not to speak version 2. */
-    VersionMemory memory() {
-        return memory;
+    /** How long a responder is taken not to speak version 2. */
+    long memoryNanos() {
+        return memoryNanos;
     }
 
     /** Builds a {@link VersionTwo}. */
@@ -63,24 +65,26 @@ public final class VersionTwo {
         private Builder() {}
 
         /**
-         * How long a responder may take to answer the first message of version 2, in milliseconds, from 1; default 2 seconds.
-         * Then the connection is closed, and the next one to this responder starts in version 1.
+         * How long a responder may take to answer the first message of version 2, in milliseconds, from 1; default 2
+         * seconds. Then the connection is closed, and the next one to this responder starts in version 1.
          */
         public Builder probeTimeoutMillis(int millis) {
-            probeTimeoutMillis =
-                    RpcRdmaConfig.check("probeTimeoutMillis", millis, 1, Integer.MAX_VALUE);
-            return this;
-        }
-
-        /** How long a responder without version 2 is remembered, in milliseconds, from 0; default 10 minutes. */
-        public Builder memoryMillis(int millis) {
-            memoryMillis = RpcRdmaConfig.check("memoryMillis", millis, 0, Integer.MAX_VALUE);
+            probeTimeoutMillis = Checks.inRange("probeTimeoutMillis", millis, 1, Integer.MAX_VALUE);
             return this;
         }
 
         /**
-         * Adds an optional operation (draft, 3). Both sides have to know it: the draft has no way to ask, but a responder
-         * without it answers {@link UnknownOptionException}.
+         * How long a bootstrap or client remembers a responder without version 2, in milliseconds, from 0; default
+         * 10 minutes.
+         */
+        public Builder memoryMillis(int millis) {
+            memoryMillis = Checks.inRange("memoryMillis", millis, 0, Integer.MAX_VALUE);
+            return this;
+        }
+
+        /**
+         * Adds an optional operation (draft, 3). Both sides have to know it: the draft has no way to ask, but a
+         * responder without it answers {@link UnknownOptionException}.
          *
          * @param type its number, unsigned; one handler for each
          */

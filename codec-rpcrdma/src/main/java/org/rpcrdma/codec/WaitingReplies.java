@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
+import io.netty.channel.ChannelPromise;
 import io.netty.util.collection.IntObjectHashMap;
 import io.netty.util.concurrent.ScheduledFuture;
+import java.nio.channels.ClosedChannelException;
+import java.util.ArrayDeque;
+import java.util.Queue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The replies of one connection that wait for their pull completion (draft-cel-nfsv4-rpcrdma-reliable-reply-04, 5.4.3). Each
- * is freed once: by its completion, by its deadline, or with the connection.
+ * The replies of one connection that wait for their pull completion (draft-cel-nfsv4-rpcrdma-reliable-reply-04,
+ * 5.4.3). Each is freed once: by its completion, by its deadline, or with the connection.
  */
 final class WaitingReplies {
 
-    private final RpcRdmaConnection connection;
+    private final Link link;
     private final ReadChunkReplies limits;
     private final IntObjectHashMap<WaitingReply> byXid = new IntObjectHashMap<>();
     private long bytes;
@@ -23,11 +27,19 @@ final class WaitingReplies {
 
     private WaitingReply spare;
 
+    private record Held(int length, Runnable write, ChannelPromise promise) {}
+
+    /** Replies that find no room, in their order. */
+    private final Queue<Held> held = new ArrayDeque<>();
+
+    private boolean isWritingDue;
+    private boolean isWriting;
+
     /** One for the connection: it is armed for the oldest reply, and may find that this one is gone. */
     private ScheduledFuture<?> timer;
 
-    WaitingReplies(RpcRdmaConnection connection, ReadChunkReplies limits) {
-        this.connection = connection;
+    WaitingReplies(Link link, ReadChunkReplies limits) {
+        this.link = link;
         this.limits = limits;
     }
 
@@ -41,9 +53,38 @@ final class WaitingReplies {
 
     /** Whether one more may wait: the caps hold, and there is a receive for its completion, outside of the grant. */
     boolean hasRoom(int length) {
-        return byXid.size() < limits.maxWaiting()
-                && bytes + length <= limits.maxWaitingBytes()
-                && connection.grants().keepsReceives(byXid.size() + 1);
+        return byXid.size() < limits.maxWaiting() && bytes + length <= limits.maxWaitingBytes();
+    }
+
+    /**
+     * Whether a reply of so many bytes has to be held back until others are gone. Where both sides have only announced
+     * these replies nobody expects a reply to be refused for them.
+     */
+    boolean mustHold(int length) {
+        return !isWriting
+                && limits.areAnnounced()
+                && length <= limits.maxWaitingBytes()
+                && (!held.isEmpty() || !hasRoom(length));
+    }
+
+    /**
+     * Holds a reply back.
+     *
+     * @param write writes it again, when there is room; not called when the connection is lost before
+     * @param promise fails then
+     */
+    void hold(int length, Runnable write, ChannelPromise promise) {
+        held.add(new Held(length, write, promise));
+    }
+
+    private void writeHeld() {
+        isWritingDue = false;
+        isWriting = true;
+        for (Held next = held.peek(); next != null && hasRoom(next.length); next = held.peek()) {
+            held.remove();
+            next.write.run();
+        }
+        isWriting = false;
     }
 
     /** A reply that does not wait yet; it goes to {@link #add} or {@link #abandon}. */
@@ -57,7 +98,7 @@ final class WaitingReplies {
 
     /** It was never sent. */
     void abandon(WaitingReply reply) {
-        reply.free(connection);
+        reply.free(link);
         recycle(reply);
     }
 
@@ -67,6 +108,7 @@ final class WaitingReplies {
         if (before != null) {
             end(before);
         }
+        publish();
         bytes += reply.bytes();
         reply.deadline = System.nanoTime() + limits.completionTimeoutNanos();
         reply.previous = newest;
@@ -93,11 +135,7 @@ final class WaitingReplies {
 
     private void arm(long nanos) {
         try {
-            timer =
-                    connection
-                            .channel()
-                            .eventLoop()
-                            .schedule(this::wake, nanos, TimeUnit.NANOSECONDS);
+            timer = link.channel().eventLoop().schedule(this::wake, nanos, TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException e) {
             timer = null; // the event loop ends, and the connection with it
         }
@@ -117,8 +155,8 @@ final class WaitingReplies {
         while (oldest != null && oldest.deadline - now <= 0) {
             WaitingReply late = oldest;
             byXid.remove(late.xid);
-            connection.metrics().increment(RpcRdmaCounter.READ_CHUNK_REPLIES_EXPIRED);
-            connection.problem(late.xid, "no pull completion in time", "the reply is freed");
+            link.metrics().increment(RpcRdmaCounter.READ_CHUNK_REPLIES_EXPIRED);
+            link.problem(late.xid, "no pull completion in time", "the reply is freed");
             end(late);
         }
     }
@@ -135,9 +173,18 @@ final class WaitingReplies {
         } else {
             reply.next.previous = reply.previous;
         }
+        publish();
         bytes -= reply.bytes();
-        reply.free(connection);
+        reply.free(link);
         recycle(reply);
+        if (!held.isEmpty() && !isWritingDue) {
+            isWritingDue = true;
+            link.channel().eventLoop().execute(this::writeHeld);
+        }
+    }
+
+    private void publish() {
+        link.metrics().set(RpcRdmaGauge.REPLIES_WAITING, byXid.size());
     }
 
     private void recycle(WaitingReply reply) {
@@ -153,6 +200,9 @@ final class WaitingReplies {
             timer = null;
         }
         byXid.clear();
+        for (Held lost = held.poll(); lost != null; lost = held.poll()) {
+            lost.promise.tryFailure(new ClosedChannelException());
+        }
         while (oldest != null) {
             end(oldest);
         }

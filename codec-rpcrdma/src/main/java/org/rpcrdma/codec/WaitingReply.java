@@ -2,7 +2,6 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import java.util.Arrays;
 
 /** A reply in Read chunks, from the exposure of its memory until the pull completion. Used again for later ones. */
 final class WaitingReply {
@@ -15,19 +14,13 @@ final class WaitingReply {
 
     WaitingReply previous;
 
+    private final Exposed exposed = new Exposed();
     private int bytes;
-    private int[] handles = new int[1];
-    private ByteBuf[] memory = new ByteBuf[1];
-    private int segments;
 
     /** Memory that is exposed; owned from now on. */
-    void add(int handle, ByteBuf exposed, int length) {
-        if (segments == handles.length) {
-            handles = Arrays.copyOf(handles, segments << 1);
-            memory = Arrays.copyOf(memory, segments << 1);
-        }
-        handles[segments] = handle;
-        memory[segments++] = exposed;
+    void add(int handle, ByteBuf memory, int length) {
+        exposed.add(handle);
+        exposed.own(memory);
         bytes += length;
     }
 
@@ -35,16 +28,8 @@ final class WaitingReply {
         return bytes;
     }
 
-    /** Takes the memory out of the requester's reach, then lets go of it (RFC 8166, 4.4.1). */
-    void free(RpcRdmaConnection connection) {
-        for (int i = 0; i < segments; i++) {
-            connection.invalidate(handles[i]);
-        }
-        for (int i = 0; i < segments; i++) {
-            memory[i].release();
-            memory[i] = null;
-        }
-        segments = 0;
+    void free(Link link) {
+        exposed.fence(link);
         bytes = 0;
     }
 }

@@ -12,7 +12,9 @@ import org.junit.jupiter.api.Test;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 
-/** A user who starts calls and gives them up, again and again, on a connection that others use too (RFC 8166, 8.1.4). */
+/**
+ * A user who starts calls and gives them up, again and again, on a connection that others use too (RFC 8166, 8.1.4).
+ */
 class AbortLoopTest {
 
     @Test

@@ -48,7 +48,7 @@ class AddressingTest {
         "2001:db8::1, 20049, 2001:db8::1.78.81, rdma6",
         "::, 111, ::.0.111, rdma6"
     })
-    @Proves({"V1-BIND-01", "V1-BIND-03", "OLD-35"})
+    @Proves({"V1-BIND-01", "V1-BIND-03", "OLD-35", "ULB-05"})
     void netidsAndUniversalAddresses(String host, int port, String universal, String netid) {
         InetSocketAddress address =
                 new InetSocketAddress(NetUtil.createInetAddressFromIpAddressString(host), port);

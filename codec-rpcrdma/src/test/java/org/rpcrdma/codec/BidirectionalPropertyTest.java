@@ -21,6 +21,8 @@ import net.jqwik.api.constraints.IntRange;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Random calls both ways, answered in random order. The XIDs of the two directions are the same ones. */
 class BidirectionalPropertyTest {
@@ -31,8 +33,8 @@ class BidirectionalPropertyTest {
     private static final int REVERSE = 0x70707070;
 
     /**
-     * Sees what goes over the wire, between the device and the codec, and keeps an account of its own: how many calls of this
-     * side are out, and what the peer has granted last.
+     * Sees what goes over the wire, between the device and the codec, and keeps an account of its own: how many calls
+     * of this side are out, and what the peer has granted last.
      */
     private static final class Wire extends ChannelDuplexHandler {
         final List<String> problems = new CopyOnWriteArrayList<>();

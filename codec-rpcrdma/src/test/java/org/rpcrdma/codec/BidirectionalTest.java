@@ -23,6 +23,10 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.wire.ReadList;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** RFC 8167 on one connection: who may call when, with which credits, in which form. */
 class BidirectionalTest {
@@ -454,7 +458,10 @@ class BidirectionalTest {
         try (RpcPair pair = RpcPair.rawServer(room(8, 4).build(), room(8, 4).build());
                 RawPeer server = RawPeer.server(pair)) {
             pair.openReverse(4);
-            forwardStillWorks(pair, server, 1);
+            pair.call(Rpc.echo(1, 0));
+            server.take();
+            server.send(header(1, 2), Rpc.reply(1));
+            assertThat(pair.client.takeXid()).isEqualTo(1);
             pair.call(Rpc.echo(2, 0));
             server.take();
             // A long message without any list, a Write list only, and a payload without its type.
@@ -466,9 +473,24 @@ class BidirectionalTest {
             server.send(header(2, 77), Unpooled.buffer().writeInt(2));
             server.send(header(2, 77), Unpooled.buffer().writeInt(2).writeInt(2).writeZero(16));
             await(pair.clientConnection(), RpcRdmaCounter.DROPPED_BAD_REPLY, 4);
-            assertThat(pair.clientConnection().creditsGranted()).isEqualTo(8);
+            assertThat(pair.clientConnection().creditsGranted()).isEqualTo(2);
             assertThat(pair.clientConnection().callsInFlight()).isEqualTo(1);
             assertThat(pair.server.messages).isEmpty();
+            // Two credits: one more call may go, and those behind it wait for replies.
+            for (int xid = 3; xid <= 5; xid++) {
+                pair.call(Rpc.echo(xid, 0));
+            }
+            for (int answered = 2; answered <= 5; answered++) {
+                if (answered < 5) {
+                    server.take();
+                    assertThat(server.header.xid()).isEqualTo(answered + 1);
+                }
+                RpcPair.settle(pair.clientChannel);
+                assertThat(pair.clientConnection().value(RpcRdmaCounter.CALLS_SENT))
+                        .isEqualTo(Math.min(answered + 1, 5));
+                server.send(header(answered, 2), Rpc.reply(answered));
+                assertThat(pair.client.takeXid()).isEqualTo(answered);
+            }
         }
         try (RpcPair pair = RpcPair.rawClient(room(8, 4).build(), room(8, 4).build());
                 RawPeer client = RawPeer.client(pair)) {
@@ -482,6 +504,66 @@ class BidirectionalTest {
             assertThat(client.header.xid()).isEqualTo(2);
             assertThat(pair.serverConnection().creditsGranted()).isEqualTo(1);
             assertThat(pair.serverConnection().callsInFlight()).isEqualTo(1);
+            // The one credit of a new connection is out: the next call waits for the reply.
+            pair.reply(Rpc.echo(3, 0));
+            RpcPair.settle(pair.serverChannel);
+            assertThat(pair.serverConnection().value(RpcRdmaCounter.CALLS_SENT)).isEqualTo(1);
+            client.send(header(2, 4), Rpc.reply(2));
+            client.take();
+            assertThat(client.header.xid()).isEqualTo(3);
+        }
+    }
+
+    /**
+     * Of a long message only its lists tell: a Position Zero Read chunk is a call, no Read chunk but a Reply chunk
+     * a reply.
+     */
+    @Test
+    @Proves("BIDI-30")
+    void theListsOfALongMessageTellItsDirection() throws Exception {
+        RpcRdmaConfig config = room(8, 4).announceReadChunkReplies(false).build();
+        try (RpcPair pair = RpcPair.rawServer(config, config);
+                RawPeer server = RawPeer.server(pair)) {
+            pair.openReverse(4);
+            pair.call(Rpc.readdir3(2, 8192)); // has a Reply chunk
+            server.take();
+            TransportHeader offered = server.mirrored(NOMSG);
+            offered.reply().length(0, 100);
+            // Neither: a Read chunk elsewhere, alone and beside the Reply chunk.
+            TransportHeader elsewhere = new TransportHeader().set(2, 77, NOMSG);
+            elsewhere.reads().add(4, 1, 100, 1);
+            server.send(elsewhere, RawPeer.nothing());
+            elsewhere.reply().copy(offered.reply());
+            server.send(elsewhere, RawPeer.nothing());
+            await(pair.clientConnection(), RpcRdmaCounter.DROPPED_BAD_REPLY, 2);
+            assertThat(pair.clientConnection().callsInFlight()).isEqualTo(1);
+            // A call, which has a Reply chunk too: it is too long for the reverse direction.
+            TransportHeader call = new TransportHeader().set(2, 4, NOMSG);
+            call.reads().add(0, 1, 100, 1);
+            call.reply().copy(offered.reply());
+            server.send(call, RawPeer.nothing());
+            server.take();
+            assertThat(server.header.xid()).isEqualTo(2);
+            assertThat(server.header.proc()).isEqualTo(TransportHeader.RDMA_ERROR);
+            assertThat(pair.clientConnection().callsInFlight()).isEqualTo(1);
+            // A reply, although a bad one: nothing was written into its chunk.
+            server.send(offered, RawPeer.nothing());
+            assertThat(pair.client.takeFailure()).isInstanceOf(RpcRdmaException.class);
+            assertThat(pair.clientConnection().callsInFlight()).isZero();
+            assertThat(server.inbox.messages).isEmpty();
+        }
+        try (RpcPair pair = RpcPair.rawClient(config, config);
+                RawPeer client = RawPeer.client(pair)) {
+            pair.openReverse(4);
+            // What is neither the accepting side takes for a call, also with a Reply chunk.
+            TransportHeader elsewhere = new TransportHeader().set(2, 4, NOMSG);
+            elsewhere.reads().add(4, 1, 100, 1);
+            elsewhere.reply().setPresent();
+            elsewhere.reply().add(1, 100, 1);
+            client.send(elsewhere, RawPeer.nothing());
+            client.take();
+            assertThat(client.header.xid()).isEqualTo(2);
+            assertThat(client.header.proc()).isEqualTo(TransportHeader.RDMA_ERROR);
         }
     }
 
@@ -495,7 +577,8 @@ class BidirectionalTest {
             server.send(header(0x11, 4), Rpc.echo(0x11, 0));
             assertThat(pair.client.takeXid()).isEqualTo(0x11);
             ByteBuf error = Unpooled.buffer();
-            TransportHeader.encodeErrChunk(error, 0x11, TransportHeader.VERSION_ONE, 99);
+            TransportError.encode(
+                    error, 0x11, TransportHeader.VERSION_ONE, 99, TransportError.ERR_CHUNK);
             server.send(error.retainedDuplicate());
             await(pair.clientConnection(), RpcRdmaCounter.DROPPED_UNKNOWN_XID, 1);
             assertThat(pair.clientConnection().creditsGranted()).isEqualTo(8);
@@ -509,6 +592,28 @@ class BidirectionalTest {
             server.take();
             assertThat(server.header.xid()).isEqualTo(0x11);
             assertThat(server.header.proc()).isEqualTo(MSG);
+        }
+        try (RpcPair pair = RpcPair.rawClient(room(8, 4).build(), room(8, 4).build());
+                RawPeer client = RawPeer.client(pair)) {
+            pair.openReverse(4);
+            // The same XID both ways: the error ends the call of the accepting side, and that
+            // one only.
+            client.send(header(0x11, 4), Rpc.echo(0x11, 0));
+            assertThat(pair.server.takeXid()).isEqualTo(0x11);
+            pair.reply(Rpc.echo(0x11, 0));
+            client.take();
+            client.send(
+                    Unpooled.buffer()
+                            .writeInt(0x11)
+                            .writeInt(1)
+                            .writeInt(4)
+                            .writeInt(4)
+                            .writeInt(2));
+            assertThat(pair.server.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            pair.reply(Rpc.reply(0x11));
+            client.take();
+            assertThat(client.header.xid()).isEqualTo(0x11);
+            assertThat(client.header.proc()).isEqualTo(MSG);
         }
     }
 
@@ -608,7 +713,7 @@ class BidirectionalTest {
     }
 
     @Test
-    @Proves({"BIDI-20", "BIDI-31", "BIDI-11"})
+    @Proves({"BIDI-20", "BIDI-31", "BIDI-11", "ULB-20"})
     void withoutReverseChunksACallIsShortOrFailsWhereItIsWritten() throws Exception {
         // The client receives 2048 bytes: that is the longest reverse call, with its header.
         RpcRdmaConfig small = room(8, 4).receiveSize(2048).sendSize(3072).build();

@@ -18,6 +18,8 @@ import org.rpcrdma.codec.binding.MalformedXdrException;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The bindings against what the Linux client and server did. */
 class BindingTraceTest {

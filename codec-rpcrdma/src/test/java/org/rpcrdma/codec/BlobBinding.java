@@ -8,8 +8,8 @@ import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
 
 /**
- * A program for tests: arguments and results are a name, which stays in the payload, and data, which is eligible. The word
- * before the name of a call says how many bytes the results may have, 0 for a bound that is too low on purpose.
+ * A program for tests: arguments and results are a name, which stays in the payload, and data, which is eligible. The
+ * word before the name of a call says how many bytes the results may have, 0 for a bound that is too low on purpose.
  */
 final class BlobBinding implements UpperLayerBinding {
 
@@ -21,6 +21,17 @@ final class BlobBinding implements UpperLayerBinding {
 
     /** The bound of results that pretend to be short. */
     static final int SHORT = 100;
+
+    private final boolean isOpen;
+
+    BlobBinding() {
+        this(false);
+    }
+
+    /** Perhaps one that does not know how long results can get. */
+    BlobBinding(boolean isOpen) {
+        this.isOpen = isOpen;
+    }
 
     @Override
     public int program() {
@@ -56,6 +67,9 @@ final class BlobBinding implements UpperLayerBinding {
             throws MalformedXdrException {
         long maximum = arguments.uint32();
         limits.results(SHORT);
+        if (isOpen) {
+            limits.unbounded();
+        }
         if (maximum > 0) {
             limits.sink(maximum);
         }

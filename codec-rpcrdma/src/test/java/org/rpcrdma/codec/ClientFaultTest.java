@@ -39,9 +39,9 @@ import org.rpcrdma.codec.fault.Step;
 import org.rpcrdma.codec.fault.UserMemory;
 
 /**
- * Invariants 1, 5 and 6 through {@link RpcRdmaClient}: a connection is lost, or the user gives up, at every step of a call,
- * connecting included. The future completes once; what is sent again has the same XID, fresh handles, and nothing of the
- * lost connection within reach.
+ * Invariants 1, 5 and 6 through {@link RpcRdmaClient}: a connection is lost, or the user gives up, at every step of a
+ * call, connecting included. The future completes once; what is sent again has the same XID, fresh handles, and nothing
+ * of the lost connection within reach.
  */
 class ClientFaultTest {
 

@@ -26,8 +26,8 @@ import org.rpcrdma.codec.FaultPair.Role;
 import org.rpcrdma.codec.fault.FaultContext.Delivery;
 
 /**
- * Invariant 6: no buffer, registration, exposure or file descriptor is left of a connection that is closed, wherever its
- * exchanges are cut. Here completions come late and in batches, so that the cuts fall between other things.
+ * Invariant 6: no buffer, registration, exposure or file descriptor is left of a connection that is closed, wherever
+ * its exchanges are cut. Here completions come late and in batches, so that the cuts fall between other things.
  */
 class CloseFaultTest {
 

@@ -18,7 +18,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaWrite;
 
-/** Handlers put a message together from a header and data that they have: the data go to the device from where they are. */
+/**
+ * Handlers put a message together from a header and data that they have: the data go to the device from where they are.
+ */
 class CompositeMessagesTest {
 
     private static final int LENGTH = 70_001;

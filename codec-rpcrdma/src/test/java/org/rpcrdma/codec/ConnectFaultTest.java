@@ -43,9 +43,9 @@ import org.rpcrdma.codec.fault.NthStep;
 import org.rpcrdma.codec.fault.Step;
 
 /**
- * Invariants 5 and 6 for the exchange that every connection starts with: whatever happens at whichever step of connecting and
- * accepting, the connect future completes once, nothing is left of that connection, and another one on the same event loops
- * goes on.
+ * Invariants 5 and 6 for the exchange that every connection starts with: whatever happens at whichever step of
+ * connecting and accepting, the connect future completes once, nothing is left of that connection, and another one on
+ * the same event loops goes on.
  */
 class ConnectFaultTest {
 
@@ -302,6 +302,7 @@ class ConnectFaultTest {
                             .sync()
                             .channel();
             FaultContext context = fresh.device(role).context();
+            fresh.group(role).submit(context::needMemoryAtOnce).sync();
             fresh.group(role).submit(() -> context.plan(refusing(Step.REGISTER))).sync();
             Bootstrap client = bootstrap(fresh);
             ChannelFuture refused = client.connect(bound.localAddress()).await();

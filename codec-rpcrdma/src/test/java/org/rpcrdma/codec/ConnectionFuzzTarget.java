@@ -23,13 +23,18 @@ import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 
 /**
- * A target that is a connection over the software RNIC: an input is a {@link FuzzScript}, and what has to hold is said in
- * {@link FuzzRun}. Both ends and all inputs share one event loop; connections and configurations are new for each input.
+ * A target that is a connection over the software RNIC: an input is a {@link FuzzScript}, and what has to hold is
+ * said in {@link FuzzRun}. Both ends and all inputs share one event loop; connections and configurations are new for
+ * each input.
  */
 abstract class ConnectionFuzzTarget extends FuzzTarget {
 
     private static final RpcRdmaConfig PEER =
-            RpcRdmaConfig.builder().requestedCredits(64).grantedCredits(64).build();
+            RpcRdmaConfig.builder()
+                    .requestedCredits(64)
+                    .grantedCredits(64)
+                    .announceReadChunkReplies(false)
+                    .build();
 
     /** Its thread ends with the process. */
     private static final RdmaEventLoopGroup GROUP =

@@ -12,6 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Who may send what, and when; what no version of the header ever changes. */
 class ConnectionRulesTest {
@@ -116,10 +117,11 @@ class ConnectionRulesTest {
                 exchangeBothWays(pair, 8 * round, 8);
             }
         }
-        // A reply that nobody waits for is no reason to answer.
+        // A reply that nobody waits for is no reason to answer, when something says that it is one.
         try (RpcPair pair = RpcPair.rawClient(config, config);
                 RawPeer client = RawPeer.client(pair)) {
             client.send(RawPeer.header(5, 0), Rpc.reply(5));
+            pair.openReverse(8);
             TransportHeader inReplyChunk = RawPeer.header(6, 1);
             inReplyChunk.reply().setPresent();
             inReplyChunk.reply().add(1, 100, 1);

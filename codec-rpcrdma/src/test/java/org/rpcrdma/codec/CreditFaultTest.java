@@ -21,8 +21,8 @@ import org.rpcrdma.codec.fault.FaultPlan;
 import org.rpcrdma.codec.fault.Step;
 
 /**
- * Invariant 2: the grant never exceeds the posted receives and is never 0, which {@link FaultPair} checks at every Send of a
- * responder; exactly one call is out on a fresh connection.
+ * Invariant 2: the grant never exceeds the posted receives and is never 0, which {@link FaultPair} checks at every Send
+ * of a responder; exactly one call is out on a fresh connection.
  */
 class CreditFaultTest {
 

@@ -4,6 +4,7 @@ package org.rpcrdma.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.netty.buffer.ByteBuf;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.Proves;
@@ -115,6 +116,27 @@ class CreditPolicyTest {
         assertThat(policy.credits(load)).isEqualTo(2);
         load.registered = 875;
         assertThat(policy.credits(load)).isEqualTo(72);
+    }
+
+    /** The limit is that of all event loops together, so what is in use has to be, too. */
+    @Test
+    void memoryOfOtherLoopsCounts() throws Exception {
+        int bytes = 8 << 20;
+        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+            ByteBuf elsewhere =
+                    RpcPair.on(
+                            pair.clientChannel, () -> pair.clientChannel.registeredBuffer(bytes));
+            long inUse =
+                    RpcPair.on(
+                            pair.serverChannel,
+                            () ->
+                                    pair.serverConnection()
+                                            .responder()
+                                            .grants()
+                                            .registeredBytesInUse());
+            assertThat(inUse).isGreaterThanOrEqualTo(bytes);
+            elsewhere.release();
+        }
     }
 
     @Test

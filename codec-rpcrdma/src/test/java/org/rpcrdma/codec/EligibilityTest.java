@@ -21,6 +21,10 @@ import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.MalformedXdrException;
 import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.XdrCursor;
+import org.rpcrdma.codec.wire.ReadList;
+import org.rpcrdma.codec.wire.ReplyChunk;
+import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** What may leave the payload stream, what stays, and who notices (RFC 8166, 3.4.4, 4.3.2 and 6.1). */
 class EligibilityTest {
@@ -209,7 +213,7 @@ class EligibilityTest {
             header.reads().add(48, handle, 5000, client.offset(handle));
             client.send(
                     header, Unpooled.copiedBuffer(concat(Arrays.copyOf(bytes, 48), new byte[4])));
-            assertThat(client.take()).isEqualTo(TransportHeader.ERR_CHUNK_BYTES);
+            assertThat(client.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
             assertThat(pair.server.messages).isEmpty();
 
             // GETATTR-like: a Write chunk comes back unused, with the result inline.
@@ -269,7 +273,7 @@ class EligibilityTest {
             TransportHeader header = RawPeer.header(1, 0);
             header.reads().add(position, handle, 400, client.offset(handle));
             client.send(header, Unpooled.wrappedBuffer(call));
-            assertThat(client.take()).isEqualTo(TransportHeader.ERR_CHUNK_BYTES);
+            assertThat(client.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
             assertThat(pair.server.messages).isEmpty();
         }
     }
@@ -295,7 +299,7 @@ class EligibilityTest {
             if (service == 1) {
                 assertThat(pair.server.takeBytes()).isEqualTo(whole);
             } else {
-                assertThat(client.take()).isEqualTo(TransportHeader.ERR_CHUNK_BYTES);
+                assertThat(client.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
                 assertThat(pair.server.messages).isEmpty();
             }
         }
@@ -326,7 +330,9 @@ class EligibilityTest {
         }
     }
 
-    /** Under privacy the body is bytes like any other: it goes whole, through the memory between (RFC 8166, 8.2.2.3). */
+    /**
+     * Under privacy the body is bytes like any other: it goes whole, through the memory between (RFC 8166, 8.2.2.3).
+     */
     @ParameterizedTest
     @ValueSource(ints = {2, 3})
     @Proves({"V1-GSS-02", "V1-GSS-03", "V1-GSS-06", "API-09"})

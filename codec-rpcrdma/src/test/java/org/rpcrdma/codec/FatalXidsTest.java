@@ -20,6 +20,8 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.codec.FaultPair.Role;
 import org.rpcrdma.codec.fault.FaultPlan;
 import org.rpcrdma.codec.fault.Step;
+import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.verbs.WorkStatus;
 
 /** RFC 8166, 4.5.3: a call that has ended a connection does not get a second one. */
@@ -94,8 +96,9 @@ class FatalXidsTest {
     @Proves({"V1-ERR-18", "V1-ERR-17"})
     void callWhoseReadFailedIsRefusedOnTheNextConnection() throws Exception {
         RpcRdmaConfig server = RpcRdmaConfig.defaults();
+        PeerMemory memory = new PeerMemory();
         for (int attempt = 0; attempt < 3; attempt++) {
-            try (RpcPair pair = RpcPair.rawClient(RpcRdmaConfig.defaults(), server)) {
+            try (RpcPair pair = RpcPair.rawClient(RpcRdmaConfig.defaults(), server, memory)) {
                 TransportHeader header = new TransportHeader().set(5, 32, 1);
                 header.reads().add(0, 0xDEAD, 4000, 0x1000);
                 pair.call(encoded(header));
@@ -104,8 +107,8 @@ class FatalXidsTest {
                     continue;
                 }
                 ByteBuf answer = pair.client.takeBuffer();
-                assertThat(answer.readableBytes()).isEqualTo(TransportHeader.ERR_CHUNK_BYTES);
-                assertThat(answer.getInt(16)).isEqualTo(TransportHeader.ERR_CHUNK);
+                assertThat(answer.readableBytes()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
+                assertThat(answer.getInt(16)).isEqualTo(TransportError.ERR_CHUNK);
                 answer.release();
                 // The same XID without chunks is another call, and harmless.
                 ByteBuf harmless = encoded(new TransportHeader().set(5, 32, 0));
@@ -135,6 +138,7 @@ class FatalXidsTest {
         RpcRdmaConfig responder = RpcRdmaConfig.builder().grantedCredits(4).build();
         int xid = form.xids();
         try (FaultPair pair = new FaultPair()) {
+            pair.memory = new PeerMemory();
             try (FaultPair.Connection first = connect(pair, responder, form)) {
                 first.plan(Role.RESPONDER, new FailFirstWork(WorkStatus.REMOTE_ACCESS_ERROR));
                 first.expectCalls(1);
@@ -157,6 +161,7 @@ class FatalXidsTest {
         RpcRdmaConfig responder = RpcRdmaConfig.builder().grantedCredits(4).build();
         int xid = Form.READ_CHUNK.xids();
         try (FaultPair pair = new FaultPair()) {
+            pair.memory = new PeerMemory();
             try (FaultPair.Connection first = connect(pair, responder, Form.READ_CHUNK)) {
                 first.plan(Role.RESPONDER, new FailFirstWork(WorkStatus.FLUSHED));
                 first.expectCalls(1);

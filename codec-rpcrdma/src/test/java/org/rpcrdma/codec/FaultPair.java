@@ -58,6 +58,9 @@ final class FaultPair implements AutoCloseable {
                 1, new DefaultThreadFactory("fault"), device, PollMode.ADAPTIVE);
     }
 
+    /** What the responders of all connections remember; {@code null} when each is to have a memory of its own. */
+    PeerMemory memory;
+
     private int receiveDepth;
     private RegistrationPolicy registration = RegistrationPolicy.EXACT;
 
@@ -144,6 +147,9 @@ final class FaultPair implements AutoCloseable {
                             .channel(RdmaServerChannel.class)
                             .childHandler(with(responderConfig, new Responder(service)));
             responderConfig.applyTo(server);
+            if (memory != null) {
+                server.childAttr(PeerMemory.KEY, memory);
+            }
             if (receiveDepth > 0) {
                 server.childOption(RdmaChannelOption.RECEIVE_DEPTH, receiveDepth);
             }
@@ -161,6 +167,7 @@ final class FaultPair implements AutoCloseable {
                                     .connect(listener.localAddress())
                                     .sync()
                                     .channel();
+            RpcPair.settle(requester); // a connect is told before channelActive
             responder = accepted.poll(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
             assertThat(responder).isNotNull();
             RpcPair.on(

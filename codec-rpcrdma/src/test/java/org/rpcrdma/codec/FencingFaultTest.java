@@ -20,8 +20,8 @@ import org.rpcrdma.codec.fault.FaultQueuePair;
 import org.rpcrdma.codec.fault.Step;
 
 /**
- * Invariant 1: a region is invalidated before its RPC completes, whatever ends the RPC; and what cannot be invalidated costs
- * the connection first (RFC 8166, 4.4.1 and 4.5.4).
+ * Invariant 1: a region is invalidated before its RPC completes, whatever ends the RPC; and what cannot be invalidated
+ * costs the connection first (RFC 8166, 4.4.1 and 4.5.4).
  */
 class FencingFaultTest {
 

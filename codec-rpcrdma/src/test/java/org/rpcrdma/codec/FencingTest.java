@@ -23,6 +23,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.wire.SegmentList;
+import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Who may touch the memory of a call, and when (RFC 8166, 4.4 and 8.1). */
 class FencingTest {
@@ -180,12 +183,13 @@ class FencingTest {
     void sinksAreNotTouchedWhileTheResponderMayWrite() throws Exception {
         pair.call(Rpc.read3(1, COUNT));
         server.take();
-        ByteBuf sink = on(pair.clientChannel, () -> pair.clientConnection().call(1).sink(0));
+        ByteBuf sink =
+                on(pair.clientChannel, () -> pair.clientConnection().call(1).sinks.memory(0));
         byte[] before = ByteBufUtil.getBytes(sink, 0, sink.capacity());
         byte[] data = Rpc.random(COUNT);
         server.write(server.header.writes().handle(0), server.header.writes().offset(0), data);
-        // A call at a requester is dropped; that it was, shows that the Write before it has
-        // arrived.
+        // A call at a requester is dropped; that it was, shows that the Write before it
+        // has arrived.
         server.send(server.mirrored(0), Rpc.echo(1, 0));
         int room = pair.clientConnection().receiveThreshold();
         System.arraycopy(data, 0, before, room, COUNT);
@@ -306,7 +310,9 @@ class FencingTest {
         server.take();
         int handle = server.header.writes().handle(0);
         ByteBuf sink =
-                on(pair.clientChannel, () -> pair.clientConnection().call(1).sink(0).retain());
+                on(
+                        pair.clientChannel,
+                        () -> pair.clientConnection().call(1).sinks.memory(0).retain());
         pair.call(new RpcRdmaCancel(1)).sync();
         assertThat(isExposed(handle)).isFalse();
         sink.setZero(0, sink.capacity());
@@ -335,7 +341,8 @@ class FencingTest {
                     Rpc.random(100));
             stranger.channel.flush();
             assertThat(other.client.awaitInactive()).isTrue();
-            ByteBuf sink = on(pair.clientChannel, () -> pair.clientConnection().call(1).sink(0));
+            ByteBuf sink =
+                    on(pair.clientChannel, () -> pair.clientConnection().call(1).sinks.memory(0));
             assertThat(ByteBufUtil.getBytes(sink, 4096, 100)).isNotEqualTo(Rpc.random(100));
             end(Ending.REPLY);
             assertThat(pair.client.takeXid()).isEqualTo(1);
@@ -355,7 +362,7 @@ class FencingTest {
                     call.reads().add(44, handle, 4000, client.offset(handle) + 4000L * i);
                 }
                 client.send(call, Rpc.echo(xid, 4)); // nothing of that program is eligible
-                assertThat(client.take()).isEqualTo(TransportHeader.ERR_CHUNK_BYTES);
+                assertThat(client.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
                 // A Read that were still out would end the connection now.
                 client.invalidate(handle);
             }

@@ -20,6 +20,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Device;
 import org.rpcrdma.Proves;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The flows of RFC 8166 from one RPC handler to the other, over the software RNIC. */
 class FlowTest {
@@ -46,7 +48,7 @@ class FlowTest {
     }
 
     @Test
-    @Proves({"V1-INL-01", "V1-INL-02", "API-16"})
+    @Proves({"V1-INL-01", "V1-INL-02", "API-16", "PD-04"})
     void thresholdsAreTheSmallerOfWhatOneSendsAndTheOtherReceives() throws Exception {
         RpcRdmaConfig client = RpcRdmaConfig.builder().sendSize(8192).receiveSize(2048).build();
         RpcRdmaConfig server = RpcRdmaConfig.builder().sendSize(4096).receiveSize(16384).build();
@@ -58,8 +60,53 @@ class FlowTest {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    @Proves("API-16")
+    void whatWasAgreedOnAndGrantedCanBeRead(int version) throws Exception {
+        RpcRdmaConfig.Builder own = RpcRdmaConfig.builder().sendSize(16384).receiveSize(8192);
+        if (version == 2) {
+            own.versionTwo(VersionTwo.defaults());
+        }
+        RpcRdmaConfig theirs =
+                RpcRdmaConfig.builder()
+                        .sendSize(6144)
+                        .receiveSize(5120)
+                        .remoteInvalidation(false)
+                        .build();
+        try (RpcPair pair = RpcPair.rawServer(own.build(), theirs);
+                RawPeer server = RawPeer.server(pair)) {
+            RpcRdmaConnection client = pair.clientConnection();
+            assertThat(client.peer()).isEqualTo(new PrivateData(6144, 5120, false));
+            assertThat(client.version()).isEqualTo(version == 2 ? 0 : 1);
+            assertThat(client.creditsGranted()).isEqualTo(1);
+            assertThat(client.callsInFlight()).isZero();
+            pair.call(Rpc.echo(5, 8));
+            if (version == 2) {
+                server.take(); // the question whether version 2 is spoken
+                int question = server.header.xid();
+                server.send(
+                        new TransportHeader().set(question, 2, 7, 0, RpcCallHeader.REPLY),
+                        Rpc.reply(question));
+            }
+            server.take();
+            assertThat(server.header.version()).isEqualTo(version);
+            RpcPair.settle(pair.clientChannel);
+            assertThat(client.version()).isEqualTo(version);
+            assertThat(client.sendThreshold()).isEqualTo(5120);
+            assertThat(client.receiveThreshold()).isEqualTo(6144);
+            assertThat(client.callsInFlight()).isEqualTo(1);
+            assertThat(client.creditsGranted()).isEqualTo(version == 2 ? 7 : 1);
+            server.send(
+                    new TransportHeader().set(5, version, 3, 0, RpcCallHeader.REPLY), Rpc.reply(5));
+            pair.client.takeBytes();
+            assertThat(client.callsInFlight()).isZero();
+            assertThat(client.creditsGranted()).isEqualTo(3);
+        }
+    }
+
     @Test
-    @Proves({"V1-INL-03", "V1-INL-05", "V1-INL-07", "V1-INL-10"})
+    @Proves({"V1-INL-03", "V1-INL-05", "V1-INL-07", "V1-INL-10", "PD-05"})
     void aPeerThatAnnouncesNothingGetsTheDefault() throws Exception {
         try (RpcPair pair = RpcPair.silentServer(fresh())) {
             assertThat(pair.clientConnection().sendThreshold()).isEqualTo(1024);
@@ -295,7 +342,8 @@ class FlowTest {
     @Test
     @Proves({"V1-REPLY-10", "V1-REPLY-11", "V1-ERR-11", "API-13", "V1-CRED-18", "V1-ERR-02"})
     void replyThatDoesNotFitFailsBothSidesAndHarmsNothing() throws Exception {
-        try (RpcPair pair = RpcPair.of(fresh(), fresh())) {
+        RpcRdmaConfig other = RpcRdmaConfig.builder().announceReadChunkReplies(false).build();
+        try (RpcPair pair = RpcPair.of(fresh(), other)) {
             pair.call(Rpc.call(0x55, Rpc.NFS, 3, 1)); // GETATTR needs no chunk
             pair.server.takeBytes();
             ChannelFuture reply = pair.reply(Rpc.reply(0x55).writeBytes(Rpc.random(5000)));
@@ -515,7 +563,18 @@ class FlowTest {
         RpcRdmaConfig config = fresh();
         java.util.concurrent.LinkedBlockingQueue<Long> latency =
                 new java.util.concurrent.LinkedBlockingQueue<>();
-        config.metrics().onLatency(latency::add);
+        config.metrics()
+                .addListener(
+                        new RpcRdmaListener() {
+                            @Override
+                            public void callEnded(
+                                    RpcRdmaRole role,
+                                    String procedure,
+                                    CallOutcome outcome,
+                                    long nanos) {
+                                latency.add(nanos);
+                            }
+                        });
         try (RpcPair pair = RpcPair.of(config, CONFIG)) {
             pair.call(Rpc.echo(1, 8));
             pair.server.takeBytes();

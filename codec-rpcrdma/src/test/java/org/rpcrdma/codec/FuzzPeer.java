@@ -19,10 +19,15 @@ import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RdmaSend;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.wire.ReadList;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.SegmentList;
+import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * The end of a fuzzed connection that says what the script says. It takes apart what comes, and knows what may come: well-formed
- * headers within the thresholds, credits within what is configured, and at most one answer to each message.
+ * The end of a fuzzed connection that says what the script says. It takes apart what comes, and knows what may come:
+ * well-formed headers within the thresholds, credits within what is configured, and at most one answer to each message.
  */
 final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.Words {
 
@@ -118,8 +123,8 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
         ByteBuf out = Unpooled.wrappedBuffer(data);
         boolean invalidates = (argument & FuzzScript.INVALIDATES) != 0 && !theirs.isEmpty();
         if (invalidates) {
-            // That the handle is valid any more is this side's business: the device breaks
-            // otherwise.
+            // That the handle is valid any more is this side's business: the device
+            // breaks otherwise.
             reasonToClose = "Send With Invalidate";
         }
         Object written =
@@ -150,9 +155,9 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
     /** After it there is no version that both sides speak. */
     private void noteVersionError(byte[] data) {
         boolean isVersionError =
-                data.length >= TransportHeader.ERR_VERS_BYTES
+                data.length >= TransportError.ERR_VERS_BYTES
                         && word(data, 12) == TransportHeader.RDMA_ERROR
-                        && word(data, 16) == TransportHeader.ERR_VERS;
+                        && word(data, 16) == TransportError.ERR_VERS;
         if (isVersionError) {
             boolean hasOne = word(data, 20) == 0 || word(data, 20) == 1;
             boolean hasTwo =
@@ -341,7 +346,7 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
         boolean isSentAsCall = run.wire().isNextCall();
         if (proc == TransportHeader.RDMA_ERROR) {
             int code = in.getInt(16);
-            int bytes = code == TransportHeader.ERR_VERS ? 28 : 20;
+            int bytes = code == TransportError.ERR_VERS ? 28 : 20;
             check(length == bytes && code >= 1 && code <= 3, "error", in);
             answered(in);
             return;

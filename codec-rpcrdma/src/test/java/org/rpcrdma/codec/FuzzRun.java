@@ -18,15 +18,17 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.codec.FuzzScript.Op;
 import org.rpcrdma.codec.FuzzScript.Step;
 import org.rpcrdma.codec.binding.BindingRegistry;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * One connection between a codec and a peer that says what a script says. Both are on one event loop, and a step is taken
- * when nothing of the last one is under way any more, or, behind a message with {@link FuzzScript#AT_ONCE}, when that one has
- * arrived. So a script does the same each time.
+ * One connection between a codec and a peer that says what a script says. Both are on one event loop, and a step is
+ * taken when nothing of the last one is under way any more, or, behind a message with {@link FuzzScript#AT_ONCE}, when
+ * that one has arrived. So a script does the same each time.
  *
  * <p>When the script is over, the peer behaves: it answers what was called and completes what it was offered. If the
- * connection has survived, all calls have to come to their end by that, a new one has to work in each direction that is open,
- * and each message has to be accounted for. If it has not, somebody has to have had a reason.
+ * connection has survived, all calls have to come to their end by that, a new one has to work in each direction that is
+ * open, and each message has to be accounted for. If it has not, somebody has to have had a reason.
  */
 final class FuzzRun {
 
@@ -335,8 +337,8 @@ final class FuzzRun {
     }
 
     private void takeSteps() {
-        // More at once than there are receives would be the peer's mistake, and the end of the
-        // connection.
+        // More at once than there are receives would be the peer's mistake, and the end of
+        // the connection.
         int most = Math.min(MOST_BURST, codec().keptReceives());
         int burst = 0;
         boolean goesOn = true;
@@ -394,8 +396,8 @@ final class FuzzRun {
             }
             case PUSH -> peer.push(argument, data);
             case EXPIRE -> {
-                if (connection().waitingReplies() != null) {
-                    connection().waitingReplies().expire(System.nanoTime() + EVER_NANOS);
+                if (connection().responder().waiting() != null) {
+                    connection().responder().waiting().expire(System.nanoTime() + EVER_NANOS);
                 }
             }
             case CLOSE -> {
@@ -418,14 +420,14 @@ final class FuzzRun {
         if (bytes > MOST_MEMORY) {
             problem(bytes + " bytes of registered memory");
         }
-        if (connection.pulledBytes() > config.maxConnectionBytes()) {
-            problem(connection.pulledBytes() + " bytes pulled");
+        if (connection.pulls().bytes() > config.maxConnectionBytes()) {
+            problem(connection.pulls().bytes() + " bytes pulled");
         }
         if (user.unanswered() > mostGranted()) {
             problem(user.unanswered() + " calls to answer, granted: " + mostGranted());
         }
-        int promised = connection.responderCredits().outstanding();
-        WaitingReplies waiting = connection.waitingReplies();
+        int promised = servesHere() ? connection.responder().credits().outstanding() : 0;
+        WaitingReplies waiting = connection.responder().waiting();
         int completions = waiting == null ? 0 : waiting.count();
         if (servesHere() && promised + completions > codec().keptReceives()) {
             problem(
@@ -472,14 +474,14 @@ final class FuzzRun {
         // Also of those whose handle the peer has invalidated: only a completion frees them.
         while (completed < peer.offered.size()) {
             FuzzPeer.Offered offer = peer.offered.get(completed++);
-            if (connection().waitingReplies().count() > 0) {
+            if (connection().responder().waiting().count() > 0) {
                 peer.send(completion(offer), 0);
                 return true;
             }
         }
         for (FuzzPeer.Called call : peer.calls) {
-            RpcRdmaExchange exchange = connection().call(call.xid());
-            if (exchange != null && exchange.isUnanswered()) {
+            Call known = connection().call(call.xid());
+            if (known != null && known.isUnanswered()) {
                 peer.answer(call, new byte[0]);
                 return true;
             }
@@ -526,13 +528,13 @@ final class FuzzRun {
         if (!user.outstanding().isEmpty()) {
             problem("calls that nobody ends: " + user.outstanding() + ' ' + this);
         }
-        if (connection.callsInFlight() != 0 || connection.pulledBytes() != 0) {
+        if (connection.callsInFlight() != 0 || connection.pulls().bytes() != 0) {
             problem("something is left: " + this);
         }
         if (goodCalls > 0 && !peer.isAnswered(GOOD_XID)) {
             problem("a good call has no answer: " + this);
         }
-        WaitingReplies waiting = connection.waitingReplies();
+        WaitingReplies waiting = connection.responder().waiting();
         if (waiting != null && (waiting.count() != 0 || waiting.bytes() != 0)) {
             problem("replies that wait: " + waiting.count() + ", bytes " + waiting.bytes());
         }

@@ -6,13 +6,15 @@ import io.netty.buffer.Unpooled;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * An input of the targets that are connections: four bytes that choose what the two sides are configured for, then steps, one
- * after the other. A step is what, an argument, the length of its data in two bytes, and the data. Any bytes are a script.
+ * An input of the targets that are connections: four bytes that choose what the two sides are configured for, then
+ * steps, one after the other. A step is what, an argument, the length of its data in two bytes, and the data. Any bytes
+ * are a script.
  *
- * <p>Who writes a script cannot know which XIDs and handles there will be, so some words of the data stand for those that
- * there are by then: {@link #xid}, {@link #own} and {@link #theirs}.
+ * <p>Who writes a script cannot know which XIDs and handles there will be, so some words of the data stand for those
+ * that there are by then: {@link #xid}, {@link #own} and {@link #theirs}.
  */
 record FuzzScript(int variant, List<Step> steps) {
 
@@ -23,7 +25,10 @@ record FuzzScript(int variant, List<Step> steps) {
         CALL,
         /** The upper layer answers. Argument: which of the calls it holds. Data: how long the reply is. */
         REPLY,
-        /** The upper layer gives a call up. Argument: which of those that are out; with the highest bit it does not fence. */
+        /**
+         * The upper layer gives a call up. Argument: which of those that are out; with the highest bit it does
+         * not fence.
+         */
         CANCEL,
         /** The upper layer calls an optional operation. Argument: which. Data: its information. */
         OPTION,
@@ -44,8 +49,8 @@ record FuzzScript(int variant, List<Step> steps) {
     }
 
     /**
-     * The next step does not wait until this one has come to an end: another message is sent at once, anything else is done
-     * when the message has arrived.
+     * The next step does not wait until this one has come to an end: another message is sent at once, anything else is
+     * done when the message has arrived.
      */
     static final int AT_ONCE = 1;
 

@@ -4,6 +4,9 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Messages that the scripts of several targets are made of. */
 final class FuzzSeeds {
@@ -42,12 +45,12 @@ final class FuzzSeeds {
 
     static ByteBuf error(int xid, int version, int code) {
         ByteBuf out = Unpooled.buffer();
-        TransportHeader.encodeError(out, xid, version, CREDITS, code);
+        TransportError.encode(out, xid, version, CREDITS, code);
         return out;
     }
 
     static ByteBuf versionError(int xid, int version, int lowest, int highest) {
-        return error(xid, version, TransportHeader.ERR_VERS).writeInt(lowest).writeInt(highest);
+        return error(xid, version, TransportError.ERR_VERS).writeInt(lowest).writeInt(highest);
     }
 
     static ByteBuf option(int xid, int direction, int type, byte[] information, ByteBuf payload) {

@@ -24,6 +24,9 @@ import java.util.Set;
 import java.util.concurrent.CancellationException;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaException;
+import org.rpcrdma.codec.wire.ReadList;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The upper layer of a fuzzed connection, which sees each call end once, and nothing that nobody has sent. */
 final class FuzzUser extends ChannelInboundHandlerAdapter {

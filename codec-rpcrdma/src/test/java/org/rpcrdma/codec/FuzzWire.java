@@ -15,10 +15,12 @@ import org.rpcrdma.channel.RdmaException;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RdmaSend;
 import org.rpcrdma.channel.RdmaWrite;
+import org.rpcrdma.codec.wire.SegmentList;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Between the codec of a fuzzed connection and its device: counts what passes, and keeps an account of credits and of exposed
- * memory of its own.
+ * Between the codec of a fuzzed connection and its device: counts what passes, and keeps an account of credits and of
+ * exposed memory of its own.
  */
 final class FuzzWire extends ChannelDuplexHandler {
 
@@ -168,7 +170,9 @@ final class FuzzWire extends ChannelDuplexHandler {
         }
     }
 
-    /** Whether the oldest message that was not asked for yet is a call: in version 1 a long one may look like a reply. */
+    /**
+     * Whether the oldest message that was not asked for yet is a call: in version 1 a long one may look like a reply.
+     */
     boolean isNextCall() {
         Boolean next = areCalls.poll();
         return next != null && next;

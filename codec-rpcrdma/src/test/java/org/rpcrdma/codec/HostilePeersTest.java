@@ -25,9 +25,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** One bad requester and one good one at the same responder; and what forged headers may cost. */
 class HostilePeersTest {
@@ -39,6 +42,7 @@ class HostilePeersTest {
     private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
     private final RpcRdmaConfig config =
             RpcRdmaConfig.builder()
+                    .announceReadChunkReplies(false)
                     .grantedCredits(GRANT)
                     .maxChunkBytes(1 << 20)
                     .maxMessageBytes(1 << 20)
@@ -104,6 +108,7 @@ class HostilePeersTest {
                                         .group(group)
                                         .channel(RdmaChannel.class)
                                         .handler(inbox))
+                        .option(RdmaChannelOption.PRIVATE_DATA, RpcPair.foreign(config))
                         .connect(listener.localAddress())
                         .sync()
                         .channel();
@@ -167,7 +172,7 @@ class HostilePeersTest {
         assertRefused(CHUNK_ERRORS - GRANT + 1, CHUNK_ERRORS);
         assertThat(config.metrics().value(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS)).isZero();
         bad.send(RawPeer.header(1000, 0), Rpc.call(1000, Rpc.UNKNOWN, 1, LONG_REPLY));
-        assertThat(bad.take()).isEqualTo(TransportHeader.ERR_CHUNK_BYTES);
+        assertThat(bad.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
         assertThat(bad.inbox.awaitInactive()).isTrue();
         assertWorks(good, 1);
         assertThat(config.metrics().value(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS)).isEqualTo(1);
@@ -221,7 +226,7 @@ class HostilePeersTest {
         TransportHeader second = longCall(2, held(2, 40_004));
         bad.send(first, RawPeer.nothing());
         bad.send(second, RawPeer.nothing());
-        assertThat(bad.take()).isEqualTo(TransportHeader.ERR_CHUNK_BYTES);
+        assertThat(bad.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
         assertThat(bad.header.xid()).isEqualTo(2);
         assertThat(config.metrics().value(RpcRdmaCounter.READ_BYTES)).isEqualTo(60_000);
         // The answer to the first makes room for the second.
@@ -284,7 +289,9 @@ class HostilePeersTest {
         assertWorks(connectRaw(), 2);
     }
 
-    /** The same for a requester: garbage in place of replies never does more than to leave its call without an answer. */
+    /**
+     * The same for a requester: garbage in place of replies never does more than to leave its call without an answer.
+     */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4})
     @Proves({"SEC-16", "V1-GSS-09", "V1-HDR-10", "V1-ERR-04"})

@@ -77,8 +77,8 @@ final class ItemWalk {
     }
 
     /**
-     * Checks that a walk finds the same items when some of them have left the stream, and no others when the message is cut
-     * short.
+     * Checks that a walk finds the same items when some of them have left the stream, and no others when the message is
+     * cut short.
      */
     Found check(byte[] message, int index, Walk walk) {
         Found whole = walk(message, index, Reduction.NONE, walk);

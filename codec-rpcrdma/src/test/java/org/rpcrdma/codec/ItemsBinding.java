@@ -11,8 +11,8 @@ import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.codec.fault.UserMemory;
 
 /**
- * A program for tests: arguments and results are a count, so many eligible items, then a tail that is not eligible. The low
- * bits of the procedure are the results that are expected; {@link #LONG_TAIL} is a tail that needs a Reply chunk.
+ * A program for tests: arguments and results are a count, so many eligible items, then a tail that is not eligible. The
+ * low bits of the procedure are the results that are expected; {@link #LONG_TAIL} is a tail that needs a Reply chunk.
  */
 final class ItemsBinding implements UpperLayerBinding {
 

@@ -8,6 +8,7 @@ import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.Proves;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** What a COMPOUND offers on the wire, and COMPOUNDs with several reduced items end to end. */
 class Nfs4RequesterTest {
@@ -19,6 +20,9 @@ class Nfs4RequesterTest {
     private static final int READLINK = 27;
     private static final int WRITE = 38;
     private static final int EXTENSION = 4711;
+
+    /** A server that is known to take any number of chunks. */
+    private static final RpcRdmaConfig MANY = RpcRdmaConfig.builder().chunksPerCall(16).build();
 
     private static ByteBuf compound(int xid, int operations) {
         return Rpc.call(xid, Rpc.NFS, 4, 1).writeInt(0).writeInt(2).writeInt(operations);
@@ -46,7 +50,11 @@ class Nfs4RequesterTest {
     }
 
     private static TransportHeader offered(ByteBuf call) throws Exception {
-        try (RpcPair pair = RpcPair.rawServer(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+        return offered(MANY, call);
+    }
+
+    private static TransportHeader offered(RpcRdmaConfig config, ByteBuf call) throws Exception {
+        try (RpcPair pair = RpcPair.rawServer(config, RpcRdmaConfig.defaults())) {
             pair.call(call);
             ByteBuf received = pair.server.takeBuffer();
             TransportHeader header = new TransportHeader();
@@ -54,6 +62,65 @@ class Nfs4RequesterTest {
             assertThat(header.decodeLists(received, 16, received.writerIndex(), 99)).isPositive();
             received.release();
             return header;
+        }
+    }
+
+    /** RFC 8267, 6.4.2: nothing tells a client how many chunks a server takes. */
+    @Test
+    @Proves({"ULB-13", "ULB-14", "ULB-15", "ULB-17"})
+    void aCallHasOneChunkOfAKindUnlessToldOtherwise() throws Exception {
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        TransportHeader header = offered(config, read(read(putfh(compound(1, 3)), 20_000), 65537));
+        assertThat(header.writes().chunks()).isEqualTo(1);
+        assertThat(header.writes().chunkLength(0)).isEqualTo(20_000);
+        assertThat(header.writes().segments()).isEqualTo(1);
+        assertThat(header.reply().segments()).isEqualTo(1);
+        assertThat(header.reply().chunkLength()).isBetween(65540L, 65540L + 1000);
+
+        ByteBuf call = putfh(compound(1, 6));
+        for (int length : new int[] {700, 9000, 9000, 600, 800}) {
+            write(call, length);
+        }
+        header = offered(config, call);
+        // What is left of two long items does not fit inline: all of it is a long call.
+        assertThat(header.proc()).isEqualTo(TransportHeader.RDMA_NOMSG);
+        assertThat(header.reads().segments()).isEqualTo(1);
+
+        call = putfh(compound(1, 4));
+        for (int length : new int[] {700, 9000, 600}) {
+            write(call, length);
+        }
+        header = offered(config, call);
+        assertThat(header.proc()).isEqualTo(TransportHeader.RDMA_MSG);
+        assertThat(header.reads().segments()).isEqualTo(1);
+        assertThat(header.reads().length(0)).isEqualTo(9000);
+
+        call = read(read(read(putfh(compound(1, 7)), 5000), 6000), 7000);
+        header =
+                offered(
+                        RpcRdmaConfig.builder().chunksPerCall(2).build(),
+                        write(write(write(call, 5000), 4000), 10));
+        assertThat(header.writes().chunks()).isEqualTo(2);
+        assertThat(header.reads().segments()).isEqualTo(2);
+        assertThat(header.proc()).isEqualTo(TransportHeader.RDMA_MSG);
+    }
+
+    @Test
+    @Proves({"ULB-12", "ULB-26"})
+    void aResultBehindTheLastWriteChunkComesWithThePayload() throws Exception {
+        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+            for (int length : new int[] {100, 9000}) {
+                pair.call(read(read(putfh(compound(length, 3)), 20_000), length));
+                pair.server.takeBytes();
+                ByteBuf reply = results(length, 3).writeInt(PUTFH).writeInt(0);
+                readResult(readResult(reply, 19_999), length - 1);
+                byte[] answered = ByteBufUtil.getBytes(reply);
+                pair.reply(reply);
+                assertThat(pair.client.takeBytes()).isEqualTo(answered);
+            }
+            // The second time all but the first item goes into the Reply chunk.
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.PLACED_BYTES))
+                    .isBetween(2 * 19_999L + 9000, 2 * 19_999L + 9000 + 200);
         }
     }
 
@@ -68,7 +135,7 @@ class Nfs4RequesterTest {
     }
 
     @Test
-    @Proves({"V1-REPLY-01", "V1-ULB-06", "API-07"})
+    @Proves({"V1-REPLY-01", "V1-ULB-06", "API-07", "ULB-09"})
     void withoutABoundTheDefaultComesOnTop() throws Exception {
         ByteBuf call = read(putfh(compound(1, 3)), 65536);
         call.writeInt(GETATTR).writeInt(1).writeInt(1 << 12); // acl
@@ -93,9 +160,17 @@ class Nfs4RequesterTest {
     }
 
     @Test
-    @Proves({"V1-CHUNK-18", "V1-READ-03", "V1-WRITE-13", "V1-WRITE-14", "V1-WRITE-16"})
+    @Proves({
+        "V1-CHUNK-18",
+        "V1-READ-03",
+        "V1-WRITE-13",
+        "V1-WRITE-14",
+        "V1-WRITE-16",
+        "ULB-10",
+        "ULB-11"
+    })
     void severalWritesAndReadsEndToEnd() throws Exception {
-        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.of(MANY, RpcRdmaConfig.defaults())) {
             for (int odd = 0; odd < 4; odd++) {
                 ByteBuf call = write(putfh(compound(odd, 6)), 5000 + odd).writeInt(GETFH);
                 read(read(write(call, 20_000 - odd), 9000), 9000);

@@ -30,6 +30,8 @@ import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** NFS version 4.1 as the Linux client and server spoke it: the binding, the responder and the requester against it. */
 class Nfs4TraceTest {
@@ -312,8 +314,8 @@ class Nfs4TraceTest {
                                         placed));
             }
         } else {
-            // The kernel uses a Reply chunk whenever it was offered; here a short reply stays
-            // short.
+            // The kernel uses a Reply chunk whenever it was offered; here a short reply
+            // stays short.
             assertThat(payload).isEqualTo(exchange.wholeReply());
             assertThat(reply.proc()).isEqualTo(TransportHeader.RDMA_MSG);
         }
@@ -346,7 +348,9 @@ class Nfs4TraceTest {
         return on(pair.clientChannel, () -> pair.clientChannel.exposedOffset(handle));
     }
 
-    /** The same RPC messages from our requester: its reductions and its bounds hold for what the kernel's server said. */
+    /**
+     * The same RPC messages from our requester: its reductions and its bounds hold for what the kernel's server said.
+     */
     @Test
     @Proves({"V1-ULB-05", "V1-ULB-06", "V1-CHUNK-02", "API-04"})
     void ourRequesterAndResponderCarryTheConversation() throws Exception {

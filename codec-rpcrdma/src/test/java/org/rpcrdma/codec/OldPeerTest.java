@@ -13,10 +13,13 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.binding.BindingRegistry;
+import org.rpcrdma.codec.wire.ReadList;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * A peer that keeps to RFC 5666, in either role, does what RFC 8166 has abolished or forbidden since. What is not understood
- * any more gets the error that RFC 8166 names, and nothing else suffers.
+ * A peer that keeps to RFC 5666, in either role, does what RFC 8166 has abolished or forbidden since. What is not
+ * understood any more gets the error that RFC 8166 names, and nothing else suffers.
  */
 class OldPeerTest {
 

@@ -19,6 +19,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.codec.OptionHandler.Payload;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Optional operations of version 2 (draft-cel-nfsv4-rpcrdma-version-two-01, 3). */
 class OptionalOperationsTest {
@@ -153,6 +155,66 @@ class OptionalOperationsTest {
             assertThat(withAnything.take()).isEqualTo("call 10 ab 3");
             assertThat(withAnything.take()).isEqualTo("reply 10 ba 3");
         }
+    }
+
+    /** All of a message, a part of one, nothing: what the Sends are, both ways. */
+    @ParameterizedTest
+    @CsvSource({
+        "ffff0002, '', 00000009000000000000000200000000",
+        "ffff0002, 6162, 00000009000000000000000200000000",
+        "ffff0003, 616263, 00000002",
+        "ffff0003, 6162, 010203",
+        "ffff0003, '', ''",
+        "ffff0001, 61626364, ''"
+    })
+    @Proves({"V2-HDR-07", "V2-DIR-03", "V2-DIR-04", "V2-EXT-02"})
+    void payloadsAsTheyAreSent(String type, String information, String payload) throws Exception {
+        String body =
+                String.format("%s%08x%s", type, information.length() / 2, information)
+                        + "00".repeat(-information.length() / 2 & 3);
+        try (RpcPair pair = RpcPair.rawClient(config, config);
+                RawPeer client = RawPeer.client(pair)) {
+            client.send(hex("00000009000000020000000800000005" + "00000000" + body + payload));
+            String answer = new StringBuilder(fromHex(information)).reverse().toString();
+            String replied =
+                    "ffff0002".equals(type)
+                            ? ByteBufUtil.hexDump(Rpc.bytes(Rpc.reply(9)))
+                            : payload;
+            assertThat(ByteBufUtil.hexDump(pair.client.takeBytes()))
+                    .isEqualTo(
+                            "00000009000000020000001000000005"
+                                    + "00000001"
+                                    + body.replace(information, toHex(answer))
+                                    + replied);
+        }
+        try (RpcPair pair = RpcPair.rawServer(config, config);
+                RawPeer server = RawPeer.server(pair)) {
+            pair.call(
+                    RpcRdmaOption.call(
+                            9,
+                            (int) Long.parseLong(type, 16),
+                            ByteBufUtil.decodeHexDump(information),
+                            hex(payload)));
+            server.take();
+            int probe = server.header.xid();
+            server.send(
+                    new TransportHeader().set(probe, 2, 16, 0, RpcCallHeader.REPLY),
+                    Rpc.reply(probe));
+            assertThat(ByteBufUtil.hexDump(pair.server.takeBytes()))
+                    .isEqualTo("00000009000000020000000800000005" + "00000000" + body + payload);
+        }
+    }
+
+    private static ByteBuf hex(String digits) {
+        return Unpooled.wrappedBuffer(ByteBufUtil.decodeHexDump(digits));
+    }
+
+    private static String toHex(String text) {
+        return ByteBufUtil.hexDump(text(text));
+    }
+
+    private static String fromHex(String digits) {
+        return new String(ByteBufUtil.decodeHexDump(digits), StandardCharsets.US_ASCII);
     }
 
     @Test
@@ -403,6 +465,50 @@ class OptionalOperationsTest {
             assertThat(recorder.take()).isEqualTo("reply 9 good 0");
             assertThat(pair.server.messages).isEmpty();
             assertThat(pair.client.messages).isEmpty();
+        }
+    }
+
+    /** Where calls are answered too: an error could end the peer's call with that XID (draft, 4.2.2). */
+    @Test
+    @Proves({"V2-EXT-04", "V2-DIR-05", "V2-EXT-03"})
+    void repliesOfUnknownTypeAreDroppedBesideReverseCallsToo() throws Exception {
+        RpcRdmaConfig reverse =
+                RpcRdmaConfig.builder().reverseCredits(4).versionTwo(config.versionTwo()).build();
+        try (RpcPair pair = RpcPair.rawServer(reverse, reverse);
+                RawPeer server = RawPeer.server(pair)) {
+            pair.call(RpcRdmaOption.call(9, TYPE, text("x")));
+            server.take();
+            int probe = server.header.xid();
+            server.send(
+                    new TransportHeader().set(probe, 2, 16, 0, RpcCallHeader.REPLY),
+                    Rpc.reply(probe));
+            server.take();
+            pair.openReverse(4);
+            server.send(option(9, 1, UNKNOWN, 0, zeros(0)));
+            server.send(option(10, 1, UNKNOWN, 0, zeros(0)));
+            server.send(option(9, 1, UNKNOWN, 4, zeros(12)));
+            // The first that is answered is the call, with the XID of the operation that is out.
+            server.send(option(9, 0, UNKNOWN, 0, zeros(0)));
+            assertThat(ByteBufUtil.hexDump(pair.server.takeBytes()))
+                    .isEqualTo("0000000900000002000000040000000400000003");
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.DROPPED_PROCEDURE))
+                    .isEqualTo(3);
+            server.send(option(9, 1, TYPE, 4, Unpooled.copiedBuffer(text("good"))));
+            assertThat(recorder.take()).isEqualTo("reply 9 good 0");
+            assertThat(pair.client.messages).isEmpty();
+            assertThat(pair.server.messages).isEmpty();
+        }
+    }
+
+    /** Every implementation knows calls that go this way (draft, 4.2.2), open or not. */
+    @Test
+    @Proves({"V2-EXT-03", "V2-DIR-01"})
+    void aCallOfUnknownTypeIsRefusedWithoutReverseCallsToo() throws Exception {
+        try (RpcPair pair = RpcPair.rawServer(config, config);
+                RawPeer server = RawPeer.server(pair)) {
+            server.send(option(9, 0, UNKNOWN, 0, zeros(0)));
+            assertThat(ByteBufUtil.hexDump(pair.server.takeBytes()))
+                    .isEqualTo("0000000900000002000000010000000400000003");
         }
     }
 

@@ -10,7 +10,9 @@ import org.junit.jupiter.api.Test;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RegistrationPolicy;
 
-/** Calls whose handles may be the same, because the device shares the key of a slab: on each device, the data are right. */
+/**
+ * Calls whose handles may be the same, because the device shares the key of a slab: on each device, the data are right.
+ */
 class PooledExposureTest {
 
     private static final int LENGTH = 20_000;

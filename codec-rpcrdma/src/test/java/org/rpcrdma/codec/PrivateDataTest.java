@@ -18,6 +18,7 @@ class PrivateDataTest {
     private static final byte[] LINUX_SERVER = HexFormat.of().parseHex("f6ab0e1801000303");
 
     @Test
+    @Proves("PD-01")
     void whatLinuxSends() {
         PrivateData client = new PrivateData(4096, 4096, true);
         assertThat(client.encode()).isEqualTo(LINUX_CLIENT);
@@ -25,7 +26,30 @@ class PrivateDataTest {
         assertThat(PrivateData.find(LINUX_SERVER)).isEqualTo(new PrivateData(4096, 4096, false));
     }
 
+    /** Eight octets that others do not look at, behind the eight that they do. */
+    @Test
+    @Proves({"PD-01", "API-18"})
+    void whatOnlyThisProjectSays() {
+        byte[] both = HexFormat.of().parseHex("f6ab0e18010103036e52444d01010000");
+        PrivateData own = new PrivateData(4096, 4096, true, true);
+        assertThat(own.encode()).isEqualTo(both);
+        assertThat(PrivateData.find(both)).isEqualTo(own);
+        PrivateData plain = new PrivateData(4096, 4096, true);
+        for (int length = PrivateData.BYTES; length < both.length; length++) {
+            assertThat(PrivateData.find(Arrays.copyOf(both, length))).isEqualTo(plain);
+        }
+        for (int changed : new int[] {8, 12, 13}) { // identifier, version, flag
+            byte[] other = both.clone();
+            other[changed]++;
+            assertThat(PrivateData.find(other)).isEqualTo(plain);
+        }
+        // Alone it says nothing: there is no RPC-over-RDMA beside it.
+        assertThat(PrivateData.find(Arrays.copyOfRange(both, 8, 16)))
+                .isEqualTo(PrivateData.DEFAULT);
+    }
+
     @Property
+    @Proves("PD-07")
     void foundAtAnyOffset(
             @ForAll @IntRange(max = 40) int before,
             @ForAll @IntRange(max = 40) int after,
@@ -36,7 +60,20 @@ class PrivateDataTest {
         assertThat(PrivateData.find(data)).isEqualTo(new PrivateData(4096, 4096, true));
     }
 
+    @Test
+    @Proves("PD-02")
+    void reservedFlagsAreNotLookedAt() {
+        byte[] all = LINUX_SERVER.clone();
+        all[5] = (byte) 0xFE;
+        assertThat(PrivateData.find(all)).isEqualTo(new PrivateData(4096, 4096, false));
+        all[5] = (byte) 0xFF;
+        assertThat(PrivateData.find(all)).isEqualTo(new PrivateData(4096, 4096, true));
+        assertThat(new PrivateData(4096, 4096, true).encode()[5]).isEqualTo((byte) 1);
+        assertThat(new PrivateData(4096, 4096, false).encode()[5]).isZero();
+    }
+
     @Property
+    @Proves("PD-03")
     void everySizeGoesThere(
             @ForAll @IntRange(min = 1, max = 256) int send,
             @ForAll @IntRange(min = 1, max = 256) int receive) {
@@ -45,7 +82,7 @@ class PrivateDataTest {
     }
 
     @Test
-    @Proves("V1-INL-05")
+    @Proves({"V1-INL-05", "PD-05", "PD-06"})
     void absentCutShortOrOfAnotherVersionIsTheDefault() {
         assertThat(PrivateData.find(new byte[0])).isEqualTo(PrivateData.DEFAULT);
         assertThat(PrivateData.DEFAULT.sendSize()).isEqualTo(1024);
@@ -61,6 +98,7 @@ class PrivateDataTest {
     }
 
     @Test
+    @Proves("PD-03")
     void sizesThatHaveNoCode() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> new PrivateData(1000, 4096, true))

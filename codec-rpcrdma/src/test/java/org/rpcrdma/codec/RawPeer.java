@@ -15,6 +15,7 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The end of a connection that a test works by hand: Sends as bytes, memory by handle. */
 final class RawPeer implements AutoCloseable {

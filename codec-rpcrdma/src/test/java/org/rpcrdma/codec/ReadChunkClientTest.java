@@ -22,7 +22,10 @@ import org.rpcrdma.codec.ReadChunkReplies.ReplyChunks;
 class ReadChunkClientTest {
 
     private static final RpcRdmaConfig OFF =
-            RpcRdmaConfig.builder().bindings(List.of(new BlobBinding())).build();
+            RpcRdmaConfig.builder()
+                    .bindings(List.of(new BlobBinding()))
+                    .announceReadChunkReplies(false)
+                    .build();
 
     private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(2);
     private ScriptedResponder responder;
@@ -110,7 +113,13 @@ class ReadChunkClientTest {
     @Test
     @Proves({"RR-06", "RR-26"})
     void aRefusedCallGrowsByAReplyChunk() throws Exception {
-        RpcRdmaConfig config = config(ReplyChunks.IF_BOUNDED);
+        RpcRdmaConfig config =
+                RpcRdmaConfig.builder()
+                        .bindings(List.of(new BlobBinding(true)))
+                        .defaultMaximumReply(0)
+                        .readChunkReplies(
+                                ReadChunkReplies.DEFAULT.withReplyChunks(ReplyChunks.IF_BOUNDED))
+                        .build();
         answering(OFF, config, 100_000);
         assertThat(get(call())).hasSize(24 + 100_004 + 4);
         assertThat(responder.calls).hasSize(6);
@@ -192,7 +201,7 @@ class ReadChunkClientTest {
             assertThat(
                             on(
                                     pair.serverChannel,
-                                    () -> pair.serverConnection().waitingReplies().count()))
+                                    () -> pair.serverConnection().responder().waiting().count()))
                     .isZero();
             // RDMA_DONE is no procedure of version 2.
             RpcRdmaConnection server = pair.serverConnection();

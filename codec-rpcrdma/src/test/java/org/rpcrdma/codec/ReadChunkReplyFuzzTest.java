@@ -14,10 +14,11 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.stream.Stream;
 import org.rpcrdma.codec.FuzzScript.Op;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Replies in Read chunks (draft-cel-nfsv4-rpcrdma-reliable-reply-04), at either side: a responder whose replies wait for their
- * pull completion, and a requester that reads what it is offered.
+ * Replies in Read chunks (draft-cel-nfsv4-rpcrdma-reliable-reply-04), at either side: a responder whose replies wait
+ * for their pull completion, and a requester that reads what it is offered.
  */
 class ReadChunkReplyFuzzTest extends ConnectionFuzzTarget {
 

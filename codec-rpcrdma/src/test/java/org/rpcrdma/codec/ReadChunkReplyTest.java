@@ -24,9 +24,15 @@ class ReadChunkReplyTest {
 
     private static void awaitNothingWaits(RpcPair pair, int completions) throws Exception {
         pair.awaitValue(RpcRdmaCounter.PULL_COMPLETIONS_RECEIVED, completions);
-        assertThat(on(pair.serverChannel, () -> pair.serverConnection().waitingReplies().count()))
+        assertThat(
+                        on(
+                                pair.serverChannel,
+                                () -> pair.serverConnection().responder().waiting().count()))
                 .isZero();
-        assertThat(on(pair.serverChannel, () -> pair.serverConnection().waitingReplies().bytes()))
+        assertThat(
+                        on(
+                                pair.serverChannel,
+                                () -> pair.serverConnection().responder().waiting().bytes()))
                 .isZero();
     }
 
@@ -71,14 +77,14 @@ class ReadChunkReplyTest {
             assertThat(client.value(RpcRdmaCounter.PULL_COMPLETIONS_SENT)).isEqualTo(1);
             RpcRdmaConnection server = pair.serverConnection();
             assertThat(server.value(RpcRdmaCounter.COPIED_BYTES)).isEqualTo(isCopied ? length : 0);
-            // One handle goes with the completion, if the device lets it; several are invalidated
-            // here.
+            // One handle goes with the completion, if the device lets it; several are
+            // invalidated here.
             int handles = isCopied ? 1 : pieces;
             int remote = handles == 1 && Device.can("remoteInvalidation") ? 1 : 0;
             assertThat(server.value(RpcRdmaCounter.REMOTE_INVALIDATIONS)).isEqualTo(remote);
             assertThat(server.value(RpcRdmaCounter.LOCAL_INVALIDATIONS))
                     .isEqualTo(handles - remote);
-            assertThat(on(pair.clientChannel, client::pulledBytes)).isZero();
+            assertThat(on(pair.clientChannel, client.pulls()::bytes)).isZero();
         }
     }
 
@@ -93,7 +99,7 @@ class ReadChunkReplyTest {
         "NEVER, 4068, none",
         "NEVER, 4072, read"
     })
-    @Proves({"RR-25", "RR-26", "RR-31", "RR-27"})
+    @Proves({"RR-05", "RR-25", "RR-26", "RR-31"})
     void theResponderChoosesTheForm(ReplyChunks when, int length, String form) throws Exception {
         RpcRdmaConfig client = ReadChunks.builder(when).build();
         try (RpcPair pair = RpcPair.of(client, ReadChunks.config())) {
@@ -128,9 +134,13 @@ class ReadChunkReplyTest {
             pair.call(new RpcMessage(Rpc.echo(2, 8)).maximumReply(9000));
             server.take();
             assertThat(server.header.reply().chunkLength()).isEqualTo(9000);
-            // More than could be taken in a Reply chunk: nothing is refused, the reply is likely
-            // shorter.
-            pair.call(Rpc.readdir3(3, 100 << 20));
+            // More than could be taken in a Reply chunk: nothing is refused, the reply is
+            // likely shorter.
+            pair.call(Rpc.readdir3(3, 600 << 20));
+            server.take();
+            assertThat(server.header.reply().isPresent()).isFalse();
+            // More than the share of one call: it would be taken from the others beforehand.
+            pair.call(Rpc.readdir3(4, 100 << 20));
             server.take();
             assertThat(server.header.reply().isPresent()).isFalse();
         }
@@ -175,8 +185,9 @@ class ReadChunkReplyTest {
     @Test
     @Proves({"RR-01", "RR-06", "API-18"})
     void withoutAgreementThereAreNone() throws Exception {
-        assertThat(RpcRdmaConfig.defaults().readChunkReplies()).isNull();
-        try (RpcPair pair = RpcPair.of(ReadChunks.config(), RpcRdmaConfig.defaults())) {
+        RpcRdmaConfig off = RpcRdmaConfig.builder().announceReadChunkReplies(false).build();
+        assertThat(off.readChunkReplies()).isNull();
+        try (RpcPair pair = RpcPair.of(ReadChunks.config(), off)) {
             pair.call(Rpc.echo(1, 8));
             pair.server.takeBytes();
             ChannelFuture reply = pair.reply(ReadChunks.reply(1, 5000));

@@ -26,6 +26,7 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.ReadChunkReplies.ReplyChunks;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The requester's part of replies in Read chunks, towards a responder that is worked by hand. */
 class ReadChunkRequesterTest {
@@ -203,8 +204,43 @@ class ReadChunkRequesterTest {
         assertThat(client().value(RpcRdmaCounter.BAD_REPLIES)).isEqualTo(1);
         assertThat(client().value(RpcRdmaCounter.READ_BYTES)).isEqualTo(isRead ? LENGTH : 0);
         assertThat(client().callsInFlight()).isZero();
-        assertThat(on(pair.clientChannel, client()::pulledBytes)).isZero();
+        assertThat(on(pair.clientChannel, () -> client().pulls().bytes())).isZero();
         assertWorks(XID + 2);
+    }
+
+    /** Also where nobody knows before it is read that it is a reply. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    @Proves({"RR-20", "RR-33"})
+    void repliesWaitForTheMemoryOfOthers(boolean besideReverseCalls) throws Exception {
+        int replies = 4;
+        int length = 12_000;
+        connect(
+                ReadChunks.builder(ReplyChunks.NEVER)
+                        .maxConnectionBytes(20_000)
+                        .reverseCredits(4)
+                        .reverseChunks(true)
+                        .build());
+        if (besideReverseCalls) {
+            on(pair.clientChannel, () -> client().acceptReverseCalls(4));
+        }
+        call(XID);
+        server.send(server.mirrored(0), Rpc.reply(XID)); // brings credits
+        pair.client.takeXid();
+        for (int xid = 1; xid <= replies; xid++) {
+            call(xid);
+        }
+        for (int xid = 1; xid <= replies; xid++) {
+            TransportHeader header = noMessage(xid);
+            offer(header, 0, reply(xid, length));
+            server.channel.write(RawPeer.message(header, RawPeer.nothing()));
+        }
+        server.channel.flush();
+        for (int xid = 1; xid <= replies; xid++) {
+            assertThat(pair.client.takeBytes()).isEqualTo(reply(xid, length));
+        }
+        assertThat(on(pair.clientChannel, () -> client().pulls().bytes())).isZero();
+        assertThat(client().callsInFlight()).isZero();
     }
 
     /** Each word of an offer is changed: the call ends once, or its connection does. */
@@ -233,7 +269,7 @@ class ReadChunkRequesterTest {
                 }
                 if (end != null) {
                     ReferenceCountUtil.release(end);
-                    assertThat(on(pair.clientChannel, client()::pulledBytes)).isZero();
+                    assertThat(on(pair.clientChannel, () -> client().pulls().bytes())).isZero();
                 }
                 assertThat(pair.client.errors).isEmpty();
                 RpcRdmaConnection ended = client();
@@ -486,10 +522,53 @@ class ReadChunkRequesterTest {
         assertThat(pair.client.takeFailure()).isInstanceOf(PullException.class);
         takeCompletion(4);
         assertThat(client().callsInFlight()).isZero();
-        assertThat(on(pair.clientChannel, client()::pulledBytes)).isZero();
+        assertThat(on(pair.clientChannel, () -> client().pulls().bytes())).isZero();
         assertThat(client().value(RpcRdmaCounter.CREDIT_OVERRUNS)).isZero();
-        assertThat(on(pair.clientChannel, () -> client().responderCredits().unanswered())).isZero();
+        assertThat(on(pair.clientChannel, () -> client().responder().credits().unanswered()))
+                .isZero();
         assertThat(client().value(RpcRdmaCounter.CALLS_RECEIVED)).isEqualTo(4);
+    }
+
+    /**
+     * Nothing in its header tells it from a long reverse call, whose credit word would be a request (RFC 8167, 4.1).
+     */
+    @Test
+    @Proves("BIDI-10")
+    void theCreditWordOfAReplyWithoutDirectionIsNoGrant() throws Exception {
+        connect(
+                ReadChunks.builder(ReplyChunks.NEVER)
+                        .reverseCredits(4)
+                        .reverseChunks(true)
+                        .build());
+        on(pair.clientChannel, () -> client().acceptReverseCalls(4));
+        call(1);
+        server.send(RawPeer.header(1, 0).set(1, 3, 0), Rpc.reply(1));
+        assertThat(pair.client.takeXid()).isEqualTo(1);
+        for (int xid = 2; xid <= 5; xid += 3) {
+            call(xid);
+            TransportHeader header =
+                    noMessage(xid).set(xid, xid == 2 ? 77 : 1, TransportHeader.RDMA_NOMSG);
+            byte[] reply = reply(xid, LENGTH);
+            offer(header, 0, reply);
+            server.send(header, RawPeer.nothing());
+            assertThat(pair.client.takeBytes()).isEqualTo(reply);
+            takeCompletion(xid);
+            assertThat(client().creditsGranted()).isEqualTo(3);
+            // Three credits: one is the completion's, and two calls go.
+            call(xid + 1);
+            call(xid + 2);
+            pair.call(Rpc.echo(xid + 0x100, 8));
+            RpcPair.settle(pair.clientChannel);
+            assertThat(client().value(RpcRdmaCounter.CALLS_SENT)).isEqualTo(xid == 2 ? 4 : 8);
+            for (int answered : new int[] {xid + 1, xid + 2, xid + 0x100}) {
+                server.send(RawPeer.header(answered, 0).set(answered, 3, 0), Rpc.reply(answered));
+                assertThat(pair.client.takeXid()).isEqualTo(answered);
+                if (answered == xid + 1) {
+                    server.take();
+                    assertThat(server.header.xid()).isEqualTo(xid + 0x100);
+                }
+            }
+        }
     }
 
     /** Without reverse chunks it cannot be a call that is taken, and is the reply to the one that is out. */
@@ -517,7 +596,9 @@ class ReadChunkRequesterTest {
                 ReadChunks.builder(ReplyChunks.NEVER).reverseCredits(4).reverseChunks(true).build();
         connect(config);
         on(pair.clientChannel, () -> client().acceptReverseCalls(4));
-        config.fatalXids().add(pair.clientChannel.remoteAddress().getAddress(), XID);
+        PeerMemory.of(pair.clientChannel)
+                .fatalXids()
+                .add(pair.clientChannel.remoteAddress().getAddress(), XID);
         call(XID);
         byte[] reply = reply(XID, LENGTH);
         offerAlone(XID, reply);
@@ -530,7 +611,9 @@ class ReadChunkRequesterTest {
         assertThat(client().value(RpcRdmaCounter.FATAL_XIDS_REFUSED)).isEqualTo(1);
     }
 
-    /** Whatever the completion is for, it takes the credit of a call, until a call behind it is answered in any form. */
+    /**
+     * Whatever the completion is for, it takes the credit of a call, until a call behind it is answered in any form.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     @Proves({"RR-11", "RR-20", "RR-21", "OLD-11"})

@@ -16,10 +16,13 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaSend;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The responder's part of replies in Read chunks, byte by byte, towards a requester that is worked by hand. */
 class ReadChunkResponderTest {
@@ -61,7 +64,7 @@ class ReadChunkResponderTest {
     }
 
     private int waiting() throws Exception {
-        return on(pair.serverChannel, () -> pair.serverConnection().waitingReplies().count());
+        return on(pair.serverChannel, () -> pair.serverConnection().responder().waiting().count());
     }
 
     private boolean isExposed(int handle) throws Exception {
@@ -245,7 +248,7 @@ class ReadChunkResponderTest {
         assertThatThrownBy(() -> pair.reply(reply).sync())
                 .isInstanceOf(ReplyTooLongException.class)
                 .hasMessageContaining("wait for their pull completion");
-        assertThat(client.take()).isEqualTo(TransportHeader.ERR_CHUNK_BYTES);
+        assertThat(client.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
         assertThat(client.header.xid()).isEqualTo(xid);
         assertThat(reply.refCnt()).isZero();
     }
@@ -309,7 +312,7 @@ class ReadChunkResponderTest {
         connect(config(ReadChunkReplies.DEFAULT.withMaxWaiting(2)));
         int kept = on(pair.serverChannel, pair.serverChannel::keptReceives);
         assertThat(kept).isGreaterThanOrEqualTo(64 + 2);
-        GrantControl grants = pair.serverConnection().grants();
+        GrantControl grants = pair.serverConnection().responder().grants();
         assertThat(on(pair.serverChannel, () -> grants.keepsReceives(2))).isTrue();
         assertThat(on(pair.serverChannel, () -> grants.keepsReceives(kept))).isFalse();
     }
@@ -346,7 +349,8 @@ class ReadChunkResponderTest {
                 pair.serverChannel,
                 () -> {
                     pair.serverConnection()
-                            .waitingReplies()
+                            .responder()
+                            .waiting()
                             .expire(System.nanoTime() + millis * 1_000_000);
                     return null;
                 });
@@ -382,15 +386,16 @@ class ReadChunkResponderTest {
     }
 
     /** RFC 8166, 4.5.3 still holds for Write chunks, before anything of the reply is exposed. */
-    @Test
-    @Proves({"RR-27", "RR-31"})
-    void aReplyChunkThatIsTooSmallComesBackUnused() throws Exception {
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 4, 5000})
+    @Proves({"RR-05", "RR-27", "RR-31"})
+    void aReplyChunkThatIsTooSmallComesBackUnused(int missing) throws Exception {
         connect(config(ReadChunkReplies.DEFAULT));
-        ByteBuf memory = client.memory(5000);
+        ByteBuf memory = client.memory(LENGTH);
         int handle = client.expose(memory, RemoteAccess.WRITE);
         TransportHeader header = RawPeer.header(1, 0);
         header.reply().setPresent();
-        header.reply().add(handle, 5000, client.offset(handle));
+        header.reply().add(handle, LENGTH - missing, client.offset(handle));
         client.send(header, Rpc.echo(1, 8));
         pair.server.takeBytes();
         pair.reply(ReadChunks.reply(1, LENGTH));
@@ -400,8 +405,29 @@ class ReadChunkResponderTest {
         assertThat(client.header.reply().isPresent()).isTrue();
         assertThat(client.header.reply().handle(0)).isEqualTo(handle);
         assertThat(client.header.reply().chunkLength()).isZero();
-        for (byte b : ByteBufUtil.getBytes(memory, 0, 5000)) {
+        for (byte b : ByteBufUtil.getBytes(memory, 0, LENGTH)) {
             assertThat(b).isEqualTo(RawPeer.UNTOUCHED);
         }
+    }
+
+    /** What fits the Reply chunk, and be it to the last byte, goes there although it could be read. */
+    @Test
+    @Proves({"RR-05", "RR-25"})
+    void aReplyChunkThatIsLargeEnoughIsUsed() throws Exception {
+        connect(config(ReadChunkReplies.DEFAULT));
+        ByteBuf memory = client.memory(LENGTH);
+        int handle = client.expose(memory, RemoteAccess.WRITE);
+        TransportHeader header = RawPeer.header(1, 0);
+        header.reply().setPresent();
+        header.reply().add(handle, LENGTH, client.offset(handle));
+        client.send(header, Rpc.echo(1, 8));
+        pair.server.takeBytes();
+        byte[] reply = ByteBufUtil.getBytes(ReadChunks.reply(1, LENGTH));
+        pair.reply(Unpooled.wrappedBuffer(reply));
+        client.take();
+        assertThat(client.header.proc()).isEqualTo(TransportHeader.RDMA_NOMSG);
+        assertThat(client.header.reads().segments()).isZero();
+        assertThat(client.header.reply().chunkLength()).isEqualTo(LENGTH);
+        assertThat(ByteBufUtil.getBytes(memory, 0, LENGTH)).isEqualTo(reply);
     }
 }

@@ -16,7 +16,9 @@ import org.rpcrdma.channel.RegistrationPolicy;
 import org.rpcrdma.codec.FaultPair.Role;
 import org.rpcrdma.codec.fault.FaultQueuePair;
 
-/** What a peer can reach through the handles of a call, on devices that expose parts of a registration and on others. */
+/**
+ * What a peer can reach through the handles of a call, on devices that expose parts of a registration and on others.
+ */
 class RegistrationPolicyTest {
 
     private FaultPair pair;
@@ -87,7 +89,9 @@ class RegistrationPolicyTest {
         }
     }
 
-    /** Nothing is registered for a call: its arguments are copied into the pool. Sinks of the user are where they are. */
+    /**
+     * Nothing is registered for a call: its arguments are copied into the pool. Sinks of the user are where they are.
+     */
     @ParameterizedTest
     @EnumSource(
             value = Form.class,

@@ -19,11 +19,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.wire.SegmentList;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * The Linux client of the captured conversations against our responder. Its Sends are sent again as they were, with chunks
- * in memory of ours; the RPC handler answers what the Linux server's handler answered. What was in the chunks of NFSv3 was
- * not kept and is made up, in its length.
+ * The Linux client of the captured conversations against our responder. Its Sends are sent again as they were, with
+ * chunks in memory of ours; the RPC handler answers what the Linux server's handler answered. What was in the chunks of
+ * NFSv3 was not kept and is made up, in its length.
  */
 class ReplayTest {
 

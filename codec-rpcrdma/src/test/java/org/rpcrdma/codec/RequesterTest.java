@@ -2,6 +2,7 @@
 package org.rpcrdma.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 import static org.rpcrdma.codec.RpcPair.on;
 
 import io.netty.buffer.ByteBuf;
@@ -17,6 +18,7 @@ import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaSend;
 import org.rpcrdma.channel.RdmaWrite;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The requester against a responder that is written by hand, well-behaved and not. */
 class RequesterTest {
@@ -112,8 +114,8 @@ class RequesterTest {
     void reducedWriteLooksLikeTheKernels() throws Exception {
         send(Rpc.write3(7, Rpc.random(5003)));
         assertThat(call.reads().segments()).isEqualTo(1);
-        // 40 bytes of header, a file handle of 4 + 28, offset, count, stable and the count of the
-        // data.
+        // 40 bytes of header, a file handle of 4 + 28, offset, count, stable and the count of
+        // the data.
         assertThat(call.reads().position(0)).isEqualTo(92);
         assertThat(call.reads().length(0)).isEqualTo(5003);
         assertThat(received.writerIndex() - callPayload).isEqualTo(92);
@@ -258,6 +260,8 @@ class RequesterTest {
                 .isFalse();
         assertThat(pair.clientConnection().creditsGranted()).isEqualTo(1);
         assertThat(pair.clientConnection().value(RpcRdmaCounter.DROPPED_ERROR)).isEqualTo(4);
+        assertThat(pair.clientConnection().value(RpcRdmaCounter.DROPPED_UNKNOWN_XID)).isOne();
+        assertThat(pair.client.errors).isEmpty();
 
         send(Rpc.echo(6, 8));
         pair.reply(error(6, 1, 1).writeInt(2).writeInt(3));
@@ -266,6 +270,40 @@ class RequesterTest {
         assertThat(failure.lowest()).isEqualTo(2);
         assertThat(failure.highest()).isEqualTo(3);
         assertThat(pair.client.awaitInactive()).isTrue();
+    }
+
+    /** Of no call, of one that waits for a credit, of one that is answered: nothing comes of it, here or there. */
+    @Test
+    @Proves({"V1-ERR-13", "V1-ERR-15"})
+    void anErrorWithoutACallIsDropped() throws Exception {
+        send(Rpc.echo(1, 8));
+        pair.reply(message(new TransportHeader().set(1, 2, 0), Rpc.reply(1)));
+        assertThat(pair.client.takeXid()).isEqualTo(1);
+        send(Rpc.echo(2, 8));
+        send(Rpc.echo(3, 8));
+        pair.call(Rpc.echo(4, 8)); // waits for one of the two credits
+        for (int xid : new int[] {0x7777, 4, 1}) {
+            pair.reply(error(xid, 1, 1).writeInt(1).writeInt(1));
+            pair.reply(error(xid, 1, 2).setInt(8, 1));
+            pair.reply(error(xid, 1, 2).setInt(8, 77));
+        }
+        await().until(() -> pair.clientConnection().value(RpcRdmaCounter.DROPPED_UNKNOWN_XID) == 9);
+        assertThat(pair.clientConnection().creditsGranted()).isEqualTo(2);
+        assertThat(pair.clientConnection().callsInFlight()).isEqualTo(2);
+        pair.reply(message(new TransportHeader().set(2, 2, 0), Rpc.reply(2)));
+        assertThat(pair.client.takeXid()).isEqualTo(2);
+        // Not the errors but this reply has let it go, alone, and nothing was sent before it.
+        ByteBuf sent = pair.server.takeBuffer();
+        assertThat(Rpc.xid(sent)).isEqualTo(4);
+        sent.release();
+        pair.reply(message(new TransportHeader().set(3, 2, 0), Rpc.reply(3)));
+        pair.reply(message(new TransportHeader().set(4, 2, 0), Rpc.reply(4)));
+        assertThat(pair.client.takeXid()).isEqualTo(3);
+        assertThat(pair.client.takeXid()).isEqualTo(4);
+        assertThat(pair.clientConnection().value(RpcRdmaCounter.DROPPED_UNKNOWN_XID)).isEqualTo(9);
+        assertThat(pair.client.errors).isEmpty();
+        assertThat(pair.client.messages).isEmpty();
+        assertThat(pair.server.messages).isEmpty();
     }
 
     private static ByteBuf error(int xid, int version, int code) {

@@ -21,6 +21,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Device;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The responder against a requester that is written by hand, well-behaved and not. */
 class ResponderTest {
@@ -139,6 +140,8 @@ class ResponderTest {
         }
         pair.call(Unpooled.buffer().writeInt(9).writeInt(1).writeInt(8).writeInt(3).writeZero(12));
         assertAliveAndSilent();
+        assertThat(pair.server.errors).isEmpty();
+        assertThat(pair.serverConnection().value(RpcRdmaCounter.DROPPED_UNKNOWN_XID)).isEqualTo(6);
         assertThat(pair.serverConnection().value(RpcRdmaCounter.DROPPED_PROCEDURE)).isEqualTo(1);
     }
 
@@ -180,6 +183,13 @@ class ResponderTest {
         writeOnly.writes().add(1, 100, 0);
         writeOnly.writes().endChunk();
         assertErrChunk(message(writeOnly, none()), 5);
+
+        // What looks like a long reply, to a side that has called nobody.
+        TransportHeader replyChunkOnly = header(5, 1);
+        replyChunkOnly.reply().setPresent();
+        assertErrChunk(message(replyChunkOnly, none()), 5);
+        replyChunkOnly.reply().add(7, 4096, 0);
+        assertErrChunk(message(replyChunkOnly, none()), 5);
 
         TransportHeader otherPosition = header(5, 1);
         otherPosition.reads().add(40, 1, 100, 0);
@@ -243,12 +253,20 @@ class ResponderTest {
     }
 
     @Test
-    @Proves({"V1-CHUNK-14", "V1-CHUNK-01", "V1-GSS-02"})
+    @Proves({"ULB-02", "V1-CHUNK-14", "V1-CHUNK-01", "V1-GSS-02"})
     void reducedArgumentThatIsNotEligible() throws Exception {
         int handle = expose(memory(100), RemoteAccess.READ);
         TransportHeader unknownProgram = header(5, 0);
         unknownProgram.reads().add(44, handle, 100, offset(handle));
         assertErrChunk(message(unknownProgram, Rpc.echo(5, 4)), 5);
+
+        // The file handle of an NFS WRITE, whose data would be eligible.
+        TransportHeader fileHandle = header(7, 0);
+        int third = expose(memory(28), RemoteAccess.READ);
+        fileHandle.reads().add(44, third, 28, offset(third));
+        ByteBuf write = Rpc.call(7, Rpc.NFS, 3, Rpc.WRITE).writeInt(28).writeZero(8);
+        write.writeInt(4).writeInt(2).writeInt(4).writeInt(0x61626364);
+        assertErrChunk(message(fileHandle, write), 7);
 
         TransportHeader integrity = header(6, 0);
         int second = expose(memory(100), RemoteAccess.READ);
@@ -412,7 +430,7 @@ class ResponderTest {
     }
 
     @Test
-    @Proves({"V1-WRITE-21", "V1-WRITE-16", "V1-WRITE-20", "V1-WRITE-12"})
+    @Proves({"V1-WRITE-21", "V1-WRITE-16", "V1-WRITE-20", "V1-WRITE-12", "ULB-26"})
     void emptyChunkKeepsTheResultInlineAndSpareChunksComeBackUnused() throws Exception {
         int handle = expose(sinkOf(1024), RemoteAccess.WRITE);
         TransportHeader header = header(5, 0);
@@ -457,6 +475,153 @@ class ResponderTest {
         assertThat(pair.client.takeBytes()).hasSize(20);
         assertThat(pair.serverConnection().value(RpcRdmaCounter.WRITE_BYTES)).isZero();
         assertThat(sink.getByte(0)).isEqualTo((byte) 0x5A);
+        assertAliveAndSilent();
+    }
+
+    /** 20 segments of a chunk are taken, and 40 of a message. */
+    @ParameterizedTest
+    @CsvSource({"20 20, true", "21, false", "1 20, true", "14 13 14, false", "20 20 0, true"})
+    @Proves("ULB-16")
+    void moreSegmentsThanAreTakenAreAnErrorOfTheCall(String chunks, boolean isTaken)
+            throws Exception {
+        TransportHeader header = header(5, 0);
+        for (String segments : chunks.split(" ", -1)) {
+            for (int i = 0; i < Integer.parseInt(segments); i++) {
+                header.writes().add(7, 100, 100L * i);
+            }
+            header.writes().endChunk();
+        }
+        if (isTaken) {
+            pair.call(message(header, Rpc.echo(5, 8)));
+            assertThat(pair.server.takeXid()).isEqualTo(5);
+        } else {
+            assertErrChunk(message(header, Rpc.echo(5, 8)), 5);
+        }
+    }
+
+    /** As many as a client may use that does not know the server. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    @Proves("ULB-27")
+    void chunksOfSixteenSegmentsAreTaken(boolean isLongReply) throws Exception {
+        pair.close();
+        pair = RpcPair.rawClient(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults());
+        int length = 16_000;
+        ByteBuf call = Rpc.call(5, Rpc.NFS, 4, 1).writeInt(0).writeInt(2).writeInt(2);
+        call.writeInt(38).writeZero(16 + 8 + 4); // WRITE
+        int position = call.readableBytes() + 4;
+        Rpc.opaque(call, Rpc.random(length));
+        call.writeInt(25).writeZero(16 + 8).writeInt(length); // READ
+        byte[] sent = ByteBufUtil.getBytes(call);
+        call.release();
+        ByteBuf memory = memory(sent.length).writeBytes(sent);
+        int source = expose(memory, RemoteAccess.READ);
+        ByteBuf sink = sinkOf(3 * length);
+        int target = expose(sink, RemoteAccess.WRITE);
+        TransportHeader header = header(5, 1);
+        int rest = sent.length - length;
+        cut(header, 0, source, 0, position, 15);
+        header.reads().add(0, source, rest - position, offset(source) + position + length);
+        cut(header, position, source, position, length, 16);
+        for (int i = 0; i < 16; i++) {
+            header.writes().add(target, length / 16, offset(target) + (long) i * (length / 16));
+        }
+        header.writes().endChunk();
+        header.reply().setPresent();
+        for (int i = 0; i < 16; i++) {
+            header.reply()
+                    .add(target, length / 16, offset(target) + length + (long) i * (length / 16));
+        }
+        pair.call(message(header, none()));
+        assertThat(pair.server.takeBytes()).isEqualTo(sent);
+        byte[] data = Rpc.random(length + 1);
+        ByteBuf reply = Rpc.reply(5).writeInt(0).writeInt(0).writeInt(2);
+        reply.writeInt(38).writeInt(0).writeZero(8 + 8); // count, how, verifier
+        reply.writeInt(25).writeInt(0).writeInt(1);
+        Rpc.opaque(reply, Arrays.copyOf(data, length));
+        pair.reply(isLongReply ? reply.writeZero(6000) : reply).sync();
+        assertThat(pair.client.takeBytes()).isNotEmpty();
+        assertThat(ByteBufUtil.getBytes(sink, 0, length)).isEqualTo(Arrays.copyOf(data, length));
+        assertThat(pair.serverConnection().value(RpcRdmaCounter.WRITE_BYTES))
+                .isGreaterThanOrEqualTo(length + (isLongReply ? 6000 : 0));
+    }
+
+    private void cut(
+            TransportHeader header, int position, int handle, int from, int length, int parts)
+            throws Exception {
+        for (int i = 0; i < parts; i++) {
+            int begin = length * i / parts;
+            int end = length * (i + 1) / parts;
+            header.reads().add(position, handle, end - begin, offset(handle) + from + begin);
+        }
+    }
+
+    /** The last byte of the address space is a byte like others. */
+    @ParameterizedTest
+    @CsvSource({
+        "-100, 100, true",
+        "-100, 101, false",
+        "-1, 1, true",
+        "-1, 0, true",
+        "-1, 2, false"
+    })
+    @Proves({"V1-CHUNK-09", "V1-CHUNK-11"})
+    void aSegmentMayEndWhereTheAddressSpaceEnds(long offset, int length, boolean isLegal)
+            throws Exception {
+        TransportHeader header = header(5, 0);
+        header.writes().add(7, length, offset);
+        header.writes().endChunk();
+        header.reply().setPresent();
+        header.reply().add(8, length, offset);
+        if (isLegal) {
+            pair.call(message(header, Rpc.echo(5, 8)));
+            assertThat(pair.server.takeXid()).isEqualTo(5);
+            pair.reply(Rpc.reply(5));
+            pair.client.takeBytes();
+            assertAliveAndSilent();
+        } else {
+            assertErrChunk(message(header, Rpc.echo(5, 8)), 5);
+        }
+    }
+
+    /** Behind the chunk the memory goes on: whatever is written past its end would be seen there. */
+    @ParameterizedTest
+    @CsvSource({"0, 1", "0, 3", "1, 1", "1, 3", "2, 1", "3, 3", "4, 1", "4, 3", "5, 1", "8, 3"})
+    @Proves({"V1-REPLY-06", "V1-REPLY-10", "V1-REPLY-12", "RR-27", "SEC-10"})
+    void aReplyChunkIsFilledToItsLastByteAndNotBeyond(int missing, int segments) throws Exception {
+        byte[] reply = ByteBufUtil.getBytes(Rpc.reply(5).writeBytes(Rpc.random(4976)));
+        int room = reply.length - missing;
+        ByteBuf sink = sinkOf(reply.length + 64);
+        int handle = expose(sink, RemoteAccess.WRITE);
+        TransportHeader header = header(5, 0);
+        header.reply().setPresent();
+        for (int at = 0, i = 1; i <= segments; i++) {
+            int length = i == segments ? room - at : room / segments;
+            header.reply().add(handle, length, offset(handle) + at);
+            at += length;
+        }
+        pair.call(message(header, Rpc.echo(5, 8)));
+        pair.server.takeBytes();
+        pair.reply(Unpooled.wrappedBuffer(reply));
+        ByteBuf answer = pair.client.takeBuffer();
+        byte[] untouched = new byte[sink.capacity()];
+        Arrays.fill(untouched, (byte) 0x5A);
+        if (missing > 0) {
+            assertThat(ByteBufUtil.hexDump(answer))
+                    .isEqualTo(
+                            hex(String.format("00000005 00000001 %08x 00000004 00000002", GRANT)));
+            assertThat(ByteBufUtil.getBytes(sink, 0, untouched.length)).isEqualTo(untouched);
+        } else {
+            TransportHeader answered = new TransportHeader();
+            answered.decodeFixed(answer, 0);
+            assertThat(answered.decodeLists(answer, 16, answer.writerIndex(), 99))
+                    .isEqualTo(answer.writerIndex());
+            assertThat(answered.proc()).isEqualTo(TransportHeader.RDMA_NOMSG);
+            assertThat(answered.reply().chunkLength()).isEqualTo(reply.length);
+            System.arraycopy(reply, 0, untouched, 0, reply.length);
+            assertThat(ByteBufUtil.getBytes(sink, 0, untouched.length)).isEqualTo(untouched);
+        }
+        answer.release();
         assertAliveAndSilent();
     }
 

@@ -16,6 +16,7 @@ import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
+import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /** An RPC call: its header, and what the bindings make of its arguments. An input is a whole call. */
 class RpcCallFuzzTest extends FuzzTarget {

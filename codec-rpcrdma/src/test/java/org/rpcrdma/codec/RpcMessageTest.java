@@ -20,6 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaRead;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Messages whose items have memory of their own, over the software RNIC. */
 class RpcMessageTest {
@@ -298,7 +299,8 @@ class RpcMessageTest {
     @Test
     @Proves({"V1-CHUNK-01", "V1-ERR-20", "API-13"})
     void itemsThatAreWrongFailTheCallAlone() throws Exception {
-        try (RpcPair pair = RpcPair.of(fresh(), fresh())) {
+        RpcRdmaConfig small = RpcRdmaConfig.builder().maxChunkBytes(4 << 20).build();
+        try (RpcPair pair = RpcPair.of(small, fresh())) {
             assertFails(
                     pair,
                     new RpcMessage(reducedWrite(7, 9000))

@@ -11,6 +11,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.EventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.util.ReferenceCountUtil;
 import java.net.InetAddress;
 import java.util.concurrent.BlockingQueue;
@@ -18,8 +19,10 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.awaitility.Awaitility;
+import org.rpcrdma.Device;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
@@ -48,6 +51,12 @@ final class RpcPair implements AutoCloseable {
         return new RpcPair(client, false, server, true);
     }
 
+    /** As above, with a server that remembers peers of earlier connections. */
+    static RpcPair rawClient(RpcRdmaConfig client, RpcRdmaConfig server, PeerMemory memory)
+            throws Exception {
+        return new RpcPair(client, false, server, true, bootstrap -> {}, memory);
+    }
+
     static RpcPair rawServer(RpcRdmaConfig client, RpcRdmaConfig server) throws Exception {
         return new RpcPair(client, true, server, false);
     }
@@ -56,7 +65,7 @@ final class RpcPair implements AutoCloseable {
     static RpcPair rawServer(
             RpcRdmaConfig client, RpcRdmaConfig server, Consumer<Bootstrap> options)
             throws Exception {
-        return new RpcPair(client, true, server, false, options);
+        return new RpcPair(client, true, server, false, options, new PeerMemory());
     }
 
     /** A raw responder that announces nothing. */
@@ -70,7 +79,13 @@ final class RpcPair implements AutoCloseable {
             RpcRdmaConfig serverConfig,
             boolean serverCodec)
             throws Exception {
-        this(clientConfig, clientCodec, serverConfig, serverCodec, bootstrap -> {});
+        this(
+                clientConfig,
+                clientCodec,
+                serverConfig,
+                serverCodec,
+                bootstrap -> {},
+                new PeerMemory());
     }
 
     private RpcPair(
@@ -78,7 +93,8 @@ final class RpcPair implements AutoCloseable {
             boolean clientCodec,
             RpcRdmaConfig serverConfig,
             boolean serverCodec,
-            Consumer<Bootstrap> options)
+            Consumer<Bootstrap> options,
+            PeerMemory memory)
             throws Exception {
         Bootstrap bootstrap =
                 new Bootstrap()
@@ -86,6 +102,9 @@ final class RpcPair implements AutoCloseable {
                         .channel(RdmaChannel.class)
                         .handler(initializer(client, clientCodec ? clientConfig : null));
         clientConfig.applyTo(bootstrap);
+        if (!clientCodec) {
+            bootstrap.option(RdmaChannelOption.PRIVATE_DATA, foreign(clientConfig));
+        }
         options.accept(bootstrap);
         ServerBootstrap serverBootstrap =
                 new ServerBootstrap()
@@ -95,13 +114,24 @@ final class RpcPair implements AutoCloseable {
         if (serverConfig != null) {
             serverConfig
                     .applyTo(serverBootstrap)
-                    .childOption(RdmaChannelOption.PEER_PRIVATE_DATA, assumed(clientConfig));
+                    .childOption(RdmaChannelOption.PEER_PRIVATE_DATA, assumed(clientConfig))
+                    .childAttr(PeerMemory.KEY, memory);
             bootstrap.option(RdmaChannelOption.PEER_PRIVATE_DATA, assumed(serverConfig));
+            if (!serverCodec) {
+                serverBootstrap.childOption(RdmaChannelOption.PRIVATE_DATA, foreign(serverConfig));
+            }
         }
         listener = serverBootstrap.bind(InetAddress.getLoopbackAddress(), 0).sync().channel();
         clientChannel = (RdmaChannel) bootstrap.connect(listener.localAddress()).sync().channel();
         serverChannel = server.active.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
         settle(clientChannel);
+    }
+
+    /** What a peer announces that is not of this project, on the same device. */
+    static byte[] foreign(RpcRdmaConfig config) {
+        PrivateData data = config.privateData();
+        boolean invalidation = data.remoteInvalidation() && Device.can("remoteInvalidation");
+        return new PrivateData(data.sendSize(), data.receiveSize(), invalidation).encode();
     }
 
     /** For devices without private data: what both ends are configured to be. Such a device lets nobody invalidate. */
@@ -179,6 +209,26 @@ final class RpcPair implements AutoCloseable {
             }
             throw e;
         }
+    }
+
+    /** The codec, and one who reads whole messages. */
+    static ChannelInitializer<RdmaChannel> pipeline(
+            RpcRdmaConfig config, BiConsumer<ChannelHandlerContext, ByteBuf> reader) {
+        return new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(RdmaChannel channel) {
+                channel.pipeline()
+                        .addLast(
+                                new RpcRdmaCodec(config),
+                                new SimpleChannelInboundHandler<ByteBuf>() {
+                                    @Override
+                                    protected void channelRead0(
+                                            ChannelHandlerContext ctx, ByteBuf message) {
+                                        reader.accept(ctx, message);
+                                    }
+                                });
+            }
+        };
     }
 
     /** Returns when everything that the channel had to do so far is done. */

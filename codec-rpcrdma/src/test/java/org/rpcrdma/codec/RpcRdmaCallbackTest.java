@@ -46,6 +46,7 @@ class RpcRdmaCallbackTest {
     private final RpcRdmaConfig config =
             RpcRdmaConfig.builder().bindings(List.of(new BlobBinding())).reverseCredits(4).build();
     private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
+    private final ManualClock clock = new ManualClock();
     private final BlockingQueue<Received> received = new LinkedBlockingQueue<>();
     private final BlockingQueue<State> states = new LinkedBlockingQueue<>();
     private final BlockingQueue<Boolean> attached = new LinkedBlockingQueue<>();
@@ -87,7 +88,7 @@ class RpcRdmaCallbackTest {
     }
 
     private RpcRdmaCallback.Builder callbackBuilder() {
-        return RpcRdmaCallback.builder(config).onState(states::add);
+        return RpcRdmaCallback.builder(config).clock(clock).onState(states::add);
     }
 
     /** Attaches the one callback to each connection on which the client says that it is ready. */
@@ -174,7 +175,6 @@ class RpcRdmaCallbackTest {
         reply.release();
     }
 
-    /** One reverse call there and back. */
     /** One more call; returns the channel on which the client has received it. */
     private Channel works() throws Exception {
         Future<ByteBuf> call = callback.call(Rpc.echo(0, 8));
@@ -257,14 +257,33 @@ class RpcRdmaCallbackTest {
     void callsEndByTheirTimeOutAndByCancelling() throws Exception {
         connect();
         works();
-        failure(callback.call(Rpc.echo(0, 0), HASTY), CallTimeoutException.class);
+        Future<ByteBuf> hasty = callback.call(Rpc.echo(0, 0), HASTY);
         take();
+        clock.advanceMillis(1);
+        failure(hasty, CallTimeoutException.class);
         Future<ByteBuf> cancelled = callback.call(Rpc.echo(0, 0));
         Received late = take();
         cancelled.cancel(false);
         failure(cancelled, CancellationException.class);
         late.reply();
         works();
+    }
+
+    @Test
+    @Proves("BIDI-15")
+    void aCallMayBeEncodedWhenItsXidIsKnown() throws Exception {
+        connect();
+        List<Integer> xids = new CopyOnWriteArrayList<>();
+        Future<ByteBuf> call =
+                callback.call(
+                        xid -> {
+                            xids.add(xid);
+                            return Rpc.echo(xid, 8);
+                        });
+        Received there = take();
+        there.reply();
+        answered(call, there.xid());
+        assertThat(xids).containsExactly(there.xid());
     }
 
     @Test
@@ -415,8 +434,11 @@ class RpcRdmaCallbackTest {
         awaitState(State.DOWN);
         failure(lost, ConnectionLostException.class);
         assertThat(whenFailed.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(State.DOWN);
+        clock.advanceMillis(200);
         failure(late, CallTimeoutException.class);
-        failure(callback.call(Rpc.echo(0, 8), HASTY), CallTimeoutException.class);
+        late = callback.call(Rpc.echo(0, 8), HASTY);
+        clock.advanceMillis(1);
+        failure(late, CallTimeoutException.class);
     }
 
     @Test
@@ -553,6 +575,7 @@ class RpcRdmaCallbackTest {
         BlockingQueue<Channel> dead = new LinkedBlockingQueue<>();
         client =
                 clientBuilder()
+                        .clock(clock)
                         .keepConnected(true)
                         .reverseProgram(
                                 () -> {
@@ -568,27 +591,46 @@ class RpcRdmaCallbackTest {
         client.connect().sync();
         Channel last = null;
         for (int i = 0; i < ClientConnection.MAX_REVERSE_LOSSES; i++) {
-            last = dead.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
-            assertThat(last).isNotNull();
+            last = lose(dead);
         }
-        // The event loop's timers run in the order of their time: one for the next attempt would be
-        // over.
-        last.eventLoop().schedule(() -> {}, 50, TimeUnit.MILLISECONDS).sync();
+        clock.advanceMillis(1000);
+        settle(last);
         assertThat(attempts).hasValue(ClientConnection.MAX_REVERSE_LOSSES);
         assertThat(client.openConnections()).isEmpty();
 
         // Nor after connections that a call has needed, which end in the same way.
-        failure(
-                client.call(Rpc.echo(0, 0), CallOptions.DEFAULT.withTimeoutMillis(20)),
-                CallTimeoutException.class);
-        last.eventLoop().schedule(() -> {}, 50, TimeUnit.MILLISECONDS).sync();
+        Future<ByteBuf> call =
+                client.call(Rpc.echo(0, 0), CallOptions.DEFAULT.withTimeoutMillis(100_000));
+        lose(dead);
+        clock.advanceMillis(100_000);
+        failure(call, CallTimeoutException.class);
+        int seen = ClientConnection.MAX_REVERSE_LOSSES + 1;
         Awaitility.await()
                 .atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
-                .until(() -> dead.size() + ClientConnection.MAX_REVERSE_LOSSES == attempts.get());
+                .until(() -> seen + dead.size() == attempts.get());
         int made = attempts.get();
-        assertThat(made).isGreaterThan(ClientConnection.MAX_REVERSE_LOSSES);
-        last.eventLoop().schedule(() -> {}, 50, TimeUnit.MILLISECONDS).sync();
+        settle(last);
+        clock.advanceMillis(1000);
+        settle(last);
         assertThat(attempts).hasValue(made);
+    }
+
+    /** Lets the time of the back-off pass until the next connection is lost, and seen to be. */
+    private Channel lose(BlockingQueue<Channel> dead) throws Exception {
+        Channel lost = null;
+        while (lost == null) {
+            clock.advanceMillis(4);
+            lost = dead.poll(1, TimeUnit.MILLISECONDS);
+        }
+        settle(lost);
+        return lost;
+    }
+
+    /** What has happened on the event loop has had its consequences. */
+    private static void settle(Channel channel) throws Exception {
+        for (int i = 0; i < 3; i++) {
+            on(channel, () -> null);
+        }
     }
 
     // ------------------------------------------------------------------ client
@@ -599,6 +641,7 @@ class RpcRdmaCallbackTest {
         serve();
         client =
                 clientBuilder()
+                        .clock(clock)
                         .reverseProgram(
                                 () -> {
                                     attempts.incrementAndGet();
@@ -613,16 +656,26 @@ class RpcRdmaCallbackTest {
         server.accepted.get(0).close().sync();
         awaitState(State.DOWN);
         clients.closeFuture().sync();
-        clients.eventLoop().schedule(() -> {}, 50, TimeUnit.MILLISECONDS).sync();
+        settle(clients);
+        clock.advanceMillis(1000);
+        settle(clients);
         assertThat(attempts).hasValue(1);
-        client.call(Rpc.echo(0, 0)).sync().getNow().release();
+        Future<ByteBuf> needs = client.call(Rpc.echo(0, 0));
+        Awaitility.await()
+                .atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(
+                        () -> {
+                            clock.advanceMillis(4);
+                            return needs.isDone();
+                        });
+        needs.getNow().release();
         awaitAttached(true);
         awaitState(State.UP);
         works();
     }
 
     private Channel clientChannel() {
-        return client.openConnections().get(0).channel();
+        return client.openConnections().get(0).link().channel();
     }
 
     @Test
@@ -763,7 +816,9 @@ class RpcRdmaCallbackTest {
         assertThat(callback.state()).isEqualTo(State.UP);
     }
 
-    /** So has whoever hears that a channel is used, or that a call cannot be sent on it. Its version is not settled yet. */
+    /**
+     * So has whoever hears that a channel is used, or that a call cannot be sent on it. Its version is not settled yet.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"state", "call"})
     @Proves("BIDI-23")
@@ -802,7 +857,15 @@ class RpcRdmaCallbackTest {
         failure(tooLong, CallTooLongException.class);
         there.reply();
         answered(behind, there.xid());
-        assertThat(callback.state()).isEqualTo(State.UP);
+        // The call may have been out already on the channel before.
+        Awaitility.await()
+                .atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(
+                        () -> {
+                            client.call(Rpc.echo(0, 0)).sync().getNow().release();
+                            return callback.state() == State.UP;
+                        });
+        works();
     }
 
     /** The channel that is being left is attached again by whoever hears that a call is lost by that. */
@@ -815,10 +878,12 @@ class RpcRdmaCallbackTest {
         awaitState(State.UP);
         works();
         Future<ByteBuf> lost = callback.call(Rpc.echo(0, 8), ONCE);
-        lost.addListener(failed -> callback.attach(first));
+        lost.addListener(failed -> attached.add(callback.attach(first)));
         Received before = take();
         assertThat(on(second, () -> callback.attach(second))).isTrue();
         failure(lost, ConnectionLostException.class);
+        awaitAttached(true);
+        settle(first);
         Future<ByteBuf> next = callback.call(Rpc.echo(0, 8));
         Received there = take();
         assertThat(there.channel()).isSameAs(before.channel());
@@ -846,7 +911,8 @@ class RpcRdmaCallbackTest {
             answered(first, there.xid());
             Future<ByteBuf> next = callback.call(Rpc.echo(0, 8));
             Received nextThere = take();
-            assertThat(nextThere.channel()).isSameAs(second.openConnections().get(0).channel());
+            assertThat(nextThere.channel())
+                    .isSameAs(second.openConnections().get(0).link().channel());
             nextThere.reply();
             answered(next, nextThere.xid());
         } finally {

@@ -36,6 +36,7 @@ import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.codec.CallOptions.Repetition;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The client against responders that fail in every way, over the software RNIC. */
 class RpcRdmaClientTest {
@@ -44,8 +45,13 @@ class RpcRdmaClientTest {
     private static final CallOptions HASTY = CallOptions.DEFAULT.withTimeoutMillis(1);
 
     private final RpcRdmaConfig config =
-            RpcRdmaConfig.builder().bindings(List.of(new BlobBinding())).build();
+            RpcRdmaConfig.builder()
+                    .bindings(List.of(new BlobBinding()))
+                    .announceReadChunkReplies(false)
+                    .maxMessageBytes(4 << 20)
+                    .build();
     private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(2);
+    private final ManualClock clock = new ManualClock();
     private ScriptedResponder responder;
     private RpcRdmaClient client;
 
@@ -72,6 +78,16 @@ class RpcRdmaClientTest {
     private void manual() throws Exception {
         responder = ScriptedResponder.manual(config);
         client = builder(responder.address()).build();
+    }
+
+    /** As {@link #manual}, with a time that stands still. */
+    private void timed(long firstCallMillis) throws Exception {
+        responder = ScriptedResponder.manual(config);
+        client =
+                builder(responder.address())
+                        .clock(clock)
+                        .firstCallTimeoutMillis(firstCallMillis)
+                        .build();
     }
 
     private static <T> T get(Future<T> future) throws Exception {
@@ -118,7 +134,7 @@ class RpcRdmaClientTest {
         assertThat(client.openConnections()).isEmpty();
         get(client.connect());
         get(client.connect());
-        assertThat(responder.accepted).hasSize(3);
+        await().until(() -> responder.accepted.size() == 3);
         List<RpcRdmaConnection> open = client.openConnections();
         assertThat(open).hasSize(3);
         assertThat(open).extracting(RpcRdmaConnection::sendThreshold).containsOnly(2048);
@@ -283,6 +299,73 @@ class RpcRdmaClientTest {
         assertThat(xids).hasSize(1);
     }
 
+    /** As when a server takes a while to start again. */
+    @Test
+    @Proves("V1-ERR-22")
+    void aCallIsSentAgainUntilItsTimeIsOver() throws Exception {
+        responder =
+                new ScriptedResponder(
+                        config,
+                        (channel, connection, call) -> {
+                            if (connection < 20) {
+                                channel.close();
+                            } else {
+                                channel.writeAndFlush(Rpc.reply(Rpc.xid(call)));
+                            }
+                        });
+        client = builder(responder.address()).clock(clock).build();
+        Future<ByteBuf> patient = client.call(Rpc.echo(0, 8));
+        await().until(
+                        () -> {
+                            clock.advanceMillis(5);
+                            return patient.isDone();
+                        });
+        done(patient);
+    }
+
+    /** They say nothing of the call that the responder is still at work on. */
+    @Test
+    @Proves("API-13")
+    void callsThatAreLateDoNotEndTheConnectionOfOneThatHasTime() throws Exception {
+        timed(1_000_000);
+        Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
+        responder.take().reply(Rpc.reply(0));
+        done(first);
+        Future<ByteBuf> late = client.call(Rpc.echo(0, 8), HASTY);
+        responder.take();
+        Future<ByteBuf> patient =
+                client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(15_000));
+        ScriptedResponder.Call work = responder.take();
+        for (int i = 0; i < 10; i++) {
+            clock.advanceMillis(1);
+            failure(late, CallTimeoutException.class);
+            late = client.call(Rpc.echo(0, 8), HASTY);
+            responder.take();
+        }
+        work.reply(Rpc.reply(0));
+        done(patient);
+        late.cancel(false);
+        assertThat(responder.accepted).hasSize(1);
+    }
+
+    /** What was left was not lost: this call survives no loss. */
+    @Test
+    @Proves("V1-ERR-22")
+    void aConnectionThatIsLeftIsNoLoss() throws Exception {
+        responder = ScriptedResponder.manual(config);
+        client =
+                builder(responder.address())
+                        .clock(clock)
+                        .firstCallTimeoutMillis(1)
+                        .maxRetransmissions(0)
+                        .build();
+        Future<ByteBuf> call = client.call(Rpc.echo(0, 8));
+        responder.take();
+        clock.advanceMillis(1); // nothing has come in the time of a first call
+        responder.take().reply(Rpc.reply(0));
+        done(call);
+    }
+
     @Test
     void nobodyListens() throws Exception {
         manual();
@@ -297,21 +380,24 @@ class RpcRdmaClientTest {
         // A time-out while it waits for the next attempt says why nothing was sent.
         RpcRdmaClient patient =
                 builder(responder.address())
-                        .backOffMillis(1, 100_000)
+                        .clock(clock)
+                        .backOffMillis(100_000, 100_000)
                         .maxRetransmissions(99)
                         .build();
-        CallTimeoutException late =
-                failure(
-                        patient.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(50)),
-                        CallTimeoutException.class);
+        Future<ByteBuf> waits =
+                patient.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(50));
+        failure(patient.connect(), ConnectException.class); // the second attempt
+        clock.advanceMillis(50);
+        CallTimeoutException late = failure(waits, CallTimeoutException.class);
         assertThat(late.isSent()).isFalse();
+        assertThat(late).hasCauseInstanceOf(ConnectException.class);
         patient.close().syncUninterruptibly();
     }
 
     @Test
     @Proves({"V1-CRED-16", "V1-MR-03", "API-10", "API-13"})
     void timedOutCallLeavesItsMemoryWithTheTransport() throws Exception {
-        manual();
+        timed(1_000_000);
         Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
         responder.take().reply(Rpc.reply(0));
         done(first);
@@ -324,9 +410,10 @@ class RpcRdmaClientTest {
                         new RpcMessage(BlobBinding.call(BlobBinding.GET, 9000, 4, new byte[0]))
                                 .addSink(sink),
                         CallOptions.DEFAULT.withTimeoutMillis(200));
+        ScriptedResponder.Call received = responder.take();
+        clock.advanceMillis(200);
         CallTimeoutException timeout = failure(late, CallTimeoutException.class);
         assertThat(timeout).hasMessageContaining("200 ms");
-        ScriptedResponder.Call received = responder.take();
         assertThat(timeout.isSent()).isTrue();
         assertThat(sink.refCnt()).isEqualTo(2);
         received.reply(BlobBinding.reply(0, 4, Rpc.random(9000)));
@@ -338,51 +425,109 @@ class RpcRdmaClientTest {
     }
 
     @Test
-    void aSilentConnectionIsReplaced() throws Exception {
-        manual();
+    void aConnectionThatAnswersOthersIsKept() throws Exception {
+        responder = ScriptedResponder.manual(config);
+        client = builder(responder.address()).clock(clock).build();
         Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
         responder.take().reply(Rpc.reply(0));
         done(first);
-        Future<ByteBuf> patient = client.call(Rpc.echo(0, 8));
-        Future<ByteBuf> late = client.call(Rpc.echo(0, 8), HASTY);
+        Future<ByteBuf> late =
+                client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(10));
+        responder.take();
+        Future<ByteBuf> other = client.call(Rpc.echo(0, 8));
+        responder.take().reply(Rpc.reply(0));
+        done(other);
+        clock.advanceMillis(10);
         failure(late, CallTimeoutException.class);
-        ScriptedResponder.Call again;
-        do {
-            again = responder.take();
-        } while (again.connection() == 0);
+        Future<ByteBuf> next = client.call(Rpc.echo(0, 8));
+        ScriptedResponder.Call received = responder.take();
+        assertThat(received.connection()).isZero();
+        received.reply(Rpc.reply(0));
+        done(next);
+    }
+
+    @Test
+    void aSilentConnectionIsReplaced() throws Exception {
+        responder = ScriptedResponder.manual(config);
+        client = builder(responder.address()).clock(clock).maxRetransmissions(0).build();
+        Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
+        responder.take().reply(Rpc.reply(0));
+        done(first);
+        CallOptions tenMillis = CallOptions.DEFAULT.withTimeoutMillis(10);
+        Future<ByteBuf> late = client.call(Rpc.echo(0, 8), tenMillis);
+        responder.take();
+        clock.advanceMillis(5);
+        Future<ByteBuf> patient = client.call(Rpc.echo(0, 8), tenMillis);
+        responder.take();
+        clock.advanceMillis(5);
+        failure(late, CallTimeoutException.class);
+        ScriptedResponder.Call again = responder.take();
+        assertThat(again.connection()).isEqualTo(1);
         again.reply(Rpc.reply(0));
         done(patient);
     }
 
+    @NeedsDevice("privateDataOnAccept")
     @Test
-    void unansweredFirstCallTriesAFreshConnection() throws Exception {
+    @Proves("PD-15")
+    void theNextConnectionMayHaveOtherThresholds() throws Exception {
         responder =
                 new ScriptedResponder(
                         config,
-                        (channel, connection, call) -> {
-                            if (connection > 1) {
+                        new ScriptedResponder.Script() {
+                            @Override
+                            public void received(
+                                    RdmaChannel channel, int connection, ByteBuf call) {
                                 channel.writeAndFlush(Rpc.reply(Rpc.xid(call)));
                             }
+
+                            @Override
+                            public void initialized(RdmaChannel channel, int connection) {
+                                int size = 1024 << connection;
+                                channel.config()
+                                        .setPrivateData(
+                                                new PrivateData(size, size, false).encode());
+                            }
                         });
+        client = builder(responder.address()).build();
+        for (int size : new int[] {1024, 2048}) {
+            done(client.call(Rpc.echo(0, 8)));
+            RpcRdmaConnection connection = client.openConnections().get(0);
+            assertThat(connection.sendThreshold()).isEqualTo(size);
+            assertThat(connection.receiveThreshold()).isEqualTo(size);
+            responder.accepted.get(responder.accepted.size() - 1).close().sync();
+            await().until(() -> client.openConnections().isEmpty());
+        }
+    }
+
+    @Test
+    @Proves({"ULB-23", "ULB-24"})
+    void unansweredFirstCallTriesAFreshConnection() throws Exception {
+        responder = ScriptedResponder.manual(config);
         client =
                 builder(responder.address())
+                        .clock(clock)
                         .backOffMillis(100_000, 100_000)
                         .firstCallTimeoutMillis(1)
-                        .maxRetransmissions(1000)
                         .build();
         Future<ByteBuf> call = client.call(Rpc.echo(0, 8));
+        ScriptedResponder.Call first = responder.take();
+        for (int doubled = 1; doubled <= 4; doubled <<= 1) {
+            clock.advanceMillis(doubled);
+            ScriptedResponder.Call again = responder.take();
+            assertThat(again.xid()).isEqualTo(first.xid());
+            assertThat(again.connection()).isEqualTo(first.connection() + 1);
+            first = again;
+        }
+        first.reply(Rpc.reply(0));
         done(call);
-        assertThat(responder.accepted).hasSizeGreaterThan(2);
-        Set<Integer> xids = new HashSet<>();
-        responder.calls.forEach(received -> xids.add(received.xid()));
-        assertThat(xids).hasSize(1);
+        assertThat(responder.accepted).hasSize(4);
     }
 
     @Test
     void lateReplyToACancelledFirstCallIsLife() throws Exception {
-        responder = ScriptedResponder.manual(config);
         int firstCallMillis = 2000;
-        client = builder(responder.address()).firstCallTimeoutMillis(firstCallMillis).build();
+        timed(firstCallMillis);
         Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
         ScriptedResponder.Call received = responder.take();
         first.cancel(false);
@@ -391,9 +536,10 @@ class RpcRdmaClientTest {
         // The late reply has given back the only credit.
         ScriptedResponder.Call next = responder.take();
         // The time of this one is over later than that of the first call.
-        Future<ByteBuf> clock =
+        Future<ByteBuf> late =
                 client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(firstCallMillis));
-        failure(clock, CallTimeoutException.class);
+        clock.advanceMillis(firstCallMillis);
+        failure(late, CallTimeoutException.class);
         next.reply(Rpc.reply(0));
         done(second);
         assertThat(responder.accepted).hasSize(1);
@@ -401,13 +547,13 @@ class RpcRdmaClientTest {
 
     @Test
     void callThatMayNotBeRetransmittedIsNotTimedByThoseBehindIt() throws Exception {
-        responder = ScriptedResponder.manual(config);
-        client = builder(responder.address()).firstCallTimeoutMillis(1).build();
+        timed(1);
         Future<ByteBuf> slow =
                 client.call(BlobBinding.call(BlobBinding.APPEND, 0, 4, new byte[8]), ONCE);
         Future<ByteBuf> behind =
                 client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(100));
         ScriptedResponder.Call received = responder.take();
+        clock.advanceMillis(100);
         failure(behind, CallTimeoutException.class);
         received.reply(answer());
         done(slow);
@@ -549,10 +695,9 @@ class RpcRdmaClientTest {
         assertThat(responder.accepted).hasSize(1);
     }
 
-    /** A future's listener runs where the calls are looked through. */
     @Test
     void whoeverIsToldOfAFailureMayCancelTheOtherCalls() throws Exception {
-        manual();
+        timed(1_000_000);
         Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
         responder.take().reply(Rpc.reply(0));
         done(first);
@@ -572,7 +717,7 @@ class RpcRdmaClientTest {
                 channel,
                 () -> {
                     late.addAll(threeOfWhichTheFirstCancelsTheSecond(messages, HASTY, 8));
-                    beLate();
+                    clock.advanceMillis(1);
                     return null;
                 });
         firstCancelsSecond(late, messages, CallTimeoutException.class);
@@ -580,14 +725,21 @@ class RpcRdmaClientTest {
         assertThat(client.outstandingCalls()).isZero();
     }
 
-    /** The first call fails when it is written, with others behind it that wait for the same connection. */
+    /** The first call fails when it is written, with others behind it. */
     @Test
-    void whoeverIsToldOfAFailureMayCancelCallsThatAreAboutToBeSent() throws Exception {
+    void whoeverIsToldOfAFailureMayCancelTheCallsBehindIt() throws Exception {
         manual();
         List<ByteBuf> messages = new ArrayList<>();
         List<Future<ByteBuf>> calls =
-                threeOfWhichTheFirstCancelsTheSecond(messages, CallOptions.DEFAULT, 5 << 20);
+                on( // so that all of them begin in one event
+                        openChannel(),
+                        () ->
+                                threeOfWhichTheFirstCancelsTheSecond(
+                                        messages, CallOptions.DEFAULT, 5 << 20));
         firstCancelsSecond(calls, messages, CallTooLongException.class);
+        // The second was out when the failure of the first was told; its late reply gives back
+        // the credit.
+        responder.take().reply(Rpc.reply(0));
         responder.take().reply(Rpc.reply(0));
         done(calls.get(2));
         assertThat(responder.calls).isEmpty();
@@ -598,19 +750,19 @@ class RpcRdmaClientTest {
     void callsThatAreLateAtOnceFailInTheOrderTheyWereMade() throws Exception {
         responder = ScriptedResponder.manual(config);
         // Several connections to one responder make gaps between the XIDs of each.
-        client = builder(responder.address()).connections(4).build();
+        client = builder(responder.address()).clock(clock).connections(4).build();
         client.connect().sync();
         List<ByteBuf> failed = new CopyOnWriteArrayList<>();
         List<Future<ByteBuf>> late = new ArrayList<>();
         on(
-                client.openConnections().get(0).channel(),
+                client.openConnections().get(0).link().channel(),
                 () -> {
                     for (int i = 0; i < 64; i++) {
                         ByteBuf message = Rpc.echo(0, 8);
                         Future<ByteBuf> call = client.call(message.retain(), HASTY);
                         late.add(call.addListener(done -> failed.add(message)));
                     }
-                    beLate();
+                    clock.advanceMillis(1);
                     return null;
                 });
         for (Future<ByteBuf> call : late) {
@@ -629,17 +781,9 @@ class RpcRdmaClientTest {
                                         .isSortedAccordingTo((a, b) -> Integer.signum(a - b)));
     }
 
-    /** Keeps the event loop until what was called with {@link #HASTY} is late. */
-    private static void beLate() {
-        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(5);
-        while (System.nanoTime() - end < 0) {
-            Thread.onSpinWait();
-        }
-    }
-
     private Channel openChannel() throws Exception {
         client.connect().sync();
-        return client.openConnections().get(0).channel();
+        return client.openConnections().get(0).link().channel();
     }
 
     private List<Future<ByteBuf>> threeOfWhichTheFirstCancelsTheSecond(
@@ -685,22 +829,164 @@ class RpcRdmaClientTest {
         done(two);
     }
 
+    // ------------------------------------------------------------------ encoders
+
+    /** A call that covers its XID, and is another one each time, as with RPCSEC_GSS. */
+    private static final class Covering implements CallEncoder<ByteBuf> {
+        private final List<ByteBuf> encoded = new CopyOnWriteArrayList<>();
+        private final List<Integer> xids = new CopyOnWriteArrayList<>();
+
+        @Override
+        public ByteBuf encode(int xid) {
+            ByteBuf call =
+                    BlobBinding.call(
+                            BlobBinding.GET, 0, 4, new byte[] {(byte) encoded.size(), 0, 0, 0});
+            encoded.add(call.setInt(0, xid));
+            xids.add(xid);
+            return call;
+        }
+    }
+
+    @Test
+    @Proves({"V1-ERR-22", "API-15"})
+    void anEncodedCallIsEncodedAgainForEachConnection() throws Exception {
+        manual();
+        Covering encoder = new Covering();
+        Future<ByteBuf> call = client.call(encoder);
+        ScriptedResponder.Call first = responder.take();
+        responder.accepted.get(0).close();
+        ScriptedResponder.Call again = responder.take();
+        again.reply(answer());
+        done(call);
+        assertThat(encoder.xids).containsExactly(first.xid(), first.xid());
+        assertThat(again.xid()).isEqualTo(first.xid());
+        assertThat(first.bytes()[first.bytes().length - 4]).isEqualTo((byte) 0);
+        assertThat(again.bytes()[again.bytes().length - 4]).isEqualTo((byte) 1);
+        assertThat(encoder.encoded).allMatch(message -> message.refCnt() == 0);
+    }
+
+    @Test
+    @Proves("V1-ERR-11")
+    void anEncodedCallIsEncodedAgainForEachXid() throws Exception {
+        answering(10_000);
+        Covering encoder = new Covering();
+        ByteBuf reply =
+                get(client.call(encoder, CallOptions.DEFAULT.withRepetition(Repetition.ALWAYS)));
+        assertThat(Rpc.bytes(reply)).hasSize(24 + 10_004 + 4);
+        assertThat(encoder.xids)
+                .hasSizeGreaterThan(1)
+                .doesNotHaveDuplicates()
+                .containsExactlyElementsOf(
+                        responder.calls.stream().map(ScriptedResponder.Call::xid).toList());
+        assertThat(encoder.encoded).allMatch(message -> message.refCnt() == 0);
+    }
+
+    @Test
+    void anEncodedMessageKeepsItsSink() throws Exception {
+        byte[] data = Rpc.random(9000);
+        responder =
+                new ScriptedResponder(
+                        config,
+                        (channel, connection, call) ->
+                                channel.writeAndFlush(BlobBinding.reply(Rpc.xid(call), 4, data)));
+        client = builder(responder.address()).build();
+        ByteBuf sink = Unpooled.directBuffer(9000, 9000);
+        RpcMessage reply =
+                get(
+                        client.call(
+                                xid ->
+                                        new RpcMessage(
+                                                        BlobBinding.call(
+                                                                        BlobBinding.GET,
+                                                                        9000,
+                                                                        4,
+                                                                        new byte[0])
+                                                                .setInt(0, xid))
+                                                .addSink(sink)));
+        assertThat(ByteBufUtil.getBytes(reply.sink(0))).isEqualTo(data);
+        reply.release();
+        assertThat(sink.refCnt()).isZero();
+    }
+
+    @Test
+    @Proves("API-13")
+    void whatCannotBeEncodedHarmsNobody() throws Exception {
+        manual();
+        Future<ByteBuf> failed =
+                client.call(
+                        xid -> {
+                            throw new IllegalStateException("no ticket");
+                        });
+        assertThat(failure(failed, MarshalException.class)).hasMessageContaining("no ticket");
+        failure(client.call((CallEncoder<ByteBuf>) xid -> null), MarshalException.class);
+        ByteBuf other = Rpc.echo(0, 8);
+        assertThat(
+                        failure(
+                                client.call(xid -> other.setInt(0, ~xid)),
+                                IllegalArgumentException.class))
+                .hasMessageContaining("encoded call with XID");
+        assertThat(other.refCnt()).isZero();
+        ByteBuf tooShort = Unpooled.buffer(8);
+        failure(
+                client.call(xid -> tooShort.writeInt(xid).writeInt(0)),
+                IllegalArgumentException.class);
+        assertThat(tooShort.refCnt()).isZero();
+        Future<ByteBuf> good = client.call(xid -> Rpc.echo(xid, 8).asReadOnly());
+        responder.take().reply(Rpc.reply(0));
+        done(good);
+        assertThat(responder.accepted).hasSize(1);
+        assertThat(client.outstandingCalls()).isZero();
+    }
+
+    /** The responder may have executed it. */
+    @Test
+    @Proves("API-13")
+    void aCallThatCannotBeEncodedAgainIsInDoubt() throws Exception {
+        manual();
+        AtomicInteger times = new AtomicInteger();
+        Future<ByteBuf> call =
+                client.call(
+                        xid -> {
+                            if (times.getAndIncrement() > 0) {
+                                throw new IllegalStateException("the ticket is over");
+                            }
+                            return Rpc.echo(xid, 8);
+                        });
+        responder.take();
+        responder.accepted.get(0).close();
+        ConnectionLostException lost = failure(call, ConnectionLostException.class);
+        assertThat(lost.isSent()).isTrue();
+        assertThat(lost.isRetryable()).isFalse();
+        assertThat(lost).hasStackTraceContaining("the ticket is over");
+    }
+
     // ------------------------------------------------------------------ ERR_CHUNK
 
-    /** Answers every call with results of that length. */
+    /** Nobody knows how long the results of these get, and nothing is offered for them at first. */
+    private static RpcRdmaConfig.Builder open() {
+        return RpcRdmaConfig.builder()
+                .bindings(List.of(new BlobBinding(true)))
+                .defaultMaximumReply(0);
+    }
+
+    /** Answers every call with results of that length, which the client knows nothing of. */
     private void answering(int length) throws Exception {
+        answering(length, open().build());
+    }
+
+    private void answering(int length, RpcRdmaConfig requester) throws Exception {
         responder =
                 new ScriptedResponder(
                         config,
                         (channel, connection, call) ->
                                 channel.writeAndFlush(
                                         BlobBinding.reply(Rpc.xid(call), length, new byte[0])));
-        client = builder(responder.address()).build();
+        client = builder(responder.address()).config(requester).build();
     }
 
     @NeedsDevice("privateDataOnAccept")
     @Test
-    @Proves({"V1-ERR-11", "V1-REPLY-01"})
+    @Proves({"V1-ERR-11", "V1-REPLY-01", "ULB-04"})
     void refusedIdempotentCallGrowsUntilItFits() throws Exception {
         answering(100_000);
         ByteBuf reply = get(client.call(BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0])));
@@ -710,8 +996,36 @@ class RpcRdmaClientTest {
         Set<Integer> xids = new HashSet<>();
         responder.calls.forEach(call -> xids.add(call.xid()));
         assertThat(xids).hasSize(6);
-        assertThat(config.metrics().value(RpcRdmaCounter.CALLS_REPEATED)).isEqualTo(5);
+        assertThat(client.openConnections().get(0).value(RpcRdmaCounter.CALLS_REPEATED))
+                .isEqualTo(5);
         assertThat(responder.accepted).hasSize(1);
+    }
+
+    /** It cannot be, by the binding, so more room does not help. */
+    @Test
+    @Proves({"V1-ERR-11", "ULB-28", "ULB-29"})
+    void aReplyThatIsLongerThanItCanBeIsNotAskedForAgain() throws Exception {
+        answering(100_000, config);
+        for (int maximum : new int[] {0, 8001}) {
+            failure(
+                    client.call(BlobBinding.call(BlobBinding.GET, maximum, 4, new byte[0])),
+                    RemoteChunkException.class);
+        }
+        assertThat(responder.calls).hasSize(2);
+    }
+
+    @NeedsDevice("privateDataOnAccept")
+    @Test
+    void growthHasALimitForAllCallsOfAConnection() throws Exception {
+        answering(100_000, open().maxConnectionBytes(20_000).build());
+        for (int i = 1; i <= 3; i++) { // what was offered is given back
+            RemoteChunkException refused =
+                    failure(
+                            client.call(BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0])),
+                            RemoteChunkException.class);
+            assertThat(refused.replyBytes()).isEqualTo(16_384);
+            assertThat(responder.calls).hasSize(3 * i);
+        }
     }
 
     @Test
@@ -722,7 +1036,7 @@ class RpcRdmaClientTest {
                         config,
                         (channel, connection, call) ->
                                 channel.writeAndFlush(BlobBinding.reply(Rpc.xid(call), 4, data)));
-        client = builder(responder.address()).build();
+        client = builder(responder.address()).config(open().build()).build();
         ByteBuf reply = get(client.call(BlobBinding.call(BlobBinding.GET, 8000, 4, new byte[0])));
         assertThat(Rpc.bytes(reply))
                 .isEqualTo(
@@ -746,7 +1060,7 @@ class RpcRdmaClientTest {
                         (channel, connection, call) ->
                                 channel.writeAndFlush(
                                         BlobBinding.reply(Rpc.xid(call), 9000, data)));
-        client = builder(responder.address()).build();
+        client = builder(responder.address()).config(open().build()).build();
         ByteBuf sink = Unpooled.directBuffer(5000, 5000);
         RpcMessage reply =
                 get(
@@ -780,7 +1094,13 @@ class RpcRdmaClientTest {
                         CallOptions.DEFAULT.withRepetition(Repetition.NEVER)),
                 RemoteChunkException.class);
         assertThat(responder.calls).hasSize(2);
+        done(
+                client.call(
+                        BlobBinding.call(BlobBinding.APPEND, 0, 4, new byte[0]),
+                        CallOptions.DEFAULT.withRepetition(Repetition.ALWAYS)));
+        client.close().sync();
         // The binding knows that 90000 bytes are possible; the caller's sink had 10000.
+        client = builder(responder.address()).build();
         RemoteChunkException small =
                 failure(
                         client.call(
@@ -792,34 +1112,27 @@ class RpcRdmaClientTest {
         assertThat(small.writeBytes()).isEqualTo(10_000);
         assertThat(small.missing()).isBetween(70_000L, 80_000L);
         assertThat(small).hasMessageContaining("less than the upper-layer binding");
-        done(
-                client.call(
-                        BlobBinding.call(BlobBinding.APPEND, 0, 4, new byte[0]),
-                        CallOptions.DEFAULT.withRepetition(Repetition.ALWAYS)));
     }
 
+    @NeedsDevice("privateDataOnAccept")
     @Test
     void growthHasALimit() throws Exception {
         answering(1_000_000);
-        client = builder(responder.address()).maxReplyBytes(20_000).build();
+        client = builder(responder.address()).config(open().build()).maxReplyBytes(20_000).build();
         RemoteChunkException refused =
                 failure(
                         client.call(BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0])),
                         RemoteChunkException.class);
-        assertThat(refused.replyBytes()).isEqualTo(32_768);
+        assertThat(refused.replyBytes()).isEqualTo(20_000);
         responder.close();
-        RpcRdmaConfig tight =
-                RpcRdmaConfig.builder()
-                        .bindings(List.of(new BlobBinding()))
-                        .maxMessageBytes(10_000)
-                        .build();
-        answering(50_000);
-        client = builder(responder.address()).config(tight).build();
+        answering(50_000, open().maxMessageBytes(10_000).build());
         refused =
                 failure(
                         client.call(BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0])),
                         RemoteChunkException.class);
         assertThat(refused.replyBytes()).isEqualTo(10_000);
+        // 4096 bytes, 8192 and 10000: none of them twice.
+        assertThat(responder.calls).hasSize(3);
     }
 
     // ------------------------------------------------------------------ cuts

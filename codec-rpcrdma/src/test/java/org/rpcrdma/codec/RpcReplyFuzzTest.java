@@ -13,10 +13,11 @@ import java.util.stream.Stream;
 import org.rpcrdma.FuzzTarget;
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
+import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /**
- * An RPC reply: its header, and what the bindings make of its results. An input is three words, the program, version and
- * procedure of the call, and a whole reply.
+ * An RPC reply: its header, and what the bindings make of its results. An input is three words, the program, version
+ * and procedure of the call, and a whole reply.
  */
 class RpcReplyFuzzTest extends FuzzTarget {
 

@@ -33,6 +33,9 @@ final class ScriptedResponder implements AutoCloseable {
         }
 
         default void accepted(RdmaChannel channel, int connection) {}
+
+        /** The channel is not connected yet: its options may be changed. */
+        default void initialized(RdmaChannel channel, int connection) {}
     }
 
     /** A call that has arrived. */
@@ -88,6 +91,7 @@ final class ScriptedResponder implements AutoCloseable {
                             protected void initChannel(RdmaChannel channel) {
                                 int number = accepted.size();
                                 accepted.add(channel);
+                                script.initialized(channel, number);
                                 if (!script.isRaw(number)) {
                                     channel.pipeline().addLast(new RpcRdmaCodec(config));
                                 }

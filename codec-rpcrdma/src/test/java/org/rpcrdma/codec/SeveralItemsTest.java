@@ -23,7 +23,9 @@ class SeveralItemsTest {
     private static final int PROGRAM = 0x30000001;
     private static final int SINK = 20_000;
 
-    /** Arguments and results: a count, then so many pairs of a word and an eligible opaque, then an opaque that is not. */
+    /**
+     * Arguments and results: a count, then so many pairs of a word and an eligible opaque, then an opaque that is not.
+     */
     private static final class Pairs implements UpperLayerBinding {
         @Override
         public int program() {

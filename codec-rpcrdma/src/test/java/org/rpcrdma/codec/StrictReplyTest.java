@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The judge is strict, and what the Linux server sent satisfies it. */
 class StrictReplyTest {

@@ -7,11 +7,11 @@ import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
 
 /**
- * A made-up program. Arguments of procedures 1 and 2, and all results: words up to 0; before each 1 an optional eligible
- * opaque is present, before each 2 an opaque that is not eligible.
+ * A made-up program. Arguments of procedures 1 and 2, and all results: words up to 0; before each 1 an optional
+ * eligible opaque is present, before each 2 an opaque that is not eligible.
  *
- * <p>Version 1 offers no sinks; version 2 offers {@value #SINKS} of {@value #SINK} bytes; other versions have no binding.
- * The results take as many bytes as the number of the procedure says, from 1000 on, else 2000.
+ * <p>Version 1 offers no sinks; version 2 offers {@value #SINKS} of {@value #SINK} bytes; other versions have no
+ * binding. The results take as many bytes as the number of the procedure says, from 1000 on, else 2000.
  */
 final class TestBinding implements UpperLayerBinding {
 

@@ -16,6 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.codec.FaultPair.Role;
+import org.rpcrdma.codec.wire.TransportError;
 
 /**
  * Invariant 4: nothing is sent that is longer than the peer's threshold; what does not fit fails locally with a typed
@@ -36,7 +37,11 @@ class ThresholdFaultTest {
     }
 
     private static RpcRdmaConfig receiving(int bytes) {
-        return RpcRdmaConfig.builder().sendSize(16384).receiveSize(bytes).build();
+        return RpcRdmaConfig.builder()
+                .sendSize(16384)
+                .receiveSize(bytes)
+                .announceReadChunkReplies(false)
+                .build();
     }
 
     /** Every length around the threshold, as call and as reply; none is left out and none is too long. */
@@ -86,7 +91,11 @@ class ThresholdFaultTest {
     @Proves({"V1-ERR-20", "V1-INL-06"})
     void callsThatFitNowhereFailAloneAndAtOnce() throws Exception {
         RpcRdmaConfig small =
-                RpcRdmaConfig.builder().maxMessageBytes(100_000).maxChunkBytes(50_000).build();
+                RpcRdmaConfig.builder()
+                        .maxMessageBytes(100_000)
+                        .maxChunkBytes(50_000)
+                        .announceReadChunkReplies(false)
+                        .build();
         int xid = Form.SHORT.xids();
         try (FaultPair.Connection connection =
                 pair.connect(
@@ -112,7 +121,7 @@ class ThresholdFaultTest {
         try (FaultPair.Connection connection =
                 pair.connect(
                         Enumeration.requester(),
-                        Enumeration.responder(),
+                        Enumeration.builder().announceReadChunkReplies(false).build(),
                         call ->
                                 Unpooled.directBuffer()
                                         .writeInt(Rpc.xid(call))
@@ -124,7 +133,7 @@ class ThresholdFaultTest {
             connection.call(Form.SHORT.call(xid));
             assertThat(connection.outcomes().get(xid)).contains("RemoteChunkException");
             assertThat(RpcPair.on(connection.responder, () -> List.copyOf(sends)))
-                    .containsExactly(TransportHeader.ERR_CHUNK_BYTES);
+                    .containsExactly(TransportError.ERR_CHUNK_BYTES);
         }
     }
 }

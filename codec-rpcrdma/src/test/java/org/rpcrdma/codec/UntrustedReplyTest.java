@@ -15,11 +15,13 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaWrite;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
  * Invariant 7: a peer's reply is never trusted. Every word of a good reply's transport header, and every length of the
- * message, is replaced by every value that could matter; whatever comes of it, the requester delivers the right reply, or a
- * failure, or nothing, and goes on with the next call.
+ * message, is replaced by every value that could matter; whatever comes of it, the requester delivers the right reply,
+ * or a failure, or nothing, and goes on with the next call.
  */
 class UntrustedReplyTest {
 

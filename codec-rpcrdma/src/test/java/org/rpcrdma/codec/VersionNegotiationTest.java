@@ -22,6 +22,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** How two ends find out which version they speak (draft-cel-nfsv4-rpcrdma-version-two-01, 5). */
 class VersionNegotiationTest {
@@ -52,7 +55,7 @@ class VersionNegotiationTest {
                 .writeInt(version)
                 .writeInt(credit)
                 .writeInt(TransportHeader.RDMA_ERROR)
-                .writeInt(TransportHeader.ERR_VERS)
+                .writeInt(TransportError.ERR_VERS)
                 .writeInt(low)
                 .writeInt(high);
     }
@@ -165,17 +168,20 @@ class VersionNegotiationTest {
         }
     }
 
-    /** A responder that does not know what to say about the version, but says something. */
-    @Test
+    /**
+     * A responder that does not know what to say about the version, but says something: no error of ours, or a part
+     * of one.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {0, TransportError.ERR_VERS, TransportError.ERR_CHUNK, 4, 99, -1})
     @Proves("V2-NEG-05")
-    void anotherErrorLeadsToVersionOneToo() throws Exception {
+    void anotherErrorLeadsToVersionOneToo(int code) throws Exception {
         try (RpcPair pair = RpcPair.rawServer(builder().build(), RpcRdmaConfig.defaults());
                 RawPeer server = RawPeer.server(pair)) {
             pair.call(Rpc.echo(XID, 8));
             server.take();
-            ByteBuf error = Unpooled.buffer();
-            TransportHeader.encodeErrChunk(error, PROBE, 1, 1);
-            server.send(error);
+            ByteBuf error = Unpooled.buffer().writeInt(PROBE).writeInt(2).writeInt(1);
+            server.send(error.writeInt(TransportHeader.RDMA_ERROR).writeInt(code));
             server.take();
             assertThat(server.header.version()).isEqualTo(1);
             assertThat(server.header.xid()).isEqualTo(XID);
@@ -225,7 +231,7 @@ class VersionNegotiationTest {
             assertThat(reply.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
             reply.getNow().release();
             assertThat(responder.accepted).hasSize(2);
-            assertThat(versionTwo.memory().contains(responder.address())).isTrue();
+            assertThat(client.openConnections().get(0).link().isVersionRemembered()).isTrue();
             int first = responder.take().bytes()[7];
             assertThat(first).isEqualTo(2);
             client.close().sync();
@@ -236,22 +242,22 @@ class VersionNegotiationTest {
     @Proves("V2-NEG-07")
     void memoryIsBoundedAndExpires() {
         AtomicLong now = new AtomicLong();
-        VersionMemory memory = new VersionMemory(now::get, 100);
+        VersionMemory memory = new VersionMemory(now::get);
         SocketAddress first = InetSocketAddress.createUnresolved("a", 1);
         SocketAddress other = InetSocketAddress.createUnresolved("a", 2);
         memory.add(first);
         now.set(99);
-        assertThat(memory.contains(first)).isTrue();
-        assertThat(memory.contains(other)).isFalse();
+        assertThat(memory.contains(first, 100)).isTrue();
+        assertThat(memory.contains(other, 100)).isFalse();
         memory.add(other);
         now.set(100);
-        assertThat(memory.contains(first)).isFalse();
-        assertThat(memory.contains(other)).isTrue();
+        assertThat(memory.contains(first, 100)).isFalse();
+        assertThat(memory.contains(other, 100)).isTrue();
         for (int i = 0; i < VersionMemory.RESPONDERS; i++) {
-            assertThat(memory.contains(other)).isTrue();
+            assertThat(memory.contains(other, 100)).isTrue();
             memory.add(InetSocketAddress.createUnresolved("b", i + 1));
         }
-        assertThat(memory.contains(other)).isFalse();
+        assertThat(memory.contains(other, 100)).isFalse();
     }
 
     @Test
@@ -274,15 +280,14 @@ class VersionNegotiationTest {
     @Test
     @Proves({"V2-NEG-05", "V2-NEG-06"})
     void aResponderOfOursThatSpeaksVersionOne() throws Exception {
-        VersionTwo versionTwo = VersionTwo.defaults();
-        RpcRdmaConfig config = RpcRdmaConfig.builder().versionTwo(versionTwo).build();
+        RpcRdmaConfig config = RpcRdmaConfig.builder().versionTwo(VersionTwo.defaults()).build();
         try (RpcPair pair = RpcPair.of(config, RpcRdmaConfig.defaults())) {
             pair.call(Rpc.echo(XID, 8));
             assertThat(pair.server.takeXid()).isEqualTo(XID);
             pair.reply(Rpc.reply(XID));
             assertThat(pair.client.takeXid()).isEqualTo(XID);
             assertThat(pair.clientConnection().version()).isEqualTo(1);
-            assertThat(versionTwo.memory().contains(pair.clientChannel.remoteAddress())).isTrue();
+            assertThat(pair.clientConnection().link().isVersionRemembered()).isTrue();
         }
     }
 
@@ -354,12 +359,14 @@ class VersionNegotiationTest {
             // That of version 2, or what both have announced for version 1.
             assertThat(pair.clientConnection().sendThreshold()).isEqualTo(4096);
             assertThat(pair.client.errors).isEmpty();
-            assertThat(config.versionTwo().memory().contains(pair.clientChannel.remoteAddress()))
+            assertThat(pair.clientConnection().link().isVersionRemembered())
                     .isEqualTo(version == 1);
         }
     }
 
-    /** A listener hears of the second call, and gives up the first, which was written already and waits for its credit. */
+    /**
+     * A listener hears of the second call, and gives up the first, which was written already and waits for its credit.
+     */
     @Test
     @Proves("V2-NEG-02")
     void aListenerMayCancelWhatHasLeftTheNegotiationAlready() throws Exception {
@@ -416,8 +423,46 @@ class VersionNegotiationTest {
             server.take();
             pair.clientChannel.close().sync();
             assertThatThrownBy(held::sync).isInstanceOf(ClosedChannelException.class);
-            assertThat(config.versionTwo().memory().contains(responder)).isFalse();
+            VersionMemory memory = PeerMemory.of(pair.clientChannel).versions();
+            assertThat(memory.contains(responder, Long.MAX_VALUE)).isFalse();
         }
+    }
+
+    /** What one connection has found out the next one need not ask again; a configuration remembers nothing. */
+    @Test
+    @Proves("V2-NEG-07")
+    void allConnectionsOfAClientRememberTheSame() throws Exception {
+        RpcRdmaConfig config = builder().build();
+        ScriptedResponder.Script silent =
+                new ScriptedResponder.Script() {
+                    @Override
+                    public void received(RdmaChannel channel, int connection, ByteBuf call) {}
+                };
+        try (ScriptedResponder responder =
+                new ScriptedResponder(RpcRdmaConfig.defaults(), silent)) {
+            RpcRdmaClient client = connectedTwice(responder, config);
+            RpcRdmaClient other = connectedTwice(responder, config);
+            client.openConnections().get(0).link().rememberVersionOne();
+            assertThat(client.openConnections())
+                    .hasSize(2)
+                    .allMatch(connection -> connection.link().isVersionRemembered());
+            assertThat(other.openConnections())
+                    .hasSize(2)
+                    .noneMatch(connection -> connection.link().isVersionRemembered());
+            client.close().sync();
+            other.close().sync();
+        }
+    }
+
+    private static RpcRdmaClient connectedTwice(ScriptedResponder responder, RpcRdmaConfig config)
+            throws InterruptedException {
+        RpcRdmaClient client =
+                RpcRdmaClient.builder(responder.group, responder.address())
+                        .config(config)
+                        .connections(2)
+                        .build();
+        client.connect().sync();
+        return client;
     }
 
     /** Calls that do not wait as long as the negotiation would must not begin it again and again. */

@@ -17,8 +17,12 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.stream.Stream;
 import org.rpcrdma.codec.FuzzScript.Op;
+import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.TransportHeader;
 
-/** A responder of both versions: RDMA2 headers, optional operations, and what it answers to versions it does not speak. */
+/**
+ * A responder of both versions: RDMA2 headers, optional operations, and what it answers to versions it does not speak.
+ */
 class VersionTwoFuzzTest extends ConnectionFuzzTarget {
 
     private static final int FREE =
@@ -93,7 +97,7 @@ class VersionTwoFuzzTest extends ConnectionFuzzTarget {
                 .send(two(8, MSG, REPLY), Rpc.echo(8, 8))
                 .send(two(9, NOMSG, CALL), RawPeer.nothing())
                 .send(two(10, MSG, CALL), RawPeer.nothing())
-                .send(error(11, 2, TransportHeader.RDMA2_ERR_INVAL_OPTION))
+                .send(error(11, 2, TransportError.INVAL_OPTION))
                 .send(two(12, MSG, REPLY), Rpc.reply(12))
                 .bytes();
     }

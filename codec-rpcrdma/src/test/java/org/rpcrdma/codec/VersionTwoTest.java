@@ -18,6 +18,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.binding.BindingRegistry;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Version 2 on the wire (draft-cel-nfsv4-rpcrdma-version-two-01, 4), at either end. */
 class VersionTwoTest {
@@ -212,7 +214,7 @@ class VersionTwoTest {
     }
 
     @Test
-    @Proves({"V2-ERR-01", "V2-NEG-10"})
+    @Proves({"V2-ERR-01", "V2-NEG-10", "V1-ERR-08"})
     void errVersNamesBothVersions() throws Exception {
         try (RpcPair pair = RpcPair.rawClient(config(), config());
                 RawPeer client = RawPeer.client(pair)) {
@@ -248,7 +250,8 @@ class VersionTwoTest {
                 "no payload",
                 "short payload",
                 "NOMSG without a chunk",
-                "bad list"
+                "bad list",
+                "proc 3 with the word of a reply"
             })
     @Proves({"V2-HDR-02", "V2-HDR-04", "V2-HDR-05", "V2-HDR-08", "V2-ERR-02", "V2-ERR-03"})
     void badCalls(String what) throws Exception {
@@ -265,6 +268,9 @@ class VersionTwoTest {
                         case "short payload" -> longer(good, 39);
                         case "NOMSG without a chunk" -> good.setInt(12, 1);
                         case "bad list" -> good.setInt(24, 7);
+                        // What the word means is said by the procedure.
+                        case "proc 3 with the word of a reply" ->
+                                good.setInt(12, 3).setInt(16, REPLY);
                         default -> good.setInt(12, Integer.parseInt(what.substring(5)));
                     };
             client.send(bad);
@@ -285,7 +291,7 @@ class VersionTwoTest {
 
     /** What the responder drops, because it is no call, or nobody could tell. */
     @ParameterizedTest
-    @ValueSource(strings = {"27 bytes", "error", "bad list in a reply", "procedure of a reply"})
+    @ValueSource(strings = {"27 bytes", "error", "bad list in a reply"})
     @Proves({"V2-ERR-02", "V2-DIR-02"})
     void droppedByTheResponder(String what) throws Exception {
         try (RpcPair pair = RpcPair.rawClient(config(), config());
@@ -295,8 +301,7 @@ class VersionTwoTest {
                     switch (what) {
                         case "27 bytes" -> longer(good.setInt(16, CALL), 27);
                         case "error" -> good.setInt(12, 4);
-                        case "bad list in a reply" -> good.setInt(24, 7);
-                        default -> good.setInt(12, 3);
+                        default -> good.setInt(24, 7);
                     });
             client.send(header(8, 0, CALL), Rpc.echo(8, 8));
             assertThat(pair.server.takeXid()).isEqualTo(8);
@@ -326,7 +331,15 @@ class VersionTwoTest {
                 "INVAL_OPTION",
                 "unknown error"
             })
-    @Proves({"V2-HDR-02", "V2-HDR-04", "V2-ERR-02", "V2-ERR-03", "V2-NEG-10", "OLD-21"})
+    @Proves({
+        "V2-HDR-02",
+        "V2-HDR-04",
+        "V2-ERR-01",
+        "V2-ERR-02",
+        "V2-ERR-03",
+        "V2-NEG-10",
+        "OLD-21"
+    })
     void droppedByTheRequester(String what) throws Exception {
         try (RpcPair pair = RpcPair.rawServer(config(), config());
                 RawPeer server = RawPeer.server(pair)) {
@@ -451,7 +464,6 @@ class VersionTwoTest {
         }
     }
 
-    /** A responder that was not told of the option sends no such reply, and does not know the option either. */
     /** The option type alone does not make a responder speak version 2. */
     @Test
     @Proves({"V1-ERR-08", "RR-12"})
@@ -465,9 +477,8 @@ class VersionTwoTest {
             ByteBuf completion = Unpooled.buffer();
             RpcRdmaOption.call(7, 5, new byte[0]).encode(completion, 32);
             client.send(completion);
-            assertThat(client.take()).isEqualTo(TransportHeader.ERR_VERS_BYTES);
-            assertThat(client.header.xid()).isEqualTo(7);
-            assertThat(client.header.proc()).isEqualTo(TransportHeader.RDMA_ERROR);
+            assertThat(ByteBufUtil.hexDump(pair.client.takeBytes()))
+                    .isEqualTo("00000007000000020000004000000004000000010000000100000001");
         }
     }
 
@@ -491,6 +502,66 @@ class VersionTwoTest {
             assertThat(pair.server.takeXid()).isEqualTo(8);
             assertThat(pair.client.messages).isEmpty();
             assertThat(pair.serverConnection().value(RpcRdmaCounter.DROPPED_COMPLETIONS)).isOne();
+        }
+    }
+
+    /** The same XIDs both ways, all out at once: each message belongs to the transaction that its word says. */
+    @Test
+    @Proves({"V2-DIR-05", "V2-HDR-04", "V2-DIR-01"})
+    void theWordSaysWhichXidIsMeant() throws Exception {
+        RpcRdmaConfig room =
+                RpcRdmaConfig.builder().reverseCredits(4).versionTwo(VersionTwo.defaults()).build();
+        try (RpcPair pair = RpcPair.rawServer(room, room);
+                RawPeer server = RawPeer.server(pair)) {
+            pair.call(Rpc.echo(7, 8));
+            server.take();
+            server.send(header(server.header.xid(), 0, REPLY), Rpc.reply(server.header.xid()));
+            server.take();
+            pair.openReverse(4);
+            server.send(header(7, 0, CALL), Rpc.echo(7, 8));
+            server.send(header(8, 0, CALL), Rpc.echo(8, 8));
+            assertThat(pair.client.takeXid()).isEqualTo(7);
+            assertThat(pair.client.takeXid()).isEqualTo(8);
+            pair.call(Rpc.echo(8, 16));
+            server.take();
+            assertThat(server.header.xid()).isEqualTo(8);
+            assertThat(server.header.direction()).isEqualTo(CALL);
+            // By its lists it could be a long reply to the call that is out; it is a call that is
+            // in progress.
+            TransportHeader bad =
+                    header(8, TransportHeader.RDMA_NOMSG, CALL).set(8, 2, 32, 1, CALL);
+            bad.reply().setPresent();
+            bad.reply().add(1, 5000, 0);
+            server.send(bad, RawPeer.nothing());
+            server.send(header(7, 0, REPLY), Rpc.reply(7));
+            assertThat(pair.client.takeBytes()).hasSize(24);
+            server.send(header(8, 0, REPLY), Rpc.reply(8).writeInt(1));
+            assertThat(pair.client.takeBytes()).hasSize(28);
+            for (int xid = 7; xid <= 8; xid++) {
+                pair.call(Rpc.reply(xid));
+                server.take();
+                assertThat(server.header.xid()).isEqualTo(xid);
+                assertThat(server.header.direction()).isEqualTo(REPLY);
+            }
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.DROPPED_DUPLICATE_XID)).isOne();
+        }
+    }
+
+    /** The reverse direction belongs to version 2, so there is room for it without being told (draft, 4.2.2). */
+    @Test
+    @Proves("V2-DIR-01")
+    void thereIsRoomForAReverseCall() throws Exception {
+        try (RpcPair pair = RpcPair.of(config(), config())) {
+            pair.call(Rpc.echo(7, 8));
+            for (int i = 0; i < 2; i++) { // the question for the version, and the call
+                pair.reply(Rpc.reply(takeXid(pair.server)));
+            }
+            assertThat(takeXid(pair.client)).isEqualTo(7);
+            assertThat(pair.openReverse(1)).isEqualTo(1);
+            pair.reply(Rpc.echo(9, 8));
+            assertThat(takeXid(pair.client)).isEqualTo(9);
+            pair.call(Rpc.reply(9));
+            assertThat(takeXid(pair.server)).isEqualTo(9);
         }
     }
 

@@ -23,8 +23,8 @@ import org.junit.platform.commons.annotation.Testable;
 import org.rpcrdma.Proves;
 
 /**
- * Holds the rules against the tests that name them with {@link Proves}, in this module and in the transport's, and writes
- * {@code target/conformance.md}. The classes are read, not run: that the tests pass is for the build to see.
+ * Holds the rules against the tests that name them with {@link Proves}, in this module and in the transport's, and
+ * writes {@code target/conformance.md}. The classes are read, not run: that the tests pass is for the build to see.
  */
 class ConformanceMatrixTest {
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples;
 
-import io.micrometer.core.instrument.Meter;
-import io.micrometer.core.instrument.config.MeterFilter;
-import io.micrometer.core.instrument.distribution.DistributionStatisticConfig;
-import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.InetAddress;
@@ -23,7 +19,6 @@ import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.rpcrdma.codec.RpcRdmaConfig;
-import org.rpcrdma.codec.metrics.RpcRdmaMeterBinder;
 import org.rpcrdma.examples.client.FileTransfer;
 import org.rpcrdma.examples.client.Nfs3Client;
 import org.rpcrdma.examples.client.NfsSession;
@@ -56,6 +51,8 @@ final class DemoCommand implements Callable<Integer> {
     @SuppressWarnings("UnusedVariable") // picocli needs the field
     private Verbosity verbosity;
 
+    @Mixin private Capture capture;
+
     @Mixin
     @SuppressWarnings("UnusedVariable") // picocli needs the field
     private Device device;
@@ -71,7 +68,10 @@ final class DemoCommand implements Callable<Integer> {
     @Option(
             names = "--size",
             paramLabel = "BYTES",
-            description = "Copy only so much of the file (default: all of it).")
+            converter = ByteCount.class,
+            description =
+                    "Copy only so much of the file, as 1000000, 900K, 10M or 1G (default: all of"
+                            + " it).")
     private Long size;
 
     @Option(
@@ -112,15 +112,15 @@ final class DemoCommand implements Callable<Integer> {
         Path original = directory.resolve("original");
         Path returned = directory.resolve("returned");
         String expected = copyAndDigest(source, length, original);
+        print("device   " + Device.inUse());
         print("file     " + source + ", " + length + " bytes");
 
         // The server has counters of its own: those of the client tell both sides' story.
-        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        RpcRdmaConfig config = capture.applyTo(RpcRdmaConfig.builder()).build();
         InetSocketAddress local = new InetSocketAddress(InetAddress.getByName(host), ANY_PORT);
-        SimpleMeterRegistry meters = registry();
+        DemoTable table = new DemoTable(config.metrics());
         try (Export export = new Export(exported, false, directory.resolve("handle.key"));
                 NfsServer server = new NfsServer(export)) {
-            new RpcRdmaMeterBinder(config.metrics()).bindTo(meters);
             InetSocketAddress nfsAddress =
                     server.serveNfsOverRdma(local, NfsServer.rdmaConfig().build());
             InetSocketAddress mountAddress = server.serveMountOverTcp(local);
@@ -132,13 +132,13 @@ final class DemoCommand implements Callable<Integer> {
                 Nfs3Client.Found remote = session.nfs().create(root.handle(), "file", MODE);
                 double putSeconds = put(session, limits, remote, original);
                 double getSeconds = get(session, limits, remote, length, returned);
-                session.nfs().list(root.handle(), "/");
+                session.nfs().list(root.handle(), "/", entry -> {});
                 double seconds = (System.nanoTime() - start) / 1e9;
                 check("the server's file", expected, digest(exported.resolve("file")));
                 check("the returned file", expected, digest(returned));
                 print("SHA-256  " + expected + ", the same there and back");
                 PrintWriter out = spec.commandLine().getOut();
-                new DemoTable(meters).print(out, length, putSeconds, getSeconds, seconds);
+                table.print(out, length, putSeconds, getSeconds, seconds);
                 out.flush();
             }
         }
@@ -171,24 +171,6 @@ final class DemoCommand implements Callable<Integer> {
                     .get(remote.handle(), "file", length, local);
         }
         return (System.nanoTime() - start) / 1e9;
-    }
-
-    private static SimpleMeterRegistry registry() {
-        SimpleMeterRegistry meters = new SimpleMeterRegistry();
-        meters.config()
-                .meterFilter(
-                        new MeterFilter() {
-                            @Override
-                            public DistributionStatisticConfig configure(
-                                    Meter.Id id, DistributionStatisticConfig config) {
-                                return DistributionStatisticConfig.builder()
-                                        .percentiles(0.5, 0.99)
-                                        .percentilePrecision(2)
-                                        .build()
-                                        .merge(config);
-                            }
-                        });
-        return meters;
     }
 
     private static Path bigFile() throws IOException {

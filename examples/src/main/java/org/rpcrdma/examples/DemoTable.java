@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples;
 
-import io.micrometer.core.instrument.MeterRegistry;
-import io.micrometer.core.instrument.Timer;
-import io.micrometer.core.instrument.distribution.ValueAtPercentile;
 import java.io.PrintWriter;
 import java.util.Locale;
-import java.util.concurrent.TimeUnit;
+import org.HdrHistogram.SynchronizedHistogram;
+import org.rpcrdma.codec.CallOutcome;
+import org.rpcrdma.codec.RpcRdmaCounter;
+import org.rpcrdma.codec.RpcRdmaListener;
+import org.rpcrdma.codec.RpcRdmaMetrics;
+import org.rpcrdma.codec.RpcRdmaRole;
 
-/** What the requester's meters say about a run. */
-final class DemoTable {
+/** What the requester has counted and measured in a run. */
+final class DemoTable implements RpcRdmaListener {
 
-    private final MeterRegistry meters;
+    private final RpcRdmaMetrics metrics;
+    private final SynchronizedHistogram nanos = new SynchronizedHistogram(3);
 
-    DemoTable(MeterRegistry meters) {
-        this.meters = meters;
+    /** Measures from now on. */
+    DemoTable(RpcRdmaMetrics metrics) {
+        this.metrics = metrics;
+        metrics.addListener(this);
+    }
+
+    @Override
+    public void callEnded(RpcRdmaRole role, String procedure, CallOutcome outcome, long time) {
+        nanos.recordValue(time);
     }
 
     /**
@@ -22,31 +32,30 @@ final class DemoTable {
      * @param seconds of all calls, those before and after the copying included
      */
     void print(PrintWriter out, long bytes, double putSeconds, double getSeconds, double seconds) {
-        double calls = count("calls.sent");
+        double calls = metrics.value(RpcRdmaCounter.CALLS_SENT);
         row(out, "calls", "%,.0f", calls);
-        row(out, "  short messages", "%,.0f", count("short.messages"));
-        row(out, "  calls with a Read chunk", "%,.0f", count("read.chunk.calls"));
-        row(out, "  calls with a Write chunk", "%,.0f", count("write.chunk.calls"));
-        row(out, "  calls with a Reply chunk", "%,.0f", count("reply.chunk.calls"));
-        row(out, "  long calls", "%,.0f", count("long.calls"));
-        row(out, "  long replies", "%,.0f", count("long.replies"));
-        row(out, "bytes inline", "%,.0f", count("inline.bytes"));
-        row(out, "bytes placed directly here", "%,.0f", count("placed.bytes"));
-        row(out, "bytes copied", "%,.0f", count("copied.bytes"));
+        count(out, "  short messages", RpcRdmaCounter.SHORT_MESSAGES);
+        count(out, "  calls with a Read chunk", RpcRdmaCounter.READ_CHUNK_CALLS);
+        count(out, "  calls with a Write chunk", RpcRdmaCounter.WRITE_CHUNK_CALLS);
+        count(out, "  calls with a Reply chunk", RpcRdmaCounter.REPLY_CHUNK_CALLS);
+        count(out, "  long calls", RpcRdmaCounter.LONG_CALLS);
+        count(out, "  long replies", RpcRdmaCounter.LONG_REPLIES);
+        count(out, "bytes inline", RpcRdmaCounter.INLINE_BYTES);
+        count(out, "bytes placed directly here", RpcRdmaCounter.PLACED_BYTES);
+        count(out, "bytes copied", RpcRdmaCounter.COPIED_BYTES);
         row(out, "calls per second", "%,.0f", calls / seconds);
         row(out, "MB/s WRITE by Read chunks", "%,.0f", bytes / putSeconds / 1e6);
         row(out, "MB/s READ by Write chunks", "%,.0f", bytes / getSeconds / 1e6);
-        Timer latency = meters.get("rpcrdma.call.latency").timer();
-        for (ValueAtPercentile value : latency.takeSnapshot().percentileValues()) {
-            String name = String.format(Locale.ROOT, "latency p%.0f", value.percentile() * 100);
-            row(out, name, "%,.0f µs", value.value(TimeUnit.MICROSECONDS));
+        for (int percent : new int[] {50, 99}) {
+            double micros = nanos.getValueAtPercentile(percent) / 1e3;
+            row(out, "latency p" + percent, "%,.0f µs", micros);
         }
-        row(out, "credits granted", "%,.0f", meters.get("rpcrdma.credits.granted").gauge().value());
-        row(out, "remote invalidations", "%,.0f", count("remote.invalidations"));
+        row(out, "credits granted", "%,.0f", (double) metrics.creditsGranted());
+        count(out, "remote invalidations", RpcRdmaCounter.REMOTE_INVALIDATIONS);
     }
 
-    private double count(String name) {
-        return meters.get("rpcrdma." + name).functionCounter().count();
+    private void count(PrintWriter out, String name, RpcRdmaCounter counter) {
+        row(out, name, "%,.0f", (double) metrics.value(counter));
     }
 
     private static void row(PrintWriter out, String name, String format, double value) {

@@ -18,9 +18,9 @@ final class Device {
             names = "--device",
             paramLabel = "NAME",
             description = {
-                "What RDMA is done with: 'iwarp', the software RNIC, or 'disni', the RDMA devices"
-                        + " of this machine.",
-                "Default: 'disni' where all that it needs is there, otherwise 'iwarp'."
+                "What RDMA is done with: 'iwarp', the software RNIC; 'ffm' or 'disni', the RDMA"
+                        + " devices of this machine, by Java 22 itself or by DiSNI.",
+                "Default: the first that 'rpcrdma devices' says is there."
             })
     void use(String name) {
         try {
@@ -30,5 +30,11 @@ final class Device {
                     spec.commandLine(), "--device " + name + ": " + e.getMessage(), e);
         }
         System.setProperty("org.rpcrdma.provider", name);
+    }
+
+    /** What RDMA is done with, in words for a person. */
+    static String inUse() {
+        String name = Rdma.provider().name();
+        return name.equals("iwarp") ? "iwarp, the software RNIC" : name;
     }
 }

@@ -8,10 +8,10 @@ import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.examples.leases.LeaseClient;
 import org.rpcrdma.examples.leases.LeaseServer;
+import org.rpcrdma.examples.rpc.Shutdown;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -39,6 +39,8 @@ final class LeasesCommand implements Callable<Integer> {
     @SuppressWarnings("UnusedVariable") // picocli needs the field
     private Device device;
 
+    @Mixin private Capture capture;
+
     @Spec private CommandSpec spec;
 
     @Option(
@@ -59,10 +61,13 @@ final class LeasesCommand implements Callable<Integer> {
     public Integer call() throws IOException {
         Check.atLeastOne(spec, "--clients", clients);
         Check.atLeastOne(spec, "--rounds", rounds);
+        say("device " + Device.inUse());
         RdmaEventLoopGroup loops = new RdmaEventLoopGroup(1);
         List<LeaseClient> open = new ArrayList<>();
         try (LeaseServer server =
-                new LeaseServer(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))) {
+                new LeaseServer(
+                        new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
+                        capture.applyTo(LeaseServer.config()).build())) {
             try {
                 for (int i = 1; i <= clients; i++) {
                     String name = "client " + i;
@@ -81,7 +86,7 @@ final class LeasesCommand implements Callable<Integer> {
                 open.forEach(LeaseClient::close);
             }
         } finally {
-            loops.shutdownGracefully(0, 1, TimeUnit.SECONDS).awaitUninterruptibly();
+            Shutdown.of(loops);
         }
         return 0;
     }

@@ -7,7 +7,7 @@ import java.net.UnknownHostException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import org.rpcrdma.examples.rpc.RpcCredential;
+import org.rpcrdma.codec.rpc.OpaqueAuth;
 
 /** Who runs this program, as a server wants to know it. */
 final class LocalUser {
@@ -16,15 +16,15 @@ final class LocalUser {
 
     private LocalUser() {}
 
-    static RpcCredential credential() {
+    static OpaqueAuth credential() {
         // Java does not tell whom a process runs as, but whom its files belong to.
         Path self = Path.of("/proc/self");
         try {
             int uid = (int) Files.getAttribute(self, "unix:uid");
             int gid = (int) Files.getAttribute(self, "unix:gid");
-            return RpcCredential.sys(machine(), uid, gid, List.of());
+            return OpaqueAuth.sys(machine(), uid, gid, List.of());
         } catch (IOException | UnsupportedOperationException e) {
-            return RpcCredential.sys(machine(), NOBODY, NOBODY, List.of());
+            return OpaqueAuth.sys(machine(), NOBODY, NOBODY, List.of());
         }
     }
 

@@ -14,14 +14,16 @@ import picocli.CommandLine.Command;
             LeasesCommand.class,
             NfsCommand.class,
             ServeNfsCommand.class,
+            DevicesCommand.class,
+            VerifyDeviceCommand.class,
             CommandLine.HelpCommand.class
         },
         mixinStandardHelpOptions = true,
-        version = "rpcrdma 0.1.0-SNAPSHOT",
         synopsisSubcommandLabel = "COMMAND")
 public final class Main {
 
     private static final int FAILURE = 1;
+    private static final String VERSION = "rpcrdma 0.1.0-SNAPSHOT";
 
     private Main() {}
 
@@ -35,10 +37,17 @@ public final class Main {
     }
 
     static CommandLine commandLine() {
-        return new CommandLine(new Main())
-                .setParameterExceptionHandler(Main::reportUsage)
+        CommandLine main = new CommandLine(new Main());
+        nameVersion(main);
+        return main.setParameterExceptionHandler(Main::reportUsage)
                 .setExecutionExceptionHandler(
                         (failure, command, parsed) -> report(failure, command));
+    }
+
+    /** Of each command and its subcommands: all are of one version. */
+    private static void nameVersion(CommandLine command) {
+        command.getCommandSpec().version(VERSION);
+        command.getSubcommands().values().forEach(Main::nameVersion);
     }
 
     private static int reportUsage(CommandLine.ParameterException failure, String[] args) {
@@ -48,11 +57,9 @@ public final class Main {
                         command.getCommandSpec().qualifiedName()
                                 + ": "
                                 + oneLine(failure.getMessage())
-                                + " (see: rpcrdma help"
-                                + (command.getParent() == null
-                                        ? ""
-                                        : " " + command.getCommandName())
-                                + ")");
+                                + " (see: "
+                                + command.getCommandSpec().qualifiedName()
+                                + " --help)");
         return CommandLine.ExitCode.USAGE;
     }
 

@@ -27,6 +27,8 @@ final class NfsConnection {
 
     @Mixin private HighestVersion highestVersion;
 
+    @Mixin private Capture capture;
+
     @Option(
             names = "--mount-port",
             defaultValue = "20048",
@@ -59,8 +61,15 @@ final class NfsConnection {
         }
     }
 
-    private RpcRdmaConfig config() {
-        RpcRdmaConfig.Builder config = highestVersion.applyTo(RpcRdmaConfig.builder());
+    /** Shows a line on standard output, with the device behind it. */
+    void print(String line) {
+        spec.commandLine().getOut().println(line + " (" + Device.inUse() + ")");
+        spec.commandLine().getOut().flush();
+    }
+
+    private RpcRdmaConfig config() throws IOException {
+        RpcRdmaConfig.Builder config =
+                capture.applyTo(highestVersion.applyTo(RpcRdmaConfig.builder()));
         return (reliableReplies ? ReliableReplies.enable(config) : config).build();
     }
 }

@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.concurrent.Callable;
 import org.rpcrdma.examples.client.FileTransfer;
@@ -54,27 +53,19 @@ final class NfsGetCommand implements Callable<Integer> {
             copy(session, found, target);
             return;
         }
-        // Under another name until it is complete.
         Path parent = target.toAbsolutePath().getParent();
         if (!Files.isDirectory(parent)) {
             throw new IOException(parent + ": no such directory");
         }
-        Path part =
-                parent.resolve(
-                        "." + target.getFileName() + "." + ProcessHandle.current().pid() + ".part");
-        try {
-            copy(session, found, part);
-            Files.move(
-                    part,
-                    target,
-                    StandardCopyOption.REPLACE_EXISTING,
-                    StandardCopyOption.ATOMIC_MOVE);
-        } finally {
-            Files.deleteIfExists(part);
+        try (PartFile part = new PartFile(target)) {
+            String summary = copy(session, found, part.path());
+            part.complete();
+            connection.print(summary);
         }
     }
 
-    private void copy(NfsSession session, Nfs3Client.Found found, Path target) throws IOException {
+    private String copy(NfsSession session, Nfs3Client.Found found, Path target)
+            throws IOException {
         long size = found.attributes().size();
         try (FileChannel local =
                         FileChannel.open(
@@ -85,6 +76,7 @@ final class NfsGetCommand implements Callable<Integer> {
                 Progress progress = new Progress("get " + url.name(), size)) {
             new FileTransfer(session.nfs(), session.nfs().limits(found.handle()), progress)
                     .get(found.handle(), url.path(), size, local);
+            return progress.summary();
         }
     }
 }

@@ -5,9 +5,6 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.time.ZoneId;
 import java.time.format.DateTimeFormatter;
-import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import org.rpcrdma.examples.client.Nfs3Client;
@@ -20,7 +17,10 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /** Shows a directory, or a file. */
-@Command(name = "ls", description = "Lists a directory.", mixinStandardHelpOptions = true)
+@Command(
+        name = "ls",
+        description = "Lists a directory, in the order of the server.",
+        mixinStandardHelpOptions = true)
 final class NfsListCommand implements Callable<Integer> {
 
     private static final DateTimeFormatter TIME =
@@ -44,21 +44,22 @@ final class NfsListCommand implements Callable<Integer> {
 
     private void list(NfsSession session) throws IOException {
         Nfs3Client.Found found = session.find(url.path());
-        List<Nfs3Client.Entry> entries = new ArrayList<>();
-        if (found.attributes().type() == NfsAttributes.Type.DIRECTORY) {
-            entries.addAll(session.nfs().list(found.handle(), url.path()));
-            entries.sort(Comparator.comparing(Nfs3Client.Entry::name));
-        } else {
-            entries.add(
-                    new Nfs3Client.Entry(
-                            url.name(),
-                            found.attributes().fileId(),
-                            found.attributes(),
-                            found.handle()));
-        }
         PrintWriter out = spec.commandLine().getOut();
-        for (Nfs3Client.Entry entry : entries) {
-            out.println(line(session.nfs(), entry));
+        if (found.attributes().type() == NfsAttributes.Type.DIRECTORY) {
+            session.nfs()
+                    .list(
+                            found.handle(),
+                            url.path(),
+                            entry -> out.println(line(session.nfs(), entry)));
+        } else {
+            out.println(
+                    line(
+                            session.nfs(),
+                            new Nfs3Client.Entry(
+                                    url.name(),
+                                    found.attributes().fileId(),
+                                    found.attributes(),
+                                    found.handle())));
         }
         out.flush();
     }

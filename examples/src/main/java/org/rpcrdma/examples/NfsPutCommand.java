@@ -66,6 +66,7 @@ final class NfsPutCommand implements Callable<Integer> {
         try (Progress progress = new Progress("put " + file.getFileName(), local.size())) {
             new FileTransfer(nfs, nfs.limits(made.handle()), progress)
                     .put(local, made.handle(), path);
+            connection.print(progress.summary());
         }
     }
 

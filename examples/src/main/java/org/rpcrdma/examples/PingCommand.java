@@ -10,10 +10,10 @@ import java.util.concurrent.Callable;
 import org.HdrHistogram.Histogram;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
+import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.examples.rpc.Calls;
 import org.rpcrdma.examples.rpc.RdmaRpcClient;
 import org.rpcrdma.examples.rpc.RpcClient;
-import org.rpcrdma.examples.rpc.RpcCredential;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -26,8 +26,7 @@ import picocli.CommandLine.Spec;
         name = "ping",
         description =
                 "Calls the NULL procedure of a server over RDMA, and shows what the two sides"
-                        + " agreed on.",
-        mixinStandardHelpOptions = true)
+                        + " agreed on.")
 final class PingCommand implements Callable<Integer> {
 
     private static final int NULL = 0;
@@ -47,6 +46,20 @@ final class PingCommand implements Callable<Integer> {
     private Device device;
 
     @Mixin private HighestVersion highestVersion;
+
+    @Mixin private Capture capture;
+
+    // The standard options, but for the long name of one, which is the program's version here.
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Show this help message and exit.")
+    @SuppressWarnings("UnusedVariable") // picocli needs the field
+    private boolean help;
+
+    @Option(names = "-V", versionHelp = true, description = "Print version information and exit.")
+    @SuppressWarnings("UnusedVariable") // picocli needs the field
+    private boolean versionHelp;
 
     @Spec private CommandSpec spec;
 
@@ -80,7 +93,8 @@ final class PingCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         Check.atLeastOne(spec, "--count", count);
-        RpcRdmaConfig config = highestVersion.applyTo(RpcRdmaConfig.builder()).build();
+        RpcRdmaConfig config =
+                capture.applyTo(highestVersion.applyTo(RpcRdmaConfig.builder())).build();
         try (RdmaRpcClient client = RdmaRpcClient.connect(server, config)) {
             callNull(client, FIRST_TIMEOUT_MILLIS);
             Histogram latency = new Histogram(HIGHEST_NANOS, 3);
@@ -100,7 +114,7 @@ final class PingCommand implements Callable<Integer> {
                         program,
                         version,
                         NULL,
-                        RpcCredential.NONE,
+                        OpaqueAuth.NONE,
                         Unpooled.EMPTY_BUFFER,
                         timeoutMillis),
                 results -> null);
@@ -112,6 +126,7 @@ final class PingCommand implements Callable<Integer> {
             RpcRdmaConfig config,
             Histogram latency) {
         out.println("server              " + server.getHostString() + ":" + server.getPort());
+        out.println("device              " + Device.inUse());
         out.println("program             " + program + " version " + version);
         out.println("RPC-over-RDMA       version " + connection.version());
         out.println("inline to server    " + connection.sendThreshold() + " bytes");
@@ -124,7 +139,7 @@ final class PingCommand implements Callable<Integer> {
                         + " asked for");
         out.println(
                 "remote invalidation "
-                        + (config.privateData().remoteInvalidation() ? "offered" : "not offered")
+                        + (connection.announced().remoteInvalidation() ? "offered" : "not offered")
                         + " here, "
                         + (connection.peer().remoteInvalidation() ? "offered" : "not offered")
                         + " by the server");

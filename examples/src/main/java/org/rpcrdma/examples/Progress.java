@@ -2,6 +2,8 @@
 package org.rpcrdma.examples;
 
 import java.io.Console;
+import java.time.Duration;
+import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongConsumer;
 import me.tongfei.progressbar.ProgressBar;
@@ -38,11 +40,24 @@ final class Progress implements LongConsumer, AutoCloseable {
                             .setUnit(" MiB", UNIT)
                             .setStyle(ProgressBarStyle.ASCII)
                             .showSpeed()
+                            .startsFrom(0, Duration.ofNanos(System.nanoTime() - start))
                             .build();
         }
         if (bar != null) {
             bar.stepTo(Math.min(done, total));
         }
+    }
+
+    /** What was copied, how long it took, and how fast that is. */
+    String summary() {
+        double seconds = (System.nanoTime() - start) / 1e9;
+        return String.format(
+                Locale.ROOT,
+                "%s: %,d bytes in %.2f s, %.1f MB/s",
+                task,
+                done,
+                seconds,
+                done / 1e6 / seconds);
     }
 
     @Override

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples;
 
+import io.micrometer.core.instrument.Tags;
+import io.micrometer.prometheusmetrics.PrometheusConfig;
+import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import io.netty.util.concurrent.Promise;
@@ -11,10 +14,14 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.concurrent.Callable;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.metrics.RpcRdmaMeterBinder;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.rpc.ReliableReplies;
+import org.rpcrdma.examples.rpc.Shutdown;
+import org.rpcrdma.examples.server.MetricsServer;
 import org.rpcrdma.examples.server.NfsServer;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -33,6 +40,17 @@ import picocli.CommandLine.Spec;
         mixinStandardHelpOptions = true)
 final class ServeNfsCommand implements Callable<Integer> {
 
+    /** Bounds of the buckets for times: from what a fast network takes to what somebody notices. */
+    private static final Duration[] BUCKETS = {
+        Duration.ofNanos(50_000),
+        Duration.ofNanos(200_000),
+        Duration.ofMillis(1),
+        Duration.ofMillis(5),
+        Duration.ofMillis(20),
+        Duration.ofMillis(100),
+        Duration.ofSeconds(1)
+    };
+
     @Mixin
     @SuppressWarnings("UnusedVariable") // picocli needs the field
     private Verbosity verbosity;
@@ -42,6 +60,8 @@ final class ServeNfsCommand implements Callable<Integer> {
     private Device device;
 
     @Mixin private HighestVersion highestVersion;
+
+    @Mixin private Capture capture;
 
     @Spec private CommandSpec spec;
 
@@ -90,6 +110,12 @@ final class ServeNfsCommand implements Callable<Integer> {
             })
     private boolean reliableReplies;
 
+    @Option(
+            names = "--metrics-port",
+            paramLabel = "PORT",
+            description = "Meters for Prometheus, at http://HOST:PORT/metrics (default: none).")
+    private Integer metricsPort;
+
     @Override
     public Integer call() throws IOException {
         if (tcpPort == null) {
@@ -110,6 +136,9 @@ final class ServeNfsCommand implements Callable<Integer> {
                             + tcpPort
                             + " have to be different");
         }
+        if (metricsPort != null) {
+            Check.port(spec, "--metrics-port", metricsPort);
+        }
         if (!Files.exists(directory)) {
             throw new NoSuchFileException(directory.toString());
         }
@@ -125,21 +154,39 @@ final class ServeNfsCommand implements Callable<Integer> {
             InetSocketAddress mount =
                     server.serveMountOverTcp(new InetSocketAddress(address, mountPort));
             InetSocketAddress tcp = server.serveNfsOverTcp(new InetSocketAddress(address, tcpPort));
+            RpcRdmaConfig config = rdmaConfig();
             InetSocketAddress rdma =
-                    server.serveNfsOverRdma(new InetSocketAddress(address, port), rdmaConfig());
-            print("listening on " + text(rdma) + " for NFS over RDMA");
+                    server.serveNfsOverRdma(new InetSocketAddress(address, port), config);
+            print("listening on " + text(rdma) + " for NFS over RDMA, on " + Device.inUse());
             print("listening on " + text(mount) + " for MOUNT over TCP");
             print("listening on " + text(tcp) + " for NFS over TCP");
             Runtime.getRuntime().addShutdownHook(new Thread(() -> endAndWait(end, ended), "end"));
-            end.awaitUninterruptibly();
+            if (metricsPort == null) {
+                end.awaitUninterruptibly();
+            } else {
+                showMeters(new InetSocketAddress(address, metricsPort), server, config, end);
+            }
         } finally {
             ended.trySuccess(null);
         }
         return 0;
     }
 
-    private RpcRdmaConfig rdmaConfig() {
-        RpcRdmaConfig.Builder config = highestVersion.applyTo(NfsServer.rdmaConfig());
+    private void showMeters(
+            InetSocketAddress address, NfsServer server, RpcRdmaConfig config, Promise<Void> end)
+            throws IOException {
+        PrometheusMeterRegistry meters = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
+        server.bindTo(meters);
+        new RpcRdmaMeterBinder(config.metrics(), Tags.empty(), BUCKETS).bindTo(meters);
+        try (MetricsServer http = new MetricsServer(address, meters)) {
+            print("listening on " + text(http.address()) + " for GET /metrics");
+            end.awaitUninterruptibly();
+        }
+    }
+
+    private RpcRdmaConfig rdmaConfig() throws IOException {
+        RpcRdmaConfig.Builder config =
+                capture.applyTo(highestVersion.applyTo(NfsServer.rdmaConfig()));
         return (reliableReplies ? ReliableReplies.enable(config) : config).build();
     }
 
@@ -155,6 +202,6 @@ final class ServeNfsCommand implements Callable<Integer> {
     /** Runs when the process is told to end, and holds that up until the sockets are closed. */
     private static void endAndWait(Promise<Void> end, Promise<Void> ended) {
         end.trySuccess(null);
-        ended.awaitUninterruptibly();
+        Shutdown.await(ended);
     }
 }

@@ -10,7 +10,6 @@ final class Verbosity {
 
     @Option(
             names = {"-v", "--verbose"},
-            hidden = true,
             description = "Log what happens, and show stack traces.")
     void setVerbose(boolean verbose) {
         if (verbose) {

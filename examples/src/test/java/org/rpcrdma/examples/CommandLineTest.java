@@ -2,12 +2,15 @@
 package org.rpcrdma.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.AnnotatedElementContext;
 import org.junit.jupiter.api.extension.ExtensionContext;
@@ -29,6 +32,18 @@ class CommandLineTest {
 
     @TempDir private Path directory;
     @TempDir private Path local;
+
+    @Test
+    void devicesSaysWhatIsTakenAndWhyNothingBetterIs() {
+        assertThat(run("devices")).isZero();
+        assertThat(out.toString())
+                .containsPattern("ffm: no, .+")
+                .containsPattern("disni: no, .+")
+                .contains("iwarp: taken")
+                .contains("the software RNIC")
+                .contains("can: private data on accept");
+        assertThat(err.toString()).isEmpty();
+    }
 
     @ParameterizedTest
     @ValueSource(
@@ -56,6 +71,10 @@ class CommandLineTest {
     void wrongUsageIsOneLineAndExitCode2(String line) {
         assertThat(run(line.split(" "))).isEqualTo(2);
         assertOneLine();
+        Matcher hint = Pattern.compile("\\(see: rpcrdma (.*)\\)\n").matcher(err.toString());
+        assertThat(hint.find()).isTrue();
+        assertThat(run(hint.group(1).split(" "))).isZero();
+        assertThat(out.toString()).contains("Usage: rpcrdma");
     }
 
     @ParameterizedTest
@@ -86,6 +105,35 @@ class CommandLineTest {
         assertThat(out.toString()).contains("serve-nfs", "--export=DIR", "nfs://HOST:PORT/PATH");
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"ping --help", "ping -h", "serve-nfs --help", "nfs -h", "demo -h"})
+    void helpShowsUsage(String line) {
+        assertThat(run(line.split(" "))).isZero();
+        assertThat(out.toString())
+                .contains("Usage: rpcrdma " + line.substring(0, line.indexOf(' ')));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"-V", "--version", "ping -V", "nfs ls --version", "leases -V"})
+    void versionIsThatOfTheProgram(String line) {
+        assertThat(run(line.split(" "))).isZero();
+        assertThat(out.toString()).startsWith("rpcrdma 0.");
+    }
+
+    @Test
+    void bytesAreCountedInUnits() {
+        ByteCount count = new ByteCount();
+        assertThat(count.convert("12")).isEqualTo(12);
+        assertThat(count.convert("3K")).isEqualTo(3072);
+        assertThat(count.convert("10M")).isEqualTo(10L << 20);
+        assertThat(count.convert("2GiB")).isEqualTo(2L << 30);
+        for (String wrong : new String[] {"", "M", "-1", "1T", "1.5M", "99999999999G"}) {
+            assertThatThrownBy(() -> count.convert(wrong))
+                    .isInstanceOf(CommandLine.TypeConversionException.class)
+                    .hasMessageContaining("'" + wrong + "'");
+        }
+    }
+
     @Test
     void demoShowsThatDataWasPlacedDirectly() throws IOException {
         Path file = Files.write(local.resolve("file"), new byte[3_000_000]);
@@ -102,7 +150,7 @@ class CommandLineTest {
         try (NfsFixture fixture = fixture()) {
             assertThat(run("ping", at(fixture), "-c", "3")).isZero();
             assertThat(out.toString())
-                    .contains("3 calls", "4096 bytes")
+                    .contains("3 calls", "4096 bytes", "iwarp")
                     .containsPattern("credits +64 granted, 128 asked for");
             assertThat(out.toString()).containsPattern("RPC-over-RDMA +version 1");
             assertThat(run("ping", at(fixture), "--highest-version", "2")).isZero();
@@ -120,12 +168,15 @@ class CommandLineTest {
             String url = "nfs://" + at(fixture);
             assertThat(nfs(fixture, "put", file.toString(), url + "/d")).isZero();
             assertThat(directory.resolve("d/file")).hasContent("content");
+            assertThat(out.toString())
+                    .containsPattern("put file: 7 bytes in [0-9.]+ s, [0-9.]+ MB/s \\(iwarp, .*\n");
             Files.writeString(file, "new");
             assertThat(nfs(fixture, "put", file.toString(), url + "/d/file")).isZero();
             assertThat(directory.resolve("d/file")).hasContent("new");
             assertThat(nfs(fixture, "get", url + "/d/file", local.resolve("back").toString()))
                     .isZero();
             assertThat(local.resolve("back")).hasContent("new");
+            assertThat(out.toString()).contains("get file: 3 bytes in ");
             assertThat(nfs(fixture, "ls", url + "/d")).isZero();
             assertThat(out.toString()).containsPattern("-rw-r--r-- +1 .* 3 .* file\n");
             assertThat(err.toString()).isEmpty();

@@ -30,6 +30,7 @@ class DemoEndTest {
         }
         Process demo = start("demo", "--file", big.toString());
         try (BufferedReader out = demo.inputReader(StandardCharsets.UTF_8)) {
+            assertThat(out.readLine()).startsWith("device ");
             assertThat(out.readLine()).startsWith("file ");
             assertThat(temporary).isDirectoryContaining("glob:**/rpcrdma-demo*");
             demo.toHandle().destroy(); // as destroy(), but the output stays open

@@ -19,6 +19,7 @@ class LeasesCommandTest {
         assertThat(status).isZero();
         assertThat(out.toString().lines())
                 .containsExactly(
+                        "device iwarp, the software RNIC",
                         "client 1 has /report.txt",
                         "client 1 gives /report.txt back",
                         "client 2 has /report.txt",

@@ -7,12 +7,12 @@ import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.List;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.examples.client.Nfs3Client;
 import org.rpcrdma.examples.client.NfsHandle;
 import org.rpcrdma.examples.client.NfsSession;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.rpc.RdmaRpcClient;
-import org.rpcrdma.examples.rpc.RpcCredential;
 import org.rpcrdma.examples.rpc.TcpRpcClient;
 import org.rpcrdma.examples.server.NfsServer;
 
@@ -25,7 +25,7 @@ public final class NfsFixture implements AutoCloseable {
         RDMA
     }
 
-    public static final RpcCredential ROOT = RpcCredential.sys("test", 0, 0, List.of());
+    public static final OpaqueAuth ROOT = OpaqueAuth.sys("test", 0, 0, List.of());
 
     private final Export export;
     private final NfsServer server;

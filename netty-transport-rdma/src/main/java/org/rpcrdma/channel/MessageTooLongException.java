@@ -14,6 +14,7 @@ public final class MessageTooLongException extends IOException {
                         + length
                         + " bytes (expected: at most "
                         + limit
-                        + ", the longest the peer takes)");
+                        + ", the longest that the peer is known to take; see"
+                        + " RdmaChannelOption.MAX_SEND_SIZE, and RECEIVE_SIZE of the peer)");
     }
 }

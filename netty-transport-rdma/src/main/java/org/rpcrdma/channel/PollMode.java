@@ -7,6 +7,11 @@ public enum PollMode {
     BLOCKING,
     /** Poll for a short while after the last work, then block. The default. */
     ADAPTIVE,
-    /** Never block: one CPU for each event loop, and the lowest latency. */
+    /**
+     * Never block: the lowest latency, at the price of a whole CPU for each event loop. It needs a CPU that is free for
+     * each loop, beside those that the rest of the program keeps busy: loops that share one wait for each other, up to
+     * a slice of the scheduler's for each message. A loop that has had no work for a while offers its CPU at each look
+     * ({@link Thread#yield}), so that others get on.
+     */
     BUSY
 }

@@ -6,9 +6,11 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Iterator;
 import java.util.List;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** Tells whether, and through which provider, this transport can run here. */
@@ -16,8 +18,13 @@ public final class Rdma {
 
     private static final InternalLogger logger = InternalLoggerFactory.getInstance(Rdma.class);
 
+    /** What is wrong with a class path that has so many is not for this class to find out. */
+    private static final int MAX_FAILURES = 100;
+
     /** All providers on the class path, the preferred one first. */
     private static final List<VerbsProvider> PROVIDERS = load();
+
+    private static final AtomicBoolean isChoiceTold = new AtomicBoolean();
 
     private Rdma() {}
 
@@ -25,18 +32,28 @@ public final class Rdma {
         List<VerbsProvider> providers = new ArrayList<>();
         ServiceLoader<VerbsProvider> loader =
                 ServiceLoader.load(VerbsProvider.class, VerbsProvider.class.getClassLoader());
-        loader.stream()
-                .forEach(
-                        entry -> {
-                            try {
-                                providers.add(entry.get());
-                            } catch (ServiceConfigurationError | LinkageError e) {
-                                logger.debug("RDMA provider {} cannot be loaded", entry.type(), e);
-                            }
-                        });
+        Iterator<VerbsProvider> all = loader.iterator();
+        // One that cannot be loaded, by this Java or at all, keeps none of the others from
+        // being found.
+        for (int failures = 0; failures < MAX_FAILURES; ) {
+            try {
+                if (!all.hasNext()) {
+                    break;
+                }
+                providers.add(all.next());
+            } catch (ServiceConfigurationError | LinkageError e) {
+                failures++;
+                logger.debug("An RDMA provider cannot be loaded", e);
+            }
+        }
         providers.sort(Comparator.comparingInt(VerbsProvider::priority).reversed());
         logger.debug("RDMA providers: {}", providers);
         return List.copyOf(providers);
+    }
+
+    /** All providers on the class path, available or not, the preferred one first. */
+    public static List<VerbsProvider> providers() {
+        return PROVIDERS;
     }
 
     /** Whether any provider is available. */
@@ -82,7 +99,24 @@ public final class Rdma {
             return provider(named);
         }
         ensureAvailability();
-        return PROVIDERS.stream().filter(VerbsProvider::isAvailable).findFirst().orElseThrow();
+        VerbsProvider chosen =
+                PROVIDERS.stream().filter(VerbsProvider::isAvailable).findFirst().orElseThrow();
+        if (!isChoiceTold.getAndSet(true)) {
+            logger.info("{}", choice(chosen, PROVIDERS));
+        }
+        return chosen;
+    }
+
+    /** Which provider is taken, and what the better ones lack: nobody shall wonder why hardware is not used. */
+    static String choice(VerbsProvider chosen, List<VerbsProvider> bestFirst) {
+        StringBuilder text = new StringBuilder("RDMA provider: ").append(chosen.name());
+        for (VerbsProvider better : bestFirst.subList(0, bestFirst.indexOf(chosen))) {
+            text.append("; not ")
+                    .append(better.name())
+                    .append(": ")
+                    .append(better.unavailabilityCause().getMessage());
+        }
+        return text.toString();
     }
 
     /**

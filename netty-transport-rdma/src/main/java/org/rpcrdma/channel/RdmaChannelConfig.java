@@ -2,6 +2,7 @@
 package org.rpcrdma.channel;
 
 import static io.netty.util.internal.ObjectUtil.checkInRange;
+import static io.netty.util.internal.ObjectUtil.checkNotNull;
 import static io.netty.util.internal.ObjectUtil.checkPositive;
 import static io.netty.util.internal.ObjectUtil.checkPositiveOrZero;
 import static org.rpcrdma.channel.RdmaChannelOption.DRAIN_MILLIS;
@@ -14,8 +15,12 @@ import static org.rpcrdma.channel.RdmaChannelOption.RECEIVE_SIZE;
 import static org.rpcrdma.channel.RdmaChannelOption.REGISTRATION;
 import static org.rpcrdma.channel.RdmaChannelOption.SEND_DEPTH;
 
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.DefaultChannelConfig;
+import io.netty.channel.MessageSizeEstimator;
+import io.netty.channel.RecvByteBufAllocator;
+import io.netty.channel.WriteBufferWaterMark;
 import java.util.Map;
 import org.rpcrdma.verbs.QueuePairConfig;
 
@@ -27,12 +32,15 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
 
     private static final int MOST_READS = 128;
 
+    /** A peer is taken to be configured as this end is, until somebody knows better. */
+    private static final int AS_RECEIVED = 0;
+
     private static final byte[] NO_DATA = {};
 
     private volatile int receiveSize = 4096;
     private volatile int receiveDepth = 80;
     private volatile int sendDepth = 256;
-    private volatile int maxSendSize = Integer.MAX_VALUE;
+    private volatile int maxSendSize = AS_RECEIVED;
     private volatile int readDepth = MOST_READS;
     private volatile int drainMillis = 2000;
     private volatile byte[] privateData = NO_DATA;
@@ -71,7 +79,7 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
             return (T) (Integer) sendDepth;
         }
         if (option == MAX_SEND_SIZE) {
-            return (T) (Integer) maxSendSize;
+            return (T) (Integer) getMaxSendSize();
         }
         if (option == PRIVATE_DATA) {
             return (T) getPrivateData();
@@ -95,52 +103,38 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
     public <T> boolean setOption(ChannelOption<T> option, T value) {
         validate(option, value);
         if (option == RECEIVE_SIZE) {
-            receiveSize =
-                    checkInRange(
-                            (Integer) fixedOnceConnected(option, value),
-                            LEAST_RECEIVE_SIZE,
-                            1 << 20,
-                            "RECEIVE_SIZE");
+            setReceiveSize((Integer) value);
         } else if (option == RECEIVE_DEPTH) {
-            receiveDepth =
-                    checkInRange(
-                            (Integer) fixedOnceConnected(option, value),
-                            1,
-                            1 << 16,
-                            "RECEIVE_DEPTH");
+            setReceiveDepth((Integer) value);
         } else if (option == SEND_DEPTH) {
-            sendDepth =
-                    checkInRange(
-                            (Integer) fixedOnceConnected(option, value), 1, 1 << 16, "SEND_DEPTH");
+            setSendDepth((Integer) value);
         } else if (option == MAX_SEND_SIZE) {
-            maxSendSize = checkPositive((Integer) value, "MAX_SEND_SIZE");
+            setMaxSendSize((Integer) value);
         } else if (option == PRIVATE_DATA) {
-            privateData = ((byte[]) fixedOnceConnected(option, value)).clone();
+            setPrivateData((byte[]) value);
         } else if (option == PEER_PRIVATE_DATA) {
-            peerPrivateData = ((byte[]) fixedOnceConnected(option, value)).clone();
+            setPeerPrivateData((byte[]) value);
         } else if (option == READ_DEPTH) {
-            readDepth =
-                    checkInRange(
-                            (Integer) fixedOnceConnected(option, value),
-                            1,
-                            MOST_READS,
-                            "READ_DEPTH");
+            setReadDepth((Integer) value);
         } else if (option == DRAIN_MILLIS) {
-            drainMillis = checkPositiveOrZero((Integer) value, "DRAIN_MILLIS");
+            setDrainMillis((Integer) value);
         } else if (option == REGISTRATION) {
-            registrationPolicy = (RegistrationPolicy) value;
+            setRegistrationPolicy((RegistrationPolicy) value);
         } else {
-            return super.setOption(option, value);
+            return SocketOptions.ignores(option) || super.setOption(option, value);
         }
         return true;
     }
 
-    private Object fixedOnceConnected(ChannelOption<?> option, Object value) {
-        if (channel.isActive()) {
+    /** A queue pair keeps the size that it is made with. */
+    private void checkConfigurable(ChannelOption<?> option) {
+        if (!((RdmaChannel) channel).isConfigurable()) {
             throw new IllegalStateException(
-                    "option " + option + " is fixed once the channel is connected");
+                    "option "
+                            + option
+                            + " is fixed once the channel is bound or connects (set it in the"
+                            + " bootstrap, or in the child's initChannel)");
         }
-        return value;
     }
 
     @Override
@@ -148,19 +142,28 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
         ((RdmaChannel) channel).clearReadPending();
     }
 
-    /** The number of receives kept posted. */
-    public int getReceiveDepth() {
-        return receiveDepth;
-    }
-
     /** The size of each receive in bytes. */
     public int getReceiveSize() {
         return receiveSize;
     }
 
-    /** The longest Send in bytes. */
-    public int getMaxSendSize() {
-        return maxSendSize;
+    /** Sets {@link RdmaChannelOption#RECEIVE_SIZE}. */
+    public RdmaChannelConfig setReceiveSize(int bytes) {
+        checkConfigurable(RECEIVE_SIZE);
+        receiveSize = checkInRange(bytes, LEAST_RECEIVE_SIZE, 1 << 20, "RECEIVE_SIZE");
+        return this;
+    }
+
+    /** The number of receives kept posted. */
+    public int getReceiveDepth() {
+        return receiveDepth;
+    }
+
+    /** Sets {@link RdmaChannelOption#RECEIVE_DEPTH}. */
+    public RdmaChannelConfig setReceiveDepth(int receives) {
+        checkConfigurable(RECEIVE_DEPTH);
+        receiveDepth = checkInRange(receives, 1, 1 << 16, "RECEIVE_DEPTH");
+        return this;
     }
 
     /** The most work requests posted and not complete. */
@@ -168,9 +171,46 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
         return sendDepth;
     }
 
+    /** Sets {@link RdmaChannelOption#SEND_DEPTH}. */
+    public RdmaChannelConfig setSendDepth(int workRequests) {
+        checkConfigurable(SEND_DEPTH);
+        sendDepth = checkInRange(workRequests, 1, 1 << 16, "SEND_DEPTH");
+        return this;
+    }
+
+    /** The longest Send in bytes. */
+    public int getMaxSendSize() {
+        return maxSendSize == AS_RECEIVED ? receiveSize : maxSendSize;
+    }
+
+    /** Sets {@link RdmaChannelOption#MAX_SEND_SIZE}. */
+    public RdmaChannelConfig setMaxSendSize(int bytes) {
+        maxSendSize = checkPositive(bytes, "MAX_SEND_SIZE");
+        return this;
+    }
+
+    /** The most RDMA Reads outstanding in each direction. */
+    public int getReadDepth() {
+        return readDepth;
+    }
+
+    /** Sets {@link RdmaChannelOption#READ_DEPTH}. */
+    public RdmaChannelConfig setReadDepth(int reads) {
+        checkConfigurable(READ_DEPTH);
+        readDepth = checkInRange(reads, 1, MOST_READS, "READ_DEPTH");
+        return this;
+    }
+
     /** What is sent as connection private data. */
     public byte[] getPrivateData() {
         return privateData.clone();
+    }
+
+    /** Sets {@link RdmaChannelOption#PRIVATE_DATA}. */
+    public RdmaChannelConfig setPrivateData(byte[] data) {
+        checkConfigurable(PRIVATE_DATA);
+        privateData = data.clone();
+        return this;
     }
 
     /** What a peer is taken to have sent where the device carries no connection private data. */
@@ -178,9 +218,22 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
         return peerPrivateData.clone();
     }
 
+    /** Sets {@link RdmaChannelOption#PEER_PRIVATE_DATA}. */
+    public RdmaChannelConfig setPeerPrivateData(byte[] data) {
+        checkConfigurable(PEER_PRIVATE_DATA);
+        peerPrivateData = data.clone();
+        return this;
+    }
+
     /** How long a closing channel waits for posted work, in milliseconds. */
     public int getDrainMillis() {
         return drainMillis;
+    }
+
+    /** Sets {@link RdmaChannelOption#DRAIN_MILLIS}. */
+    public RdmaChannelConfig setDrainMillis(int millis) {
+        drainMillis = checkPositiveOrZero(millis, "DRAIN_MILLIS");
+        return this;
     }
 
     /** What handles stand for. */
@@ -188,7 +241,83 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
         return registrationPolicy;
     }
 
+    /** Sets {@link RdmaChannelOption#REGISTRATION}. */
+    public RdmaChannelConfig setRegistrationPolicy(RegistrationPolicy policy) {
+        registrationPolicy = checkNotNull(policy, "REGISTRATION");
+        return this;
+    }
+
     QueuePairConfig queuePairConfig() {
         return new QueuePairConfig(sendDepth, receiveDepth, readDepth, readDepth);
+    }
+
+    // ------------------------------------------------------------------ Netty's setters, for
+    // chains
+
+    @Override
+    public RdmaChannelConfig setConnectTimeoutMillis(int millis) {
+        super.setConnectTimeoutMillis(millis);
+        return this;
+    }
+
+    @Override
+    @Deprecated
+    public RdmaChannelConfig setMaxMessagesPerRead(int messages) {
+        super.setMaxMessagesPerRead(messages);
+        return this;
+    }
+
+    @Override
+    public RdmaChannelConfig setWriteSpinCount(int count) {
+        super.setWriteSpinCount(count);
+        return this;
+    }
+
+    @Override
+    public RdmaChannelConfig setAllocator(ByteBufAllocator allocator) {
+        super.setAllocator(allocator);
+        return this;
+    }
+
+    @Override
+    public RdmaChannelConfig setRecvByteBufAllocator(RecvByteBufAllocator allocator) {
+        super.setRecvByteBufAllocator(allocator);
+        return this;
+    }
+
+    @Override
+    public RdmaChannelConfig setAutoRead(boolean autoRead) {
+        super.setAutoRead(autoRead);
+        return this;
+    }
+
+    @Override
+    public RdmaChannelConfig setAutoClose(boolean autoClose) {
+        super.setAutoClose(autoClose);
+        return this;
+    }
+
+    @Override
+    public RdmaChannelConfig setWriteBufferHighWaterMark(int bytes) {
+        super.setWriteBufferHighWaterMark(bytes);
+        return this;
+    }
+
+    @Override
+    public RdmaChannelConfig setWriteBufferLowWaterMark(int bytes) {
+        super.setWriteBufferLowWaterMark(bytes);
+        return this;
+    }
+
+    @Override
+    public RdmaChannelConfig setWriteBufferWaterMark(WriteBufferWaterMark mark) {
+        super.setWriteBufferWaterMark(mark);
+        return this;
+    }
+
+    @Override
+    public RdmaChannelConfig setMessageSizeEstimator(MessageSizeEstimator estimator) {
+        super.setMessageSizeEstimator(estimator);
+        return this;
     }
 }

@@ -3,20 +3,24 @@ package org.rpcrdma.channel;
 
 import io.netty.channel.Channel;
 import io.netty.channel.EventLoopGroup;
+import io.netty.channel.EventLoopTaskQueueFactory;
 import io.netty.channel.SingleThreadEventLoop;
+import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.RejectedExecutionHandler;
 import io.netty.util.internal.PlatformDependent;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.VerbsContext;
 
 /** Polls one {@link VerbsContext} and runs the tasks of its channels. */
@@ -28,46 +32,119 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     /** Completions delivered in one go, so that tasks are not starved. */
     private static final int POLL_BUDGET = 256;
 
+    /** How long a loop without work looks again at once before it blocks, or yields its CPU when it never blocks. */
     private static final long SPIN_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
 
-    /** How long a loop that shuts down waits for its channels to drain before it cuts their connections. */
-    private static final long CLOSE_NANOS = TimeUnit.SECONDS.toNanos(5);
+    /** How long tasks may run between two looks at the clock when the loop ends. */
+    private static final long LAST_TASKS_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+    /** How long a loop that has cut its connections still waits for their channels to be told. */
+    private static final long CUT_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+    /**
+     * Rounds that may fail one after the other before the loop pauses, and for how long: a device that is broken
+     * for good.
+     */
+    private static final int FAILURES_IN_A_ROW = 3;
+
+    private static final long PAUSE_MILLIS = 1000;
+
+    private static final long STALL_NANOS =
+            TimeUnit.MILLISECONDS.toNanos(RdmaEventLoopGroup.STALL_MILLIS);
 
     private final VerbsContext context;
     private final PollMode mode;
     private final RegisteredBufferPool pool;
     private final Set<AbstractRdmaChannel> channels = new LinkedHashSet<>();
 
+    private final LoopCounters counters = new LoopCounters();
+    private final RareLog log = new RareLog();
+
     /** Channels with something to deliver, each at most once. */
     private final ArrayDeque<AbstractRdmaChannel> ready = new ArrayDeque<>();
 
+    private volatile int ioRatio = 50;
+
+    /** The time-out of the shutdown, which is written before the shutdown begins. */
+    private volatile long shutdownNanos;
+
+    private boolean isClosing;
     private long closingSince;
+    private int failures;
 
     RdmaEventLoop(
             EventLoopGroup parent,
             Executor executor,
             VerbsContext context,
             PollMode mode,
+            DirectMemory budget,
+            EventLoopTaskQueueFactory taskQueueFactory,
             RejectedExecutionHandler rejectedHandler) {
-        super(parent, executor, false, newTaskQueue0(), newTaskQueue0(), rejectedHandler);
+        super(
+                parent,
+                executor,
+                false,
+                newTaskQueue(taskQueueFactory),
+                newTaskQueue(taskQueueFactory),
+                rejectedHandler);
         this.context = context;
         this.mode = mode;
-        this.pool = new RegisteredBufferPool(context, this::inEventLoop);
+        this.pool =
+                new RegisteredBufferPool(context, budget, this::inEventLoop, this::callCollector);
     }
 
-    private static Queue<Runnable> newTaskQueue0() {
-        return PlatformDependent.newMpscQueue();
+    private static Queue<Runnable> newTaskQueue(EventLoopTaskQueueFactory factory) {
+        if (factory != null) {
+            return factory.newTaskQueue(DEFAULT_MAX_PENDING_TASKS);
+        }
+        // Two kinds of queue, as in Netty's own event loops.
+        return DEFAULT_MAX_PENDING_TASKS == Integer.MAX_VALUE
+                ? PlatformDependent.newMpscQueue()
+                : PlatformDependent.newMpscQueue(DEFAULT_MAX_PENDING_TASKS);
     }
 
     VerbsContext context() {
         return context;
     }
 
+    /** Any thread; -1 when the device does not count it. */
+    long value(RdmaCounter counter) {
+        if (counter == RdmaCounter.MEMORY_REFUSALS) {
+            return pool.refusals();
+        }
+        return counter.ofDevice == null ? counters.value(counter) : context.value(counter.ofDevice);
+    }
+
     RegisteredBufferPool pool() {
         return pool;
     }
 
+    private void callCollector() {
+        try {
+            execute(pool::collect);
+        } catch (RejectedExecutionException e) {
+            // The loop is about to end, and the pool collects then.
+            logger.trace("The pool collects when it is closed", e);
+        }
+    }
+
+    RareLog log() {
+        return log;
+    }
+
+    /** The share of the time that goes to I/O, in percent; 100 runs all tasks whatever time they take. */
+    void ioRatio(int percent) {
+        ioRatio = percent;
+    }
+
+    /**
+     * @throws RejectedExecutionException when the loop has no more time for a channel: a channel that is connected
+     *     again whenever it fails would keep it from ending
+     */
     void add(AbstractRdmaChannel channel) {
+        if (isShuttingDown() && isOverdue()) {
+            throw new RejectedExecutionException("event loop has shut down");
+        }
         channels.add(channel);
     }
 
@@ -85,10 +162,11 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         return channels.size();
     }
 
+    /** The channels at this moment; nothing can be removed. Event loop only. */
     @Override
     public Iterator<Channel> registeredChannelsIterator() {
         assert inEventLoop();
-        return new ArrayList<Channel>(channels).iterator();
+        return List.<Channel>copyOf(channels).iterator();
     }
 
     @Override
@@ -100,33 +178,67 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
 
     @Override
     protected void run() {
-        long lastWork = System.nanoTime();
+        long start = System.nanoTime();
+        long lastWork = start;
         for (; ; ) {
             try {
                 boolean worked = pollOnce();
-                worked |= runAllTasks();
-                if (worked) {
-                    lastWork = System.nanoTime();
-                } else {
-                    idle(lastWork);
+                long polled = System.nanoTime();
+                long now = polled;
+                if (runTasks(polled - start)) {
+                    worked = true;
+                    now = System.nanoTime();
                 }
-            } catch (Error e) {
-                throw e;
+                counters.increment(RdmaCounter.ROUNDS);
+                if (worked) {
+                    countRound(polled - start, now - polled);
+                    lastWork = now;
+                    start = now;
+                } else {
+                    start = idle(now, lastWork);
+                }
+                failures = 0;
             } catch (Throwable t) {
-                handleLoopException(t);
+                // Whatever it is, the other channels of this loop have nothing to do with it.
+                roundFailed(t);
+                start = System.nanoTime();
             }
-            if (isShuttingDown()) {
-                closeAll();
-                // Once shut down, a loop takes no tasks: what closing needs has to be over before.
-                if (channels.isEmpty() && confirmShutdown()) {
+            try {
+                if (isShuttingDown() && hasEnded()) {
                     return;
                 }
+            } catch (Throwable t) {
+                roundFailed(t);
             }
         }
     }
 
+    private void countRound(long ioNanos, long taskNanos) {
+        counters.increment(RdmaCounter.ROUNDS_WITH_WORK);
+        counters.add(RdmaCounter.IO_NANOS, ioNanos);
+        counters.add(RdmaCounter.TASK_NANOS, taskNanos);
+        if (ioNanos + taskNanos > STALL_NANOS) {
+            counters.increment(RdmaCounter.STALLS);
+            FlightEvents.stall(ioNanos, taskNanos);
+        }
+    }
+
+    private boolean runTasks(long ioNanos) {
+        int ratio = ioRatio;
+        return ratio == 100 ? super.runAllTasks() : runAllTasks(ioNanos * (100 - ratio) / ratio);
+    }
+
+    /** Called while the loop ends. A task that submits itself must not keep it from ending. */
+    @Override
+    protected boolean runAllTasks() {
+        // Once shut down, the loop takes no more tasks.
+        return isShutdown() ? super.runAllTasks() : runAllTasks(LAST_TASKS_NANOS);
+    }
+
     private boolean pollOnce() {
-        boolean worked = context.poll(POLL_BUDGET) > 0;
+        int work = context.poll(POLL_BUDGET);
+        counters.add(RdmaCounter.WORK, work);
+        boolean worked = work > 0;
         // What becomes ready during delivery waits for the next round, so that one channel cannot
         // keep the loop.
         for (int i = ready.size(); i > 0; i--) {
@@ -136,45 +248,94 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         return worked;
     }
 
-    private void idle(long lastWork) throws IOException {
-        if (hasTasks() || !ready.isEmpty() || isShuttingDown()) {
-            return;
+    /** Returns the time when it is over. */
+    @SuppressWarnings("ThreadPriorityCheck") // a loop that never blocks has nothing else to offer
+    private long idle(long now, long lastWork) throws IOException {
+        if (hasTasks() || !ready.isEmpty()) {
+            return now;
         }
-        boolean recent = System.nanoTime() - lastWork < SPIN_NANOS;
-        if (mode == PollMode.BUSY || (mode == PollMode.ADAPTIVE && recent)) {
-            Thread.onSpinWait();
-            return;
+        boolean isRecent = now - lastWork < SPIN_NANOS;
+        if (mode == PollMode.BUSY || (mode == PollMode.ADAPTIVE && isRecent)) {
+            if (isRecent) {
+                Thread.onSpinWait();
+            } else {
+                // Costs little on a CPU of its own; on a shared one it lets the others work.
+                Thread.yield();
+            }
+            return now;
         }
-        long deadline = nextScheduledTaskDeadlineNanos();
-        // A task that is added from now on wakes the context: wakeup() ends the current await or
-        // else the next one.
-        context.await(deadline == -1 ? -1 : deadlineToDelayNanos(deadline));
+        counters.increment(RdmaCounter.SLEEPS);
+        if (!isShuttingDown()) {
+            long deadline = nextScheduledTaskDeadlineNanos();
+            // A task that is added from now on wakes the context: wakeup() ends the current await
+            // or else the next one.
+            context.await(deadline == -1 ? -1 : deadlineToDelayNanos(deadline));
+        } else if (!channels.isEmpty()) {
+            context.await(LAST_TASKS_NANOS);
+        }
+        if (Thread.interrupted()) {
+            // Otherwise nothing could block any more.
+            logger.debug("The thread of an event loop was interrupted, which has no effect on it");
+        }
+        return System.nanoTime();
     }
 
-    private static void handleLoopException(Throwable t) {
-        logger.warn("Unexpected exception in the RDMA event loop.", t);
+    private void roundFailed(Throwable t) {
+        failures++;
+        counters.increment(RdmaCounter.FAILED_ROUNDS);
         try {
-            // A permanent fault must not take the whole CPU.
-            Thread.sleep(1000);
+            logger.warn("A round of the event loop failed; the loop goes on", t);
+            if (failures > FAILURES_IN_A_ROW) {
+                Thread.sleep(PAUSE_MILLIS);
+            }
         } catch (InterruptedException ignored) {
             // The loop goes on; shutdown does not use interrupts.
+        } catch (OutOfMemoryError ignored) {
+            // Then without a word.
         }
     }
 
-    private void closeAll() {
-        if (channels.isEmpty()) {
-            return;
+    @Override
+    public Future<?> shutdownGracefully(long quietPeriod, long timeout, TimeUnit unit) {
+        if (!isShuttingDown()) {
+            shutdownNanos = unit.toNanos(timeout);
         }
-        long now = System.nanoTime();
-        if (closingSince == 0) {
-            closingSince = now;
+        return super.shutdownGracefully(quietPeriod, timeout, unit);
+    }
+
+    /** Whether the time-out of the shutdown is over. */
+    private boolean isOverdue() {
+        return isOverdueBy(0);
+    }
+
+    private boolean isOverdueBy(long nanos) {
+        long spent = isClosing ? System.nanoTime() - closingSince : 0;
+        return spent >= shutdownNanos && spent - shutdownNanos >= nanos;
+    }
+
+    /** Closes all channels, and says whether nothing is left to do. */
+    private boolean hasEnded() {
+        if (!isClosing) {
+            isClosing = true;
+            closingSince = System.nanoTime();
         }
-        for (AbstractRdmaChannel channel : new ArrayList<>(channels)) {
+        boolean isOverdue = isOverdue();
+        for (AbstractRdmaChannel channel : List.copyOf(channels)) {
             channel.unsafe().close(channel.unsafe().voidPromise());
-            if (now - closingSince > CLOSE_NANOS) {
+            if (isOverdue) {
                 channel.cut();
             }
         }
+        // Once shut down, a loop takes no tasks: what closing needs has to be over before.
+        return (channels.isEmpty() || isOverdueBy(CUT_NANOS)) && confirmShutdown();
+    }
+
+    @Override
+    protected boolean confirmShutdown() {
+        // Netty looks at the time only when a round had no task. What was submitted before the
+        // shutdown runs in any case.
+        boolean isConfirmed = super.confirmShutdown();
+        return isConfirmed || (isShuttingDown() && isOverdue());
     }
 
     @Override

@@ -1,20 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
+import static io.netty.util.internal.ObjectUtil.checkInRange;
 import static io.netty.util.internal.ObjectUtil.checkNotNull;
 
 import io.netty.channel.EventLoop;
+import io.netty.channel.EventLoopTaskQueueFactory;
 import io.netty.channel.MultithreadEventLoopGroup;
-import io.netty.util.concurrent.DefaultThreadFactory;
+import io.netty.util.NettyRuntime;
+import io.netty.util.concurrent.DefaultEventExecutorChooserFactory;
+import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.EventExecutorChooserFactory;
+import io.netty.util.concurrent.RejectedExecutionHandler;
 import io.netty.util.concurrent.RejectedExecutionHandlers;
 import io.netty.util.concurrent.ThreadPerTaskExecutor;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
+import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** Event loops for {@link RdmaChannel} and {@link RdmaServerChannel}. */
 public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
+
+    private static final InternalLogger logger =
+            InternalLoggerFactory.getInstance(RdmaEventLoopGroup.class);
+
+    /** A round of an event loop that takes longer, in milliseconds, is counted among {@link RdmaCounter#STALLS}. */
+    public static final int STALL_MILLIS = 100;
 
     /** As many event loops as Netty's default, on the best available provider. */
     public RdmaEventLoopGroup() {
@@ -34,11 +49,7 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
      * @param mode how the loops wait
      */
     public RdmaEventLoopGroup(int threads, VerbsProvider provider, PollMode mode) {
-        this(
-                threads,
-                new DefaultThreadFactory(RdmaEventLoopGroup.class, Thread.MAX_PRIORITY),
-                provider,
-                mode);
+        this(threads, (Executor) null, provider, mode);
     }
 
     /**
@@ -49,21 +60,171 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
      */
     public RdmaEventLoopGroup(
             int threads, ThreadFactory threadFactory, VerbsProvider provider, PollMode mode) {
-        super(
-                checkThreads(threads, mode),
+        this(
+                threads,
                 new ThreadPerTaskExecutor(checkNotNull(threadFactory, "threadFactory")),
-                checkNotNull(provider, "provider"),
+                provider,
                 mode);
     }
 
+    /**
+     * @param threads the number of event loops; 0 for Netty's default, which {@link PollMode#BUSY} does not allow
+     * @param executor gives each loop the thread that it keeps to its end; {@code null} for threads of the group's own
+     * @param provider the device, see {@link Rdma#provider(String)}
+     * @param mode how the loops wait
+     */
+    public RdmaEventLoopGroup(
+            int threads, Executor executor, VerbsProvider provider, PollMode mode) {
+        this(
+                threads,
+                executor,
+                DefaultEventExecutorChooserFactory.INSTANCE,
+                provider,
+                mode,
+                RejectedExecutionHandlers.reject(),
+                null);
+    }
+
+    /**
+     * @param threads the number of event loops; 0 for Netty's default, which {@link PollMode#BUSY} does not allow
+     * @param executor gives each loop the thread that it keeps to its end; {@code null} for threads of the group's own
+     * @param chooserFactory says which loop a new channel gets
+     * @param provider the device, see {@link Rdma#provider(String)}
+     * @param mode how the loops wait
+     * @param rejectedHandler told of each task that a loop does not take: its queue is full, or it was shut down
+     * @param taskQueueFactory makes the task queues of each loop; {@code null} for queues of the length that {@code
+     *     -Dio.netty.eventLoop.maxPendingTasks} says, which is not bounded by default
+     */
+    public RdmaEventLoopGroup(
+            int threads,
+            Executor executor,
+            EventExecutorChooserFactory chooserFactory,
+            VerbsProvider provider,
+            PollMode mode,
+            RejectedExecutionHandler rejectedHandler,
+            EventLoopTaskQueueFactory taskQueueFactory) {
+        this(
+                threads,
+                executor,
+                chooserFactory,
+                provider,
+                mode,
+                rejectedHandler,
+                taskQueueFactory,
+                DirectMemory.jvm());
+    }
+
+    /** A group with a budget of its own, for tests. */
+    RdmaEventLoopGroup(int threads, VerbsProvider provider, DirectMemory budget) {
+        this(
+                threads,
+                null,
+                DefaultEventExecutorChooserFactory.INSTANCE,
+                provider,
+                PollMode.ADAPTIVE,
+                RejectedExecutionHandlers.reject(),
+                null,
+                budget);
+    }
+
+    private RdmaEventLoopGroup(
+            int threads,
+            Executor executor,
+            EventExecutorChooserFactory chooserFactory,
+            VerbsProvider provider,
+            PollMode mode,
+            RejectedExecutionHandler rejectedHandler,
+            EventLoopTaskQueueFactory taskQueueFactory,
+            DirectMemory budget) {
+        super(
+                checkThreads(threads, mode),
+                executor,
+                checkNotNull(chooserFactory, "chooserFactory"),
+                checkNotNull(provider, "provider"),
+                mode,
+                checkNotNull(rejectedHandler, "rejectedHandler"),
+                taskQueueFactory,
+                budget);
+    }
+
     private static int checkThreads(int threads, PollMode mode) {
-        if (checkNotNull(mode, "mode") == PollMode.BUSY && threads <= 0) {
-            throw new IllegalArgumentException(
-                    "threads: "
-                            + threads
-                            + " (expected: > 0, because each busy event loop takes a whole CPU)");
+        if (checkNotNull(mode, "mode") == PollMode.BUSY) {
+            if (threads <= 0) {
+                throw new IllegalArgumentException(
+                        "threads: "
+                                + threads
+                                + " (expected: > 0, because each busy event loop takes a whole"
+                                + " CPU)");
+            }
+            int processors = NettyRuntime.availableProcessors();
+            if (threads > processors) {
+                logger.warn(
+                        "{} busy event loops share {} CPUs: each waits while another one polls; use"
+                                + " fewer loops or PollMode.ADAPTIVE",
+                        threads,
+                        processors);
+            }
         }
         return threads;
+    }
+
+    /**
+     * Sets the share of its time that each loop gives to I/O while tasks wait, as in {@link
+     * io.netty.channel.nio.NioEventLoopGroup#setIoRatio}.
+     *
+     * @param ioRatio in percent, 1 to 100; 50 at first. 100 runs all tasks that wait whatever time they take, so that a
+     *     task which submits itself ends all I/O
+     */
+    public void setIoRatio(int ioRatio) {
+        checkInRange(ioRatio, 1, 100, "ioRatio");
+        for (EventExecutor loop : this) {
+            ((RdmaEventLoop) loop).ioRatio(ioRatio);
+        }
+    }
+
+    /**
+     * What all loops of this group have counted, those that have ended included. Callable from any thread, which may
+     * see numbers that are a little old.
+     *
+     * @return from 0; -1 when the device does not count it
+     */
+    public long value(RdmaCounter counter) {
+        long sum = 0;
+        for (EventExecutor loop : this) {
+            long value = ((RdmaEventLoop) loop).value(counter);
+            if (value < 0) {
+                return -1;
+            }
+            sum += value;
+        }
+        return sum;
+    }
+
+    /** The channels of all loops at this moment: connections and listeners. Any thread. */
+    public int registeredChannels() {
+        int sum = 0;
+        for (EventExecutor loop : this) {
+            sum += ((RdmaEventLoop) loop).registeredChannels();
+        }
+        return sum;
+    }
+
+    /** The bytes of registered memory that the loops of this group have, lent or not. Any thread. */
+    public long registeredBytes() {
+        long sum = 0;
+        for (EventExecutor loop : this) {
+            sum += ((RdmaEventLoop) loop).pool().bytes();
+        }
+        return sum;
+    }
+
+    /** The bytes of registered memory that are lent to buffers now. Any thread. */
+    public long registeredBytesInUse() {
+        long sum = 0;
+        for (EventExecutor loop : this) {
+            sum += ((RdmaEventLoop) loop).pool().lentBytesLately();
+        }
+        return sum;
     }
 
     @Override
@@ -75,6 +236,8 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
                 executor,
                 provider.open(),
                 (PollMode) args[1],
-                RejectedExecutionHandlers.reject());
+                (DirectMemory) args[4],
+                (EventLoopTaskQueueFactory) args[3],
+                (RejectedExecutionHandler) args[2]);
     }
 }

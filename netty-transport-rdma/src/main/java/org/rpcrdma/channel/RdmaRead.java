@@ -38,4 +38,10 @@ public final class RdmaRead extends DefaultByteBufHolder {
     public RdmaRead replace(ByteBuf content) {
         return new RdmaRead(content, handle, offset);
     }
+
+    @Override
+    public String toString() {
+        return String.format(
+                "RdmaRead(%s, from 0x%08x at 0x%x)", contentToString(), handle, offset);
+    }
 }

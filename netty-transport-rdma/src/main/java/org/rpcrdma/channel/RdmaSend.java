@@ -30,4 +30,10 @@ public final class RdmaSend extends DefaultByteBufHolder {
     public RdmaSend replace(ByteBuf content) {
         return new RdmaSend(content, invalidateHandle);
     }
+
+    @Override
+    public String toString() {
+        return String.format(
+                "RdmaSend(%s, invalidates 0x%08x)", contentToString(), invalidateHandle);
+    }
 }

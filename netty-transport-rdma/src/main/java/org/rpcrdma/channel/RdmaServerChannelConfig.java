@@ -4,17 +4,24 @@ package org.rpcrdma.channel;
 import static io.netty.channel.ChannelOption.SO_BACKLOG;
 import static io.netty.util.internal.ObjectUtil.checkPositive;
 
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.DefaultChannelConfig;
+import io.netty.channel.MessageSizeEstimator;
+import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.ServerChannelRecvByteBufAllocator;
+import io.netty.channel.WriteBufferWaterMark;
 import java.util.Map;
 
-/** The configuration of a {@link RdmaServerChannel}; its children have a {@link RdmaChannelConfig}. */
+/**
+ * The configuration of a {@link RdmaServerChannel} or a {@link RdmaServerStreamChannel}; their children have a {@link
+ * RdmaChannelConfig} or a {@link RdmaStreamChannelConfig}.
+ */
 public final class RdmaServerChannelConfig extends DefaultChannelConfig {
 
     private volatile int backlog = 128;
 
-    RdmaServerChannelConfig(RdmaServerChannel channel) {
+    RdmaServerChannelConfig(AbstractRdmaServerChannel channel) {
         super(channel, new ServerChannelRecvByteBufAllocator());
     }
 
@@ -32,15 +39,96 @@ public final class RdmaServerChannelConfig extends DefaultChannelConfig {
     @Override
     public <T> boolean setOption(ChannelOption<T> option, T value) {
         if (option != SO_BACKLOG) {
-            return super.setOption(option, value);
+            return SocketOptions.ignores(option) || super.setOption(option, value);
         }
         validate(option, value);
-        backlog = checkPositive((Integer) value, "backlog");
+        setBacklog((Integer) value);
         return true;
     }
 
-    /** The most connection requests that wait to be accepted; further ones are refused. */
+    @Override
+    protected void autoReadCleared() {
+        ((AbstractRdmaChannel) channel).clearReadPending();
+    }
+
+    /** The most connection requests that wait to be accepted; further ones wait in the network or are refused. */
     public int getBacklog() {
         return backlog;
+    }
+
+    /** Sets {@code SO_BACKLOG}, from 1; default 128. To be set before the channel is bound. */
+    public RdmaServerChannelConfig setBacklog(int requests) {
+        backlog = checkPositive(requests, "backlog");
+        return this;
+    }
+
+    // ------------------------------------------------------------------ Netty's setters, for
+    // chains
+
+    @Override
+    public RdmaServerChannelConfig setConnectTimeoutMillis(int millis) {
+        super.setConnectTimeoutMillis(millis);
+        return this;
+    }
+
+    @Override
+    @Deprecated
+    public RdmaServerChannelConfig setMaxMessagesPerRead(int messages) {
+        super.setMaxMessagesPerRead(messages);
+        return this;
+    }
+
+    @Override
+    public RdmaServerChannelConfig setWriteSpinCount(int count) {
+        super.setWriteSpinCount(count);
+        return this;
+    }
+
+    @Override
+    public RdmaServerChannelConfig setAllocator(ByteBufAllocator allocator) {
+        super.setAllocator(allocator);
+        return this;
+    }
+
+    @Override
+    public RdmaServerChannelConfig setRecvByteBufAllocator(RecvByteBufAllocator allocator) {
+        super.setRecvByteBufAllocator(allocator);
+        return this;
+    }
+
+    @Override
+    public RdmaServerChannelConfig setAutoRead(boolean autoRead) {
+        super.setAutoRead(autoRead);
+        return this;
+    }
+
+    @Override
+    public RdmaServerChannelConfig setAutoClose(boolean autoClose) {
+        super.setAutoClose(autoClose);
+        return this;
+    }
+
+    @Override
+    public RdmaServerChannelConfig setWriteBufferHighWaterMark(int bytes) {
+        super.setWriteBufferHighWaterMark(bytes);
+        return this;
+    }
+
+    @Override
+    public RdmaServerChannelConfig setWriteBufferLowWaterMark(int bytes) {
+        super.setWriteBufferLowWaterMark(bytes);
+        return this;
+    }
+
+    @Override
+    public RdmaServerChannelConfig setWriteBufferWaterMark(WriteBufferWaterMark mark) {
+        super.setWriteBufferWaterMark(mark);
+        return this;
+    }
+
+    @Override
+    public RdmaServerChannelConfig setMessageSizeEstimator(MessageSizeEstimator estimator) {
+        super.setMessageSizeEstimator(estimator);
+        return this;
     }
 }

@@ -36,4 +36,9 @@ public final class RdmaWrite extends DefaultByteBufHolder {
     public RdmaWrite replace(ByteBuf content) {
         return new RdmaWrite(content, handle, offset);
     }
+
+    @Override
+    public String toString() {
+        return String.format("RdmaWrite(%s, to 0x%08x at 0x%x)", contentToString(), handle, offset);
+    }
 }

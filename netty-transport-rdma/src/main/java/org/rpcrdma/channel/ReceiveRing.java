@@ -14,6 +14,10 @@ final class ReceiveRing {
 
     private final QueuePair queuePair;
     private final RegisteredBufferPool pool;
+
+    /** Whether the device asks for memory when a message arrives; otherwise each receive is posted with memory. */
+    private final boolean withoutMemory;
+
     private final int size;
     private final int depth;
     private final int batch;
@@ -31,12 +35,19 @@ final class ReceiveRing {
     private int posted;
 
     /**
+     * @param withoutMemory whether the device asks for memory when a message arrives
      * @param size bytes of each receive
      * @param depth the number kept posted
      */
-    ReceiveRing(QueuePair queuePair, RegisteredBufferPool pool, int size, int depth) {
+    ReceiveRing(
+            QueuePair queuePair,
+            RegisteredBufferPool pool,
+            boolean withoutMemory,
+            int size,
+            int depth) {
         this.queuePair = queuePair;
         this.pool = pool;
+        this.withoutMemory = withoutMemory;
         this.size = size;
         this.depth = depth;
         this.target = depth;
@@ -53,16 +64,37 @@ final class ReceiveRing {
             return;
         }
         while (posted - delivered < target) {
-            post(pool.take(size));
+            post();
         }
     }
 
-    private void post(RegisteredMemory memory) {
-        slots[posted & mask] = memory;
-        // Counted first: what the device refuses is released with the others when it closes.
-        int number = posted++;
-        queuePair.postReceive(
-                number & 0xFFFFFFFFL, memory.address(), size, memory.region().localKey());
+    private void post() {
+        long id = posted & 0xFFFFFFFFL;
+        if (withoutMemory) {
+            posted++;
+            queuePair.postReceive(id, size);
+        } else {
+            RegisteredMemory memory = pool.take(size);
+            slots[posted & mask] = memory;
+            // Counted first: what the device refuses is released with the others when it closes.
+            posted++;
+            queuePair.postReceive(id, memory.address(), size, memory.region().localKey());
+        }
+    }
+
+    /**
+     * Memory for the message that begins to arrive.
+     *
+     * @return {@code null} when there is none now
+     */
+    RegisteredMemory memory(long id, int length) {
+        try {
+            RegisteredMemory memory = pool.take(length);
+            slots[(int) id & mask] = memory;
+            return memory;
+        } catch (IllegalStateException e) {
+            return null;
+        }
     }
 
     /** The number that is posted at least, as long as messages are delivered: the rest waits for its batch. */
@@ -71,8 +103,8 @@ final class ReceiveRing {
     }
 
     /**
-     * Changes the number that is posted at least. More are posted before this returns; of fewer, what is posted stays until
-     * it is used.
+     * Changes the number that is posted at least. More are posted before this returns; of fewer, what is posted stays
+     * until it is used.
      *
      * @return the number that there is now: less than asked for when depth or memory end before
      */
@@ -84,14 +116,16 @@ final class ReceiveRing {
         boolean isMore = wanted > target;
         target = wanted;
         while (isMore && posted - delivered < target) {
-            RegisteredMemory memory;
+            int before = posted;
             try {
-                memory = pool.take(size);
+                post();
             } catch (IllegalStateException e) {
+                if (posted != before) {
+                    throw e; // the device has refused it
+                }
                 target = posted - delivered; // no more memory to register
                 break;
             }
-            post(memory);
         }
         return least();
     }
@@ -109,7 +143,7 @@ final class ReceiveRing {
 
     boolean hasMessage() {
         while (delivered != completed && lengths[delivered & mask] < 0) {
-            take().buffer().release();
+            drop();
         }
         return delivered != completed;
     }
@@ -118,8 +152,15 @@ final class ReceiveRing {
     RegisteredMemory poll() {
         int length = lengths[delivered & mask];
         RegisteredMemory memory = take();
-        memory.buffer().writerIndex(length);
+        memory.writerIndex(length);
         return memory;
+    }
+
+    private void drop() {
+        RegisteredMemory memory = take();
+        if (memory != null) {
+            memory.release();
+        }
     }
 
     private RegisteredMemory take() {
@@ -133,7 +174,7 @@ final class ReceiveRing {
     /** Lets all memory go, when the queue pair is gone. */
     void clear() {
         while (delivered != posted) {
-            take().buffer().release();
+            drop();
         }
         completed = delivered;
     }

@@ -5,57 +5,76 @@ import static io.netty.util.internal.ObjectUtil.checkInRange;
 
 import io.netty.buffer.AbstractByteBufAllocator;
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
 import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.util.internal.PlatformDependent;
-import io.netty.util.internal.SystemPropertyUtil;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Queue;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
+import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.VerbsContext;
 
 /**
- * Registered memory of one event loop, cut into buffers of fixed sizes. Memory is registered slab by slab and never
- * given back before the loop ends, so that nothing is registered on the data path.
+ * Registered memory of one event loop. It is allocated and registered slab by slab and lent in blocks of any size: a
+ * free block is split for a smaller buffer, and joined with its free neighbours when a buffer comes back, so that
+ * memory which is free serves every size. A slab of which nothing is lent is given back, but for what
+ * {@link DirectMemory} spares.
  *
  * <p>Buffers are taken on the event loop and may be released anywhere.
  */
 final class RegisteredBufferPool extends AbstractByteBufAllocator {
 
-    private static final int SMALLEST = 256;
-
     private static final int LARGEST = 1 << 30;
-
-    /** Sizes between two powers of two: an eighth is wasted on average. */
-    private static final int STEPS_LOG2 = 2;
 
     private static final int SLAB = 1 << 20;
 
-    /** Bytes of registered memory that one event loop may have. */
-    private static final long LIMIT =
-            SystemPropertyUtil.getLong(
-                    "org.rpcrdma.registeredMemoryLimit", PlatformDependent.maxDirectMemory());
+    /**
+     * Who has lent more does not come back to nothing with each message. Who has lent less may: its slab counts as
+     * spare meanwhile.
+     */
+    private static final int BUSY = SLAB / 2;
+
+    /** Buffers and blocks without memory that are kept for later. */
+    private static final int MOST_SHELLS = 1024;
 
     private final VerbsContext context;
+    private final DirectMemory budget;
     private final BooleanSupplier inEventLoop;
-    private final boolean hasUnsafe;
+    private final boolean hasUnsafe = PlatformDependent.hasUnsafe();
 
-    /** The registered slabs, by ascending address. */
-    private MemoryRegion[] regions = new MemoryRegion[16];
+    /** By ascending address of their regions. */
+    private Slab[] slabs = new Slab[16];
 
-    private int regionCount;
+    private int slabCount;
+    private Slab lastFound;
 
-    @SuppressWarnings({"unchecked", "rawtypes"})
-    private final ArrayDeque<RegisteredMemory>[] free = new ArrayDeque[32 << STEPS_LOG2];
+    private final FreeBlocks free = new FreeBlocks();
+    private final ArrayDeque<Block> blocks = new ArrayDeque<>();
+    private final ArrayDeque<RegisteredMemory> buffers = new ArrayDeque<>();
 
     /** Released on other threads. */
     private final Queue<RegisteredMemory> returned = PlatformDependent.newMpscQueue();
 
-    private MemoryRegion lastFound;
+    /** Has {@link #collect()} called on the event loop. */
+    private final Runnable collector;
+
+    /** Whether it was asked for and did not begin yet. */
+    private final AtomicBoolean isCollectorCalled = new AtomicBoolean();
+
+    // Written on the event loop alone; other threads may see numbers that are a little old.
+    private long refusals;
     private long bytes;
+    private long spareBytes;
+
+    /**
+     * What the budget lets stay without use, at least {@link #spareBytes}: it is asked seldom, for all loops share it.
+     */
+    private long allowedBytes;
 
     /** Bytes of the buffers that are out, what other threads have released and nobody fetched yet included. */
     private long lentBytes;
@@ -63,39 +82,123 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     private long nextVirtualAddress = 1L << 20;
     private volatile boolean closed;
 
-    RegisteredBufferPool(VerbsContext context, BooleanSupplier inEventLoop) {
+    /**
+     * @param budget what slabs are allocated from
+     * @param collector called on other threads: has {@link #collect()} called on the event loop
+     */
+    RegisteredBufferPool(
+            VerbsContext context,
+            DirectMemory budget,
+            BooleanSupplier inEventLoop,
+            Runnable collector) {
         super(true);
         this.context = context;
+        this.budget = budget;
         this.inEventLoop = inEventLoop;
-        this.hasUnsafe = Unpooled.wrappedBuffer(ByteBuffer.allocateDirect(1)).hasMemoryAddress();
+        this.collector = collector;
     }
 
-    /** A buffer of that capacity, without room to grow, watched by Netty's leak detector. Event loop only. */
+    /**
+     * A buffer of that capacity, without room to grow, watched by Netty's leak detector. Event loop only.
+     *
+     * @throws IllegalStateException when there is no memory for it; nothing waits for some
+     */
     ByteBuf registered(int capacity) {
-        return toLeakAwareBuffer(take(capacity).buffer());
+        return toLeakAwareBuffer(take(capacity));
     }
 
     /** As {@link #registered} for a buffer that stays with the transport and is not watched. */
     RegisteredMemory take(int capacity) {
         checkInRange(capacity, 0, LARGEST, "capacity");
         assert inEventLoop.getAsBoolean();
-        int sizeClass = sizeClass(capacity);
-        ArrayDeque<RegisteredMemory> list = free[sizeClass];
-        if (list == null) {
-            list = free[sizeClass] = new ArrayDeque<>();
+        fetchReturned();
+        int size = FreeBlocks.size(capacity);
+        Block block = free.poll(size);
+        if (block == null) {
+            try {
+                block = newSlab(Math.max(size, SLAB));
+            } catch (Throwable t) {
+                refusals++;
+                FlightEvents.memoryRefused(size, t.getMessage());
+                throw t;
+            }
+        } else if (isWhole(block)) {
+            spareBytes -= block.size;
         }
-        RegisteredMemory memory = list.pollLast();
-        if (memory == null) {
-            fetchReturned();
-            memory = list.pollLast();
+        if (block.size > size) {
+            free.add(split(block, size));
         }
-        if (memory == null) {
-            addSlab(sizeClass, list);
-            memory = list.pollLast();
+        lentBytes += block.size;
+        if (lentBytes > BUSY && allowedBytes > spareBytes) {
+            disallow();
         }
-        memory.lend(capacity);
-        lentBytes += size(sizeClass);
-        return memory;
+        RegisteredMemory buffer = buffers.pollLast();
+        if (buffer == null) {
+            buffer = new RegisteredMemory(this);
+        }
+        buffer.lend(block, capacity);
+        return buffer;
+    }
+
+    boolean hasAddresses() {
+        return hasUnsafe;
+    }
+
+    private static boolean isWhole(Block block) {
+        return block.left == null && block.right == null;
+    }
+
+    /** Makes a block that small; returns the rest. */
+    private Block split(Block block, int size) {
+        Block rest = newBlock(block.slab, block.offset + size, block.size - size);
+        block.size = size;
+        rest.left = block;
+        rest.right = block.right;
+        if (rest.right != null) {
+            rest.right.left = rest;
+        }
+        block.right = rest;
+        return rest;
+    }
+
+    private Block newBlock(Slab slab, int offset, int size) {
+        Block block = blocks.pollLast();
+        if (block == null) {
+            block = new Block();
+        }
+        block.slab = slab;
+        block.offset = offset;
+        block.size = size;
+        return block;
+    }
+
+    private void forget(Block block) {
+        block.slab = null;
+        block.left = null;
+        block.right = null;
+        if (blocks.size() < MOST_SHELLS) {
+            blocks.addLast(block);
+        }
+    }
+
+    /** Joins a block with its right neighbour. */
+    private void join(Block block) {
+        Block other = block.right;
+        block.size += other.size;
+        block.right = other.right;
+        if (block.right != null) {
+            block.right.left = block;
+        }
+        forget(other);
+    }
+
+    /**
+     * Takes back what was released on other threads: an event loop without work holds no memory for it. Event
+     * loop only.
+     */
+    void collect() {
+        isCollectorCalled.set(false);
+        fetchReturned();
     }
 
     private void fetchReturned() {
@@ -104,9 +207,47 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         }
     }
 
-    private void putBack(RegisteredMemory memory) {
-        free[memory.sizeClass()].addLast(memory);
-        lentBytes -= size(memory.sizeClass());
+    private void putBack(RegisteredMemory buffer) {
+        Block block = buffer.block();
+        buffer.forget();
+        if (buffers.size() < MOST_SHELLS) {
+            buffers.addLast(buffer);
+        }
+        lentBytes -= block.size;
+        if (block.right != null && block.right.isFree) {
+            free.remove(block.right);
+            join(block);
+        }
+        if (block.left != null && block.left.isFree) {
+            block = block.left;
+            free.remove(block);
+            join(block);
+        }
+        if (!isWhole(block)) {
+            free.add(block);
+        } else if (!closed && mayBeSpare(block.size)) {
+            spareBytes += block.size;
+            free.add(block);
+        } else {
+            giveBack(block);
+        }
+    }
+
+    private boolean mayBeSpare(int size) {
+        long more = spareBytes + size - allowedBytes;
+        if (more > 0) {
+            if (!budget.spare(more)) {
+                return false;
+            }
+            allowedBytes += more;
+        }
+        return true;
+    }
+
+    /** The slabs that were spare are used in earnest: others may have as many. */
+    private void disallow() {
+        budget.unspare(allowedBytes - spareBytes);
+        allowedBytes = spareBytes;
     }
 
     /** Bytes that are lent: posted as receives, in messages, under way. Event loop only. */
@@ -115,52 +256,68 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         return lentBytes;
     }
 
-    /** Bytes of all slabs. */
+    /** As {@link #lentBytes()} without those that were just released on other threads taken off. Any thread. */
+    long lentBytesLately() {
+        return lentBytes;
+    }
+
+    /** Buffers that there was no memory for. Any thread. */
+    long refusals() {
+        return refusals;
+    }
+
+    /** Bytes of all slabs. Any thread. */
     long bytes() {
         return bytes;
     }
 
-    /** The most bytes that may be registered. */
-    static long limit() {
-        return LIMIT;
+    /** Bytes of slabs of which nothing is lent, included in {@link #bytes()}. */
+    long spareBytes() {
+        return spareBytes;
     }
 
     /** Lets a buffer out of the hands of the transport: from now on it is watched by Netty's leak detector. */
     static ByteBuf watched(RegisteredMemory memory) {
-        return toLeakAwareBuffer(memory.buffer());
+        return toLeakAwareBuffer(memory);
     }
 
-    void takeBack(RegisteredMemory memory) {
-        if (closed) {
+    void takeBack(RegisteredMemory buffer) {
+        if (!closed && inEventLoop.getAsBoolean()) {
+            putBack(buffer);
             return;
         }
-        if (inEventLoop.getAsBoolean()) {
-            putBack(memory);
-        } else {
-            returned.add(memory);
+        returned.add(buffer);
+        if (closed) {
+            fetchLate();
+        } else if (!isCollectorCalled.getAndSet(true)) {
+            collector.run();
         }
+    }
+
+    /** There is no event loop any more: whoever releases a buffer gives its slab back, one at a time. */
+    private synchronized void fetchLate() {
+        fetchReturned();
     }
 
     /** The region that holds these bytes, or {@code null} when they are not registered memory of this pool. */
     MemoryRegion region(long address, int length) {
-        if (holds(lastFound, address, length)) {
-            return lastFound;
+        if (!holds(lastFound, address, length)) {
+            int i = indexAfter(address) - 1;
+            if (i < 0 || !holds(slabs[i], address, length)) {
+                return null;
+            }
+            lastFound = slabs[i];
         }
-        int i = indexAfter(address) - 1;
-        if (i < 0 || !holds(regions[i], address, length)) {
-            return null;
-        }
-        lastFound = regions[i];
-        return lastFound;
+        return lastFound.region();
     }
 
     /** The index of the first slab that starts after that address. */
     private int indexAfter(long address) {
         int low = 0;
-        int high = regionCount;
+        int high = slabCount;
         while (low < high) {
             int middle = (low + high) >>> 1;
-            if (regions[middle].address() <= address) {
+            if (slabs[middle].region().address() <= address) {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -169,20 +326,10 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         return low;
     }
 
-    private void insert(MemoryRegion region) {
-        if (regionCount == regions.length) {
-            regions = Arrays.copyOf(regions, 2 * regionCount);
-        }
-        int i = indexAfter(region.address());
-        System.arraycopy(regions, i, regions, i + 1, regionCount - i);
-        regions[i] = region;
-        regionCount++;
-    }
-
-    private static boolean holds(MemoryRegion region, long address, int length) {
-        return region != null
-                && address >= region.address()
-                && address - region.address() <= region.length() - length;
+    private static boolean holds(Slab slab, long address, int length) {
+        return slab != null
+                && address >= slab.region().address()
+                && address - slab.region().address() <= slab.size() - length;
     }
 
     /**
@@ -206,60 +353,85 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         return context.register(memory, virtual);
     }
 
-    private void addSlab(int sizeClass, ArrayDeque<RegisteredMemory> list) {
-        int size = size(sizeClass);
-        int count = Math.max(1, SLAB / size);
-        if (bytes + (long) size * count > LIMIT) {
-            throw new IllegalStateException(
-                    "registered memory of this event loop is used up: "
-                            + bytes
-                            + " bytes (limit: "
-                            + LIMIT
-                            + ", set by -Dorg.rpcrdma.registeredMemoryLimit)");
+    private Block newSlab(int size) {
+        ByteBuffer memory = allocate(size);
+        MemoryRegion region = null;
+        try {
+            long address = hasUnsafe ? PlatformDependent.directBufferAddress(memory) : 0;
+            region = register(memory, address);
+            // A device that registers when it has to does so now, or refuses.
+            region.localKey();
+            Slab slab = new Slab(memory, address, region);
+            insert(slab);
+            bytes += size;
+            return newBlock(slab, 0, size);
+        } catch (Throwable t) {
+            if (region != null) {
+                region.forget();
+            }
+            budget.free(memory);
+            throw t;
         }
-        ByteBuffer slab = ByteBuffer.allocateDirect(size * count);
-        ByteBuf whole = Unpooled.wrappedBuffer(slab);
-        MemoryRegion region = register(slab, hasUnsafe ? whole.memoryAddress() : 0);
-        // A device that registers when it has to does so now, or refuses: then the slab is not
-        // kept.
-        region.localKey();
-        bytes += slab.capacity();
-        insert(region);
-        for (int i = 0; i < count; i++) {
-            RegisteredMemory.Place place =
-                    new RegisteredMemory.Place(
-                            this, region, region.address() + (long) i * size, sizeClass);
-            RegisteredMemory memory =
-                    RegisteredMemory.create(slab.slice(i * size, size), hasUnsafe, place);
-            // It is born with a reference; the free list holds buffers with none.
-            lentBytes += size;
-            memory.buffer().release();
-        }
-        assert !list.isEmpty();
     }
 
-    /** The index of the smallest size that holds that capacity. */
-    static int sizeClass(int capacity) {
-        int n = Math.max(capacity, SMALLEST) - 1;
-        int log2 = 31 - Integer.numberOfLeadingZeros(n);
-        return (log2 << STEPS_LOG2) + (n >>> (log2 - STEPS_LOG2)) - (1 << STEPS_LOG2) + 1;
-    }
-
-    /** The size in bytes of the buffers of a class. */
-    static int size(int sizeClass) {
-        int log2 = sizeClass >>> STEPS_LOG2;
-        int step = sizeClass & ((1 << STEPS_LOG2) - 1);
-        return (1 << log2) + (step << (log2 - STEPS_LOG2));
-    }
-
-    /** Ends all registrations. Buffers that are still lent keep their memory, which the garbage collector frees. */
-    void close() {
-        closed = true;
-        for (int i = 0; i < regionCount; i++) {
-            regions[i].deregister();
+    private ByteBuffer allocate(int size) {
+        try {
+            return budget.allocate(size);
+        } catch (IllegalStateException e) {
+            if (spareBytes == 0) {
+                throw e;
+            }
+            giveBackSpare();
+            return budget.allocate(size);
         }
-        regionCount = 0;
+    }
+
+    private void insert(Slab slab) {
+        if (slabCount == slabs.length) {
+            slabs = Arrays.copyOf(slabs, 2 * slabCount);
+        }
+        int i = indexAfter(slab.region().address());
+        System.arraycopy(slabs, i, slabs, i + 1, slabCount - i);
+        slabs[i] = slab;
+        slabCount++;
+    }
+
+    private void giveBack(Block whole) {
+        Slab slab = whole.slab;
+        forget(whole);
+        int i = indexAfter(slab.region().address()) - 1;
+        System.arraycopy(slabs, i + 1, slabs, i, --slabCount - i);
+        slabs[slabCount] = null;
         lastFound = null;
+        bytes -= slab.size();
+        if (!closed) {
+            slab.region().forget();
+        }
+        budget.free(slab.memory());
+    }
+
+    private void giveBackSpare() {
+        List<Block> parts = new ArrayList<>();
+        for (Block block = free.poll(SLAB); block != null; block = free.poll(SLAB)) {
+            if (isWhole(block)) {
+                spareBytes -= block.size;
+                giveBack(block);
+            } else {
+                parts.add(block);
+            }
+        }
+        parts.forEach(free::add);
+        disallow();
+    }
+
+    /** Ends all registrations, and frees what is not lent. Buffers that are still lent keep their memory. */
+    synchronized void close() {
+        for (int i = 0; i < slabCount; i++) {
+            slabs[i].region().forget();
+        }
+        closed = true;
+        giveBackSpare();
+        fetchReturned();
     }
 
     @Override

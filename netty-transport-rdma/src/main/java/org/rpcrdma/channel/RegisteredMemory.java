@@ -1,137 +1,420 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
+import io.netty.buffer.AbstractReferenceCountedByteBuf;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
-import io.netty.buffer.UnpooledDirectByteBuf;
-import io.netty.buffer.UnpooledUnsafeDirectByteBuf;
+import io.netty.util.internal.PlatformDependent;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.GatheringByteChannel;
+import java.nio.channels.ScatteringByteChannel;
 import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.ReceiveMemory;
 
 /**
- * A buffer of a {@link RegisteredBufferPool}. When its last reference is released, on whatever thread, it goes back to
- * its pool; the pool brings it to life again with {@link #lend}.
- *
- * <p>Netty has two direct buffers, with and without {@code sun.misc.Unsafe}; hence the two classes.
+ * A buffer of a {@link RegisteredBufferPool}: a view of the block that it was lent. When its last reference is
+ * released, on whatever thread, it goes back to its pool, which gives it another block one day.
  */
-interface RegisteredMemory {
+final class RegisteredMemory extends AbstractReferenceCountedByteBuf implements ReceiveMemory {
 
-    Place place();
+    private final RegisteredBufferPool pool;
+    private Block block;
+    private Slab slab;
+    private ByteBuffer memory;
+    private ByteBuffer internal;
 
-    /** The region that this buffer is a part of. */
-    default MemoryRegion region() {
-        return place().region();
-    }
+    /** Of byte 0 in the slab. */
+    private int offset;
 
-    /** The address of byte 0, as work requests name it. */
-    default long address() {
-        return place().address();
-    }
+    private int capacity;
 
-    /** The pool's free list that it goes back to. */
-    default int sizeClass() {
-        return place().sizeClass();
+    RegisteredMemory(RegisteredBufferPool pool) {
+        super(0);
+        this.pool = pool;
     }
 
     /** Starts a new life with one reference, empty, with that capacity and no room to grow. */
-    void lend(int capacity);
-
-    /** This object. */
-    default ByteBuf buffer() {
-        return (ByteBuf) this;
+    void lend(Block newBlock, int newCapacity) {
+        resetRefCnt();
+        block = newBlock;
+        slab = newBlock.slab;
+        memory = slab.memory();
+        offset = newBlock.offset;
+        maxCapacity(newCapacity);
+        capacity = newCapacity;
+        setIndex(0, 0);
     }
 
-    /** Where a buffer is, seen from its pool. */
-    record Place(RegisteredBufferPool pool, MemoryRegion region, long address, int sizeClass) {}
-
-    static RegisteredMemory create(ByteBuffer memory, boolean hasUnsafe, Place place) {
-        return hasUnsafe ? new WithUnsafe(memory, place) : new WithoutUnsafe(memory, place);
+    /** Has no more room than that, which holds all that is written. */
+    void shrink(int newCapacity) {
+        maxCapacity(newCapacity);
+        capacity = newCapacity;
     }
 
-    /** On {@code sun.misc.Unsafe}. */
-    final class WithUnsafe extends UnpooledUnsafeDirectByteBuf implements RegisteredMemory {
-        private final Place place;
-        private int capacity;
+    Block block() {
+        return block;
+    }
 
-        WithUnsafe(ByteBuffer memory, Place place) {
-            super(ByteBufAllocator.DEFAULT, memory, memory.remaining());
-            this.place = place;
-            this.capacity = memory.remaining();
+    /** Lets the memory go. */
+    void forget() {
+        block = null;
+        slab = null;
+        memory = null;
+        internal = null;
+    }
+
+    /** This object, to those who look at the bytes alone. */
+    ByteBuf buffer() {
+        return this;
+    }
+
+    @Override
+    public MemoryRegion region() {
+        return slab.region();
+    }
+
+    @Override
+    public long address() {
+        return slab.region().address() + offset;
+    }
+
+    @Override
+    protected void deallocate() {
+        pool.takeBack(this);
+    }
+
+    // ------------------------------------------------------------------ what it is
+
+    @Override
+    public int capacity() {
+        return capacity;
+    }
+
+    @Override
+    public ByteBuf capacity(int newCapacity) {
+        checkNewCapacity(newCapacity);
+        trimIndicesToCapacity(newCapacity);
+        capacity = newCapacity;
+        return this;
+    }
+
+    @Override
+    public ByteBufAllocator alloc() {
+        return ByteBufAllocator.DEFAULT;
+    }
+
+    /** Nothing is moved: the room in front is given up, and the buffer begins behind it. */
+    @Override
+    public ByteBuf discardReadBytes() {
+        ensureAccessible();
+        int discarded = readerIndex();
+        if (discarded > 0) {
+            int readable = readableBytes();
+            offset += discarded;
+            adjustMarkers(discarded);
+            setIndex(0, readable);
+            shrink(capacity - discarded);
         }
+        return this;
+    }
 
-        @Override
-        public Place place() {
-            return place;
+    @Override
+    @SuppressWarnings("deprecation")
+    public ByteOrder order() {
+        return ByteOrder.BIG_ENDIAN;
+    }
+
+    @Override
+    public ByteBuf unwrap() {
+        return null;
+    }
+
+    @Override
+    public boolean isDirect() {
+        return true;
+    }
+
+    @Override
+    public boolean isContiguous() {
+        return true;
+    }
+
+    @Override
+    public boolean hasArray() {
+        return false;
+    }
+
+    @Override
+    public byte[] array() {
+        throw new UnsupportedOperationException("direct buffer");
+    }
+
+    @Override
+    public int arrayOffset() {
+        throw new UnsupportedOperationException("direct buffer");
+    }
+
+    @Override
+    public boolean hasMemoryAddress() {
+        return pool.hasAddresses();
+    }
+
+    @Override
+    public long memoryAddress() {
+        ensureAccessible();
+        if (!hasMemoryAddress()) {
+            throw new UnsupportedOperationException();
         }
+        return slab.address() + offset;
+    }
 
-        @Override
-        public void lend(int newCapacity) {
-            resetRefCnt();
-            maxCapacity(newCapacity);
-            capacity = newCapacity;
-            setIndex(0, 0);
+    // ------------------------------------------------------------------ numbers
+
+    private int at(int index) {
+        return offset + index;
+    }
+
+    @Override
+    protected byte _getByte(int index) {
+        return memory.get(at(index));
+    }
+
+    @Override
+    protected short _getShort(int index) {
+        return memory.getShort(at(index));
+    }
+
+    @Override
+    protected short _getShortLE(int index) {
+        return Short.reverseBytes(_getShort(index));
+    }
+
+    @Override
+    protected int _getUnsignedMedium(int index) {
+        return ((_getShort(index) & 0xffff) << 8) | (_getByte(index + 2) & 0xff);
+    }
+
+    @Override
+    protected int _getUnsignedMediumLE(int index) {
+        return (_getShortLE(index) & 0xffff) | ((_getByte(index + 2) & 0xff) << 16);
+    }
+
+    @Override
+    protected int _getInt(int index) {
+        return memory.getInt(at(index));
+    }
+
+    @Override
+    protected int _getIntLE(int index) {
+        return Integer.reverseBytes(_getInt(index));
+    }
+
+    @Override
+    protected long _getLong(int index) {
+        return memory.getLong(at(index));
+    }
+
+    @Override
+    protected long _getLongLE(int index) {
+        return Long.reverseBytes(_getLong(index));
+    }
+
+    @Override
+    protected void _setByte(int index, int value) {
+        memory.put(at(index), (byte) value);
+    }
+
+    @Override
+    protected void _setShort(int index, int value) {
+        memory.putShort(at(index), (short) value);
+    }
+
+    @Override
+    protected void _setShortLE(int index, int value) {
+        _setShort(index, Short.reverseBytes((short) value));
+    }
+
+    @Override
+    protected void _setMedium(int index, int value) {
+        _setShort(index, value >>> 8);
+        _setByte(index + 2, value);
+    }
+
+    @Override
+    protected void _setMediumLE(int index, int value) {
+        _setShortLE(index, value);
+        _setByte(index + 2, value >>> 16);
+    }
+
+    @Override
+    protected void _setInt(int index, int value) {
+        memory.putInt(at(index), value);
+    }
+
+    @Override
+    protected void _setIntLE(int index, int value) {
+        _setInt(index, Integer.reverseBytes(value));
+    }
+
+    @Override
+    protected void _setLong(int index, long value) {
+        memory.putLong(at(index), value);
+    }
+
+    @Override
+    protected void _setLongLE(int index, long value) {
+        _setLong(index, Long.reverseBytes(value));
+    }
+
+    // ------------------------------------------------------------------ bytes
+
+    @Override
+    public ByteBuf getBytes(int index, ByteBuf target, int targetIndex, int length) {
+        checkDstIndex(index, length, targetIndex, target.capacity());
+        if (target.hasArray()) {
+            memory.get(at(index), target.array(), target.arrayOffset() + targetIndex, length);
+        } else if (hasMemoryAddress() && target.hasMemoryAddress()) {
+            PlatformDependent.copyMemory(
+                    memoryAddress() + index, target.memoryAddress() + targetIndex, length);
+        } else {
+            target.setBytes(targetIndex, nioBuffer(index, length));
         }
+        return this;
+    }
 
-        @Override
-        public int capacity() {
-            // The superclass asks before the field has its value.
-            return place == null ? super.capacity() : capacity;
+    @Override
+    public ByteBuf getBytes(int index, byte[] target, int targetIndex, int length) {
+        checkDstIndex(index, length, targetIndex, target.length);
+        memory.get(at(index), target, targetIndex, length);
+        return this;
+    }
+
+    @Override
+    public ByteBuf getBytes(int index, ByteBuffer target) {
+        checkIndex(index, target.remaining());
+        target.put(view(index, target.remaining()));
+        return this;
+    }
+
+    @Override
+    public ByteBuf getBytes(int index, OutputStream out, int length) throws IOException {
+        byte[] bytes = new byte[length];
+        getBytes(index, bytes, 0, length);
+        out.write(bytes);
+        return this;
+    }
+
+    @Override
+    public int getBytes(int index, GatheringByteChannel out, int length) throws IOException {
+        return out.write(nioBuffer(index, length));
+    }
+
+    @Override
+    public int getBytes(int index, FileChannel out, long position, int length) throws IOException {
+        return out.write(nioBuffer(index, length), position);
+    }
+
+    @Override
+    public ByteBuf setBytes(int index, ByteBuf source, int sourceIndex, int length) {
+        checkSrcIndex(index, length, sourceIndex, source.capacity());
+        if (source.hasArray()) {
+            memory.put(at(index), source.array(), source.arrayOffset() + sourceIndex, length);
+        } else if (hasMemoryAddress() && source.hasMemoryAddress()) {
+            PlatformDependent.copyMemory(
+                    source.memoryAddress() + sourceIndex, memoryAddress() + index, length);
+        } else if (source.nioBufferCount() > 1) {
+            source.getBytes(sourceIndex, this, index, length); // piece by piece, each as above
+        } else {
+            source.getBytes(sourceIndex, nioBuffer(index, length));
         }
+        return this;
+    }
 
-        @Override
-        public ByteBuf capacity(int newCapacity) {
-            checkNewCapacity(newCapacity);
-            trimIndicesToCapacity(newCapacity);
-            capacity = newCapacity;
-            return this;
+    @Override
+    public ByteBuf setBytes(int index, byte[] source, int sourceIndex, int length) {
+        checkSrcIndex(index, length, sourceIndex, source.length);
+        memory.put(at(index), source, sourceIndex, length);
+        return this;
+    }
+
+    @Override
+    public ByteBuf setBytes(int index, ByteBuffer source) {
+        checkIndex(index, source.remaining());
+        view(index, source.remaining()).put(source);
+        return this;
+    }
+
+    @Override
+    public int setBytes(int index, InputStream in, int length) throws IOException {
+        checkIndex(index, length);
+        byte[] bytes = new byte[length];
+        int read = in.read(bytes);
+        if (read > 0) {
+            setBytes(index, bytes, 0, read);
         }
+        return read;
+    }
 
-        @Override
-        protected void deallocate() {
-            place.pool().takeBack(this);
+    @Override
+    public int setBytes(int index, ScatteringByteChannel in, int length) throws IOException {
+        try {
+            return in.read(nioBuffer(index, length));
+        } catch (ClosedChannelException ignored) {
+            return -1;
         }
     }
 
-    /** On the public API of {@link ByteBuffer} alone. */
-    final class WithoutUnsafe extends UnpooledDirectByteBuf implements RegisteredMemory {
-        private final Place place;
-        private int capacity;
-
-        WithoutUnsafe(ByteBuffer memory, Place place) {
-            super(ByteBufAllocator.DEFAULT, memory, memory.remaining());
-            this.place = place;
-            this.capacity = memory.remaining();
+    @Override
+    public int setBytes(int index, FileChannel in, long position, int length) throws IOException {
+        try {
+            return in.read(nioBuffer(index, length), position);
+        } catch (ClosedChannelException ignored) {
+            return -1;
         }
+    }
 
-        @Override
-        public Place place() {
-            return place;
-        }
+    @Override
+    public ByteBuf copy(int index, int length) {
+        checkIndex(index, length);
+        return alloc().directBuffer(length, maxCapacity()).writeBytes(this, index, length);
+    }
 
-        @Override
-        public void lend(int newCapacity) {
-            resetRefCnt();
-            maxCapacity(newCapacity);
-            capacity = newCapacity;
-            setIndex(0, 0);
-        }
+    // ------------------------------------------------------------------ views
 
-        @Override
-        public int capacity() {
-            return place == null ? super.capacity() : capacity;
-        }
+    @Override
+    public int nioBufferCount() {
+        return 1;
+    }
 
-        @Override
-        public ByteBuf capacity(int newCapacity) {
-            checkNewCapacity(newCapacity);
-            trimIndicesToCapacity(newCapacity);
-            capacity = newCapacity;
-            return this;
-        }
+    /** A new one: it may outlive the next call. */
+    @Override
+    public ByteBuffer nioBuffer(int index, int length) {
+        checkIndex(index, length);
+        return memory.slice(at(index), length);
+    }
 
-        @Override
-        protected void deallocate() {
-            place.pool().takeBack(this);
+    @Override
+    public ByteBuffer[] nioBuffers(int index, int length) {
+        return new ByteBuffer[] {nioBuffer(index, length)};
+    }
+
+    @Override
+    public ByteBuffer internalNioBuffer(int index, int length) {
+        checkIndex(index, length);
+        return view(index, length);
+    }
+
+    /** The one view of this buffer, valid until the next call. */
+    private ByteBuffer view(int index, int length) {
+        if (internal == null) {
+            internal = memory.duplicate();
         }
+        return internal.limit(at(index) + length).position(at(index));
     }
 }

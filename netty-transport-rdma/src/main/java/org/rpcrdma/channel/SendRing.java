@@ -12,22 +12,43 @@ import org.rpcrdma.verbs.MemoryRegion;
  */
 final class SendRing {
 
-    private final Object[] messages;
-    private final ByteBuf[] memory;
-    private final MemoryRegion[] registrations;
-    private final int mask;
+    private static final int FIRST_SLOTS = 16;
+
+    private Object[] messages;
+    private ByteBuf[] memory;
+    private MemoryRegion[] registrations;
+    private int mask;
 
     /** Numbers of the oldest posted work request and of the next one. */
     private long head;
 
     private long tail;
 
-    SendRing(int depth) {
-        int size = Integer.highestOneBit(Math.max(1, depth - 1)) << 1;
-        messages = new Object[size];
-        memory = new ByteBuf[size];
-        registrations = new MemoryRegion[size];
-        mask = size - 1;
+    SendRing() {
+        allocate(FIRST_SLOTS);
+    }
+
+    private void allocate(int slots) {
+        messages = new Object[slots];
+        memory = new ByteBuf[slots];
+        registrations = new MemoryRegion[slots];
+        mask = slots - 1;
+    }
+
+    /** Doubles the ring. */
+    private void grow() {
+        final Object[] oldMessages = messages;
+        final ByteBuf[] oldMemory = memory;
+        final MemoryRegion[] oldRegistrations = registrations;
+        int oldMask = mask;
+        allocate(2 * oldMessages.length);
+        for (long number = head; number != tail; number++) {
+            int from = (int) number & oldMask;
+            int to = (int) number & mask;
+            messages[to] = oldMessages[from];
+            memory[to] = oldMemory[from];
+            registrations[to] = oldRegistrations[from];
+        }
     }
 
     boolean isEmpty() {
@@ -51,6 +72,9 @@ final class SendRing {
      * @param registration made for this work request alone, or {@code null}
      */
     void add(Object message, ByteBuf buffer, MemoryRegion registration) {
+        if (size() == messages.length) {
+            grow();
+        }
         int slot = (int) tail & mask;
         messages[slot] = message;
         memory[slot] = buffer;

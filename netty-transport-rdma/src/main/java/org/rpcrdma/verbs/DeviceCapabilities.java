@@ -2,9 +2,12 @@
 package org.rpcrdma.verbs;
 
 /**
- * What a device can do. What it cannot do the layer above replaces by rule.
+ * What a device can do. What it cannot do the layer above replaces by rule. Made by a {@link Builder}, which names
+ * each value.
  *
  * @param maxScatterGather the most memory ranges in one work request
+ * @param maxReadRanges the most memory ranges of an RDMA Read that takes one place on the send queue; one with more
+ *     takes a place for each so many
  * @param maxReadDepth the most RDMA Reads outstanding in one direction of a connection
  * @param maxPrivateData the most bytes of connection private data in one direction; 0 when there is none
  * @param privateDataOnAccept whether a passive endpoint can read and send private data
@@ -12,16 +15,19 @@ package org.rpcrdma.verbs;
  * @param cheapRegistration whether registering memory costs so little that it may be done for each call
  * @param sendWithInvalidate whether a peer can be asked to invalidate
  * @param remoteInvalidation whether a peer may invalidate here; where it may not, it must not be told that it may
- * @param rejectWithData whether {@link ConnectionRequest#reject} carries its data to the peer; where it does not, the peer may
- *     not tell the rejection from a port where nobody listens
- * @param disconnectCause whether {@link QueuePairHandler#disconnected} always tells a broken connection from an orderly end;
- *     where it does not, a connection that was broken by the peer may end without a cause
- * @param keyPerConnection whether a key that is exposed on one queue pair is of no use to the peers of others; where it is of
- *     use to all peers of a context, peers that must not meet belong on different event loops
+ * @param rejectWithData whether {@link ConnectionRequest#reject} carries its data to the peer; where it does not, the
+ *     peer may not tell the rejection from a port where nobody listens
+ * @param disconnectCause whether {@link QueuePairHandler#disconnected} always tells a broken connection from an orderly
+ *     end; where it does not, a connection that was broken by the peer may end without a cause
+ * @param keyPerConnection whether a key that is exposed on one queue pair is of no use to the peers of others; where it
+ *     is of use to all peers of a context, peers that must not meet belong on different event loops
  * @param ipv6 whether addresses may be of IPv6
+ * @param receivesWithoutMemory whether a receive may be posted without memory, see
+ *     {@link QueuePair#postReceive(long, int)}
  */
 public record DeviceCapabilities(
         int maxScatterGather,
+        int maxReadRanges,
         int maxReadDepth,
         int maxPrivateData,
         boolean privateDataOnAccept,
@@ -32,4 +38,157 @@ public record DeviceCapabilities(
         boolean rejectWithData,
         boolean disconnectCause,
         boolean keyPerConnection,
-        boolean ipv6) {}
+        boolean ipv6,
+        boolean receivesWithoutMemory) {
+
+    /** Nothing is possible but messages from one memory range. */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /** These capabilities, to be changed in some. */
+    public Builder toBuilder() {
+        return builder()
+                .maxScatterGather(maxScatterGather)
+                .maxReadRanges(maxReadRanges)
+                .maxReadDepth(maxReadDepth)
+                .maxPrivateData(maxPrivateData)
+                .privateDataOnAccept(privateDataOnAccept)
+                .exactExposure(exactExposure)
+                .cheapRegistration(cheapRegistration)
+                .sendWithInvalidate(sendWithInvalidate)
+                .remoteInvalidation(remoteInvalidation)
+                .rejectWithData(rejectWithData)
+                .disconnectCause(disconnectCause)
+                .keyPerConnection(keyPerConnection)
+                .ipv6(ipv6)
+                .receivesWithoutMemory(receivesWithoutMemory);
+    }
+
+    /**
+     * Says what a device can do, a value at a time; what is not said it cannot. The parameters are those of the record.
+     * Belongs to one thread.
+     */
+    public static final class Builder {
+
+        private int maxScatterGather = 1;
+        private int maxReadRanges = 1;
+        private int maxReadDepth;
+        private int maxPrivateData;
+        private boolean privateDataOnAccept;
+        private boolean exactExposure;
+        private boolean cheapRegistration;
+        private boolean sendWithInvalidate;
+        private boolean remoteInvalidation;
+        private boolean rejectWithData;
+        private boolean disconnectCause;
+        private boolean keyPerConnection;
+        private boolean ipv6;
+        private boolean receivesWithoutMemory;
+
+        private Builder() {}
+
+        /** Sets {@link DeviceCapabilities#maxScatterGather()}. */
+        public Builder maxScatterGather(int value) {
+            maxScatterGather = value;
+            return this;
+        }
+
+        /** Sets {@link DeviceCapabilities#maxReadRanges()}. */
+        public Builder maxReadRanges(int value) {
+            maxReadRanges = value;
+            return this;
+        }
+
+        /** Sets {@link DeviceCapabilities#maxReadDepth()}. */
+        public Builder maxReadDepth(int value) {
+            maxReadDepth = value;
+            return this;
+        }
+
+        /** Sets {@link DeviceCapabilities#maxPrivateData()}. */
+        public Builder maxPrivateData(int value) {
+            maxPrivateData = value;
+            return this;
+        }
+
+        /** Sets {@link DeviceCapabilities#privateDataOnAccept()}. */
+        public Builder privateDataOnAccept(boolean value) {
+            privateDataOnAccept = value;
+            return this;
+        }
+
+        /** Sets {@link DeviceCapabilities#exactExposure()}. */
+        public Builder exactExposure(boolean value) {
+            exactExposure = value;
+            return this;
+        }
+
+        /** Sets {@link DeviceCapabilities#cheapRegistration()}. */
+        public Builder cheapRegistration(boolean value) {
+            cheapRegistration = value;
+            return this;
+        }
+
+        /** Sets {@link DeviceCapabilities#sendWithInvalidate()}. */
+        public Builder sendWithInvalidate(boolean value) {
+            sendWithInvalidate = value;
+            return this;
+        }
+
+        /** Sets {@link DeviceCapabilities#remoteInvalidation()}. */
+        public Builder remoteInvalidation(boolean value) {
+            remoteInvalidation = value;
+            return this;
+        }
+
+        /** Sets {@link DeviceCapabilities#rejectWithData()}. */
+        public Builder rejectWithData(boolean value) {
+            rejectWithData = value;
+            return this;
+        }
+
+        /** Sets {@link DeviceCapabilities#disconnectCause()}. */
+        public Builder disconnectCause(boolean value) {
+            disconnectCause = value;
+            return this;
+        }
+
+        /** Sets {@link DeviceCapabilities#keyPerConnection()}. */
+        public Builder keyPerConnection(boolean value) {
+            keyPerConnection = value;
+            return this;
+        }
+
+        /** Sets {@link DeviceCapabilities#ipv6()}. */
+        public Builder ipv6(boolean value) {
+            ipv6 = value;
+            return this;
+        }
+
+        /** Sets {@link DeviceCapabilities#receivesWithoutMemory()}. */
+        public Builder receivesWithoutMemory(boolean value) {
+            receivesWithoutMemory = value;
+            return this;
+        }
+
+        /** What was said. */
+        public DeviceCapabilities build() {
+            return new DeviceCapabilities(
+                    maxScatterGather,
+                    maxReadRanges,
+                    maxReadDepth,
+                    maxPrivateData,
+                    privateDataOnAccept,
+                    exactExposure,
+                    cheapRegistration,
+                    sendWithInvalidate,
+                    remoteInvalidation,
+                    rejectWithData,
+                    disconnectCause,
+                    keyPerConnection,
+                    ipv6,
+                    receivesWithoutMemory);
+        }
+    }
+}

@@ -15,4 +15,9 @@ public interface MemoryRegion {
 
     /** Ends the registration. What is exposed of it is invalidated first; no posted work request may name it. */
     void deregister();
+
+    /** As {@link #deregister()} for memory that is freed next: nothing may be kept for a later registration of it. */
+    default void forget() {
+        deregister();
+    }
 }

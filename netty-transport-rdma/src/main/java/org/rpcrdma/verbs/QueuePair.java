@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs;
 
+import java.io.IOException;
 import java.net.InetSocketAddress;
 
 /**
@@ -33,11 +34,29 @@ public interface QueuePair {
     int REMOTE_WRITE = 2;
 
     /**
-     * Access, added to one of the others: the key may be that of the whole region, with every right and for every peer, where a
-     * key of its own would cost a registration. It then is the same for all ranges of the region, and is valid for the queue
-     * pair until it was invalidated once for each; the peer's access ends with the region.
+     * Access, added to one of the others: the key may be that of the whole region, with every right and for every peer,
+     * where a key of its own would cost a registration. It then is the same for all ranges of the region, and is valid
+     * for the queue pair until it was invalidated once for each; the peer's access ends with the region.
      */
     int SHARED = 4;
+
+    /**
+     * Binds this end now, so that what is wrong with the address is known before {@link #connect}, which is given the
+     * address again. A device that binds when it connects leaves it at that.
+     *
+     * @return the address, with the port that was chosen if the device has chosen one
+     * @throws IOException when the address cannot be bound
+     */
+    default InetSocketAddress bind(InetSocketAddress local) throws IOException {
+        return local;
+    }
+
+    /**
+     * Bounds how long {@link #connect} may take, where the device has a limit of its own and can change it.
+     *
+     * @param millis 0 for no limit, because the caller has one
+     */
+    default void connectTimeout(long millis) {}
 
     /**
      * Connects. The outcome is reported by {@link QueuePairHandler#connected} or {@link
@@ -64,13 +83,26 @@ public interface QueuePair {
     InetSocketAddress remoteAddress();
 
     /**
-     * Posts a receive: memory for one message of the peer. May be called before the connection exists. Receives may gather
-     * until the next {@link #connect}, {@link #accept}, {@link #doorbell()}, {@link VerbsContext#poll} or {@link
-     * VerbsContext#await}, so that the device gets them together, before anything that this end sends.
+     * Posts a receive: memory for one message of the peer. May be called before the connection exists. Receives may
+     * gather until the next {@link #connect}, {@link #accept}, {@link #doorbell()}, {@link VerbsContext#poll} or
+     * {@link VerbsContext#await}, so that the device gets them together, before anything that this end sends.
      *
      * @param id comes back with the completion
      */
     void postReceive(long id, long address, int length, int localKey);
+
+    /**
+     * Posts a receive without memory: a promise to take one message. The device asks for memory when the message
+     * arrives, by {@link QueuePairHandler#receiveMemory}.
+     *
+     * @param id comes back with the completion
+     * @param length the most bytes of the message
+     * @throws UnsupportedOperationException without {@link DeviceCapabilities#receivesWithoutMemory()}
+     */
+    default void postReceive(long id, int length) {
+        throw new UnsupportedOperationException(
+                "this device needs the memory of a receive at once");
+    }
 
     /** Opens a Send. */
     void send(long id, int flags);
@@ -96,8 +128,8 @@ public interface QueuePair {
 
     /**
      * Makes an exact range of registered memory reachable by the peer of this queue pair, and by nobody else, under a
-     * fresh, unpredictable key. A device may fall short of that: see {@link DeviceCapabilities#exactExposure()} and {@link
-     * DeviceCapabilities#keyPerConnection()}.
+     * fresh, unpredictable key. A device may fall short of that: see {@link DeviceCapabilities#exactExposure()} and
+     * {@link DeviceCapabilities#keyPerConnection()}.
      *
      * @param access {@link #REMOTE_READ} or {@link #REMOTE_WRITE}, if wanted with {@link #SHARED}
      * @return the key to advertise; the offset that goes with it is {@link #exposedOffset}
@@ -106,8 +138,8 @@ public interface QueuePair {
     int expose(MemoryRegion region, long address, int length, int access);
 
     /**
-     * The offset of the first exposed byte, as the peer has to name it; for a {@link #SHARED} key that of the range which was
-     * exposed last.
+     * The offset of the first exposed byte, as the peer has to name it; for a {@link #SHARED} key that of the range
+     * which was exposed last.
      */
     long exposedOffset(int key);
 

@@ -29,6 +29,30 @@ public interface QueuePairHandler {
     void completed(long id, WorkStatus status, int length, int invalidatedKey);
 
     /**
+     * A message begins to arrive for a receive that was posted without memory. Called while bytes are moved: nothing
+     * may be called from here but what gives memory.
+     *
+     * @param id as given when it was posted
+     * @param length the bytes that the message has, or may have at most; not more than was promised
+     * @return so much memory, untouched until the receive completes; {@code null} when there is none now: the device
+     *     stops reading from the peer, asks again, and ends the connection when it has asked for too long
+     */
+    default ReceiveMemory receiveMemory(long id, int length) {
+        throw new UnsupportedOperationException("receive without memory: " + id);
+    }
+
+    /**
+     * A message arrives, no receive is posted, and every completion was delivered. Called while bytes are moved:
+     * nothing may be called from here.
+     *
+     * @return whether receives will be posted soon, whatever the peer does meanwhile: a device that can hold the peer
+     *     up does so and asks again; otherwise, and on any other device, the connection ends
+     */
+    default boolean receivesFollow() {
+        return false;
+    }
+
+    /**
      * The connection has ended, and every completion was delivered before. Called once after {@link #connected}.
      *
      * @param cause {@code null} for an orderly end by either side

@@ -18,6 +18,15 @@ public interface VerbsContext extends AutoCloseable {
     DeviceCapabilities capabilities();
 
     /**
+     * What this context has counted. Callable from any thread, which may see a number that is a little old.
+     *
+     * @return from 0; -1 when this device does not count it
+     */
+    default long value(DeviceCounter counter) {
+        return -1;
+    }
+
+    /**
      * Moves bytes and delivers completions and connection events to their handlers.
      *
      * @param budget the most events to deliver, at least 1
@@ -66,7 +75,8 @@ public interface VerbsContext extends AutoCloseable {
     /**
      * Listens for connection requests.
      *
-     * @param backlog the most connection requests that wait for an answer; further ones are refused
+     * @param backlog the most connection requests that wait for an answer; further ones wait in the network or
+     *     are refused
      * @throws IOException when the address cannot be bound
      */
     Listener listen(InetSocketAddress local, int backlog, ListenerHandler handler)

@@ -5,5 +5,7 @@
  * <p>Everything of one {@link org.rpcrdma.verbs.VerbsContext} happens on the thread that polls it; only {@link
  * org.rpcrdma.verbs.VerbsContext#wakeup()} and the hand-over of a {@link org.rpcrdma.verbs.ConnectionRequest} may
  * come from another one. Providers are found with {@link java.util.ServiceLoader}.
+ *
+ * <p>Experimental: an SPI that providers are written for, and that grows with them.
  */
 package org.rpcrdma.verbs;

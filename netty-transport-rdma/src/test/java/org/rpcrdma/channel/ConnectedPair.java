@@ -119,7 +119,11 @@ final class ConnectedPair implements AutoCloseable {
 
         @Override
         public void channelRead(ChannelHandlerContext ctx, Object message) {
-            messages.add((ByteBuf) message);
+            if (message instanceof ByteBuf buffer) {
+                messages.add(buffer);
+            } else {
+                ctx.fireChannelRead(message);
+            }
         }
 
         @Override

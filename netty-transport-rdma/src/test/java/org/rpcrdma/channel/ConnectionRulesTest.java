@@ -28,6 +28,7 @@ import java.util.List;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 
 /** What RPC-over-RDMA asks of the connection below it. */
@@ -140,23 +141,40 @@ class ConnectionRulesTest {
     @Test
     @Proves("V1-CORE-02")
     void aSendThatFindsNoReceiveEndsTheConnection() throws Exception {
-        try (ConnectedPair pair =
-                new ConnectedPair(
-                        client -> {},
-                        server ->
-                                server.childOption(RdmaChannelOption.RECEIVE_DEPTH, 4)
-                                        .childOption(ChannelOption.AUTO_READ, false))) {
-            for (int i = 0; i < 4; i++) {
-                pair.client.write(Unpooled.copyInt(i));
-            }
-            pair.client.writeAndFlush(Unpooled.EMPTY_BUFFER).sync();
-            pair.server.writeAndFlush(Unpooled.copyInt(9)).sync();
-            pair.clientInbox.takeBytes();
-            assertThat(pair.client.isActive()).isTrue();
-            pair.client.writeAndFlush(Unpooled.copyInt(4));
-            assertThat(pair.client.closeFuture().await(PATIENCE_SECONDS, TimeUnit.SECONDS))
-                    .isTrue();
+        try (ConnectedPair pair = new ConnectedPair(client -> {}, ConnectionRulesTest::deaf)) {
+            overrun(pair);
         }
+    }
+
+    /** It does not wait for a pipeline that does not read, and says why (RFC 5041, 8.2). */
+    @NeedsDevice("disconnectCause")
+    @Test
+    @Proves("V1-CORE-02")
+    void whoSendsWithoutAReceiveIsToldWhy() throws Exception {
+        try (ConnectedPair pair = new ConnectedPair(client -> {}, ConnectionRulesTest::deaf)) {
+            overrun(pair);
+            assertThat(pair.clientInbox.errors)
+                    .singleElement()
+                    .asString()
+                    .contains("terminated the stream: DDP layer 1, error type 2, code 0x02");
+        }
+    }
+
+    private static void deaf(ServerBootstrap server) {
+        server.childOption(RdmaChannelOption.RECEIVE_DEPTH, 4)
+                .childOption(ChannelOption.AUTO_READ, false);
+    }
+
+    private static void overrun(ConnectedPair pair) throws Exception {
+        for (int i = 0; i < 4; i++) {
+            pair.client.write(Unpooled.copyInt(i));
+        }
+        pair.client.writeAndFlush(Unpooled.EMPTY_BUFFER).sync();
+        pair.server.writeAndFlush(Unpooled.copyInt(9)).sync();
+        pair.clientInbox.takeBytes();
+        assertThat(pair.client.isActive()).isTrue();
+        pair.client.writeAndFlush(Unpooled.copyInt(4));
+        assertThat(pair.client.closeFuture().await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
     }
 
     @Test

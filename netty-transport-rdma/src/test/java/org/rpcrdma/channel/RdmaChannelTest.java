@@ -19,6 +19,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.ConnectTimeoutException;
+import io.netty.channel.FixedRecvByteBufAllocator;
 import java.lang.reflect.Method;
 import java.net.ConnectException;
 import java.net.InetAddress;
@@ -84,6 +85,36 @@ class RdmaChannelTest {
                     message.release();
                 }
             }
+        }
+    }
+
+    /** A pipeline that reads replaces its receives; the device holds the peer up until it has. */
+    @NeedsDevice("receivesWithoutMemory")
+    @ParameterizedTest
+    @ValueSource(ints = {1, 16, 1_000})
+    @Proves("V1-CORE-02")
+    void moreMessagesInAFlushThanThereAreReceivesReachAPipelineThatReads(int perRead)
+            throws Exception {
+        int count = 1_000;
+        try (ConnectedPair pair =
+                new ConnectedPair(
+                        client -> {},
+                        server ->
+                                server.childOption(
+                                        ChannelOption.RCVBUF_ALLOCATOR,
+                                        new FixedRecvByteBufAllocator(4096)
+                                                .maxMessagesPerRead(perRead)))) {
+            for (int i = 0; i < count; i++) {
+                pair.client.write(Unpooled.copyInt(i));
+            }
+            pair.client.flush();
+            for (int i = 0; i < count; i++) {
+                ByteBuf message = pair.serverInbox.take();
+                assertThat(message).as("message %d", i).isNotNull();
+                assertThat(message.readInt()).isEqualTo(i);
+                message.release();
+            }
+            assertThat(pair.client.isActive()).isTrue();
         }
     }
 
@@ -372,8 +403,8 @@ class RdmaChannelTest {
                 pair.client.write(Unpooled.copyInt(i));
             }
             pair.client.writeAndFlush(Unpooled.EMPTY_BUFFER).sync();
-            // An answer of the server's loop after the messages came in shows that they were held
-            // back.
+            // An answer of the server's loop after the messages came in shows that they were
+            // held back.
             pair.server.writeAndFlush(Unpooled.copyInt(9)).sync();
             pair.clientInbox.takeBytes();
             assertThat(pair.serverInbox.messages).isEmpty();

@@ -23,8 +23,8 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Netty's native epoll transport whose event loops never block ({@link SelectStrategy#BUSY_WAIT}). Both handlers count bytes;
- * nothing is decoded or copied, and answers come from one buffer: less than any protocol could do.
+ * Netty's native epoll transport whose event loops never block ({@link SelectStrategy#BUSY_WAIT}). Both handlers count
+ * bytes; nothing is decoded or copied, and answers come from one buffer: less than any protocol could do.
  */
 final class EpollExchange implements Exchange {
 

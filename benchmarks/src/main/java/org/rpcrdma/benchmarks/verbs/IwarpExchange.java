@@ -38,8 +38,8 @@ final class IwarpExchange implements Exchange {
     private volatile boolean ended;
 
     /**
-     * @param slots messages for which there is memory, at least the largest window: what is used is then used again soon, as
-     *     that of the other carriers is
+     * @param slots messages for which there is memory, at least the largest window: what is used is then used again
+     *     soon, as that of the other carriers is
      */
     IwarpExchange(int bytes, int slots) throws Exception {
         this.bytes = bytes;
@@ -159,7 +159,9 @@ final class IwarpExchange implements Exchange {
         caller.context.close();
     }
 
-    /** One end. Messages arrive in the slots of {@code received}; data are written and read to those of {@code sink}. */
+    /**
+     * One end. Messages arrive in the slots of {@code received}; data are written and read to those of {@code sink}.
+     */
     private class End implements QueuePairHandler {
 
         final VerbsContext context;

@@ -17,8 +17,8 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * The time of one exchange between two threads that never block: one at a time (the latency), or several (its inverse is the
- * rate). Wants two CPUs that nobody else uses.
+ * The time of one exchange between two threads that never block: one at a time (the latency), or several (its inverse
+ * is the rate). Wants two CPUs that nobody else uses.
  */
 @State(Scope.Benchmark)
 @Fork(3)

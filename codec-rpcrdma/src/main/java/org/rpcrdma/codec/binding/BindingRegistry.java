@@ -45,8 +45,8 @@ public final class BindingRegistry {
     }
 
     /**
-     * These bindings, then the ones of this registry for programs and versions that are left: for a program number that is
-     * known only at run time, or in the place of a binding that is built in.
+     * These bindings, then the ones of this registry for programs and versions that are left: for a program number that
+     * is known only at run time, or in the place of a binding that is built in.
      */
     public BindingRegistry with(UpperLayerBinding... first) {
         List<UpperLayerBinding> all = new ArrayList<>(Arrays.asList(first));

@@ -17,6 +17,9 @@ public final class MountBinding implements UpperLayerBinding {
     /** Status, file handle, and a list of authentication flavors far longer than there are flavors. */
     private static final int MNT_BYTES = 4 * (1 + 17 + 1 + 64);
 
+    private static final ProcedureNames NAMES =
+            new ProcedureNames("MOUNT", "NULL MNT DUMP UMNT UMNTALL EXPORT");
+
     @Override
     public int program() {
         return PROGRAM;
@@ -25,6 +28,11 @@ public final class MountBinding implements UpperLayerBinding {
     @Override
     public boolean covers(int version) {
         return version >= 1 && version <= 3;
+    }
+
+    @Override
+    public String procedureName(int version, int procedure) {
+        return NAMES.of(procedure);
     }
 
     @Override

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.binding;
 
-/** NFS version 2 (RFC 1094) on RPC-over-RDMA (RFC 8267, 2). */
+/** NFS version 2 (RFC 1094) on RPC-over-RDMA (RFC 8267, 4). */
 public final class Nfs2Binding implements UpperLayerBinding {
 
     /** The program number of NFS. */
@@ -33,6 +33,12 @@ public final class Nfs2Binding implements UpperLayerBinding {
     private static final int MAXPATHLEN = 1024;
     private static final int MAXNAMLEN = 255;
 
+    private static final ProcedureNames NAMES =
+            new ProcedureNames(
+                    "NFSv2",
+                    "NULL GETATTR SETATTR ROOT LOOKUP READLINK READ WRITECACHE WRITE "
+                            + "CREATE REMOVE RENAME LINK SYMLINK MKDIR RMDIR READDIR STATFS");
+
     @Override
     public int program() {
         return PROGRAM;
@@ -41,6 +47,11 @@ public final class Nfs2Binding implements UpperLayerBinding {
     @Override
     public boolean covers(int version) {
         return version == VERSION;
+    }
+
+    @Override
+    public String procedureName(int version, int procedure) {
+        return NAMES.of(procedure);
     }
 
     @Override
@@ -65,7 +76,7 @@ public final class Nfs2Binding implements UpperLayerBinding {
                 in.eligibleOpaque(MAXPATHLEN);
             }
             default -> {
-                // RFC 8267, 2.1: no other argument is eligible.
+                // RFC 8267, 4: no other argument is eligible.
             }
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.binding;
 
-/** NFS version 3 (RFC 1813) on RPC-over-RDMA (RFC 8267, 2). */
+/** NFS version 3 (RFC 1813) on RPC-over-RDMA (RFC 8267, 4). */
 public final class Nfs3Binding implements UpperLayerBinding {
 
     /** The program number of NFS. */
@@ -63,6 +63,13 @@ public final class Nfs3Binding implements UpperLayerBinding {
     private static final int PATHCONF_WORDS = 1 + 22 + 6;
     private static final int COMMIT_WORDS = 1 + 29 + 2;
 
+    private static final ProcedureNames NAMES =
+            new ProcedureNames(
+                    "NFSv3",
+                    "NULL GETATTR SETATTR LOOKUP ACCESS READLINK READ WRITE CREATE MKDIR "
+                            + "SYMLINK MKNOD REMOVE RMDIR RENAME LINK READDIR READDIRPLUS FSSTAT "
+                            + "FSINFO PATHCONF COMMIT");
+
     @Override
     public int program() {
         return PROGRAM;
@@ -71,6 +78,11 @@ public final class Nfs3Binding implements UpperLayerBinding {
     @Override
     public boolean covers(int version) {
         return version == VERSION;
+    }
+
+    @Override
+    public String procedureName(int version, int procedure) {
+        return NAMES.of(procedure);
     }
 
     @Override
@@ -110,7 +122,7 @@ public final class Nfs3Binding implements UpperLayerBinding {
                 in.eligibleOpaque(UNBOUNDED);
             }
             default -> {
-                // RFC 8267, 2.1: no other argument is eligible.
+                // RFC 8267, 4: no other argument is eligible.
             }
         }
     }

@@ -4,7 +4,7 @@ package org.rpcrdma.codec.binding;
 import static org.rpcrdma.codec.binding.Nfs4Operation.*;
 import static org.rpcrdma.codec.binding.Nfs4Xdr.*;
 
-/** Steps over the arguments of one operation of a COMPOUND and notes the eligible ones (RFC 8267, 4.1). */
+/** Steps over the arguments of one operation of a COMPOUND and notes the eligible ones (RFC 8267, 6.1). */
 final class Nfs4Arguments {
 
     private static final int BLOCK_DEVICE = 3;

@@ -2,9 +2,9 @@
 package org.rpcrdma.codec.binding;
 
 /**
- * NFS version 4, all minor versions, on RPC-over-RDMA (RFC 8267, 4). Eligible are the data of WRITE and READ, and the link
- * text of CREATE and READLINK, in the order of the operations. A walk ends without complaint at an operation that is not
- * known here: what was found before counts, nothing after it is eligible.
+ * NFS version 4, all minor versions, on RPC-over-RDMA (RFC 8267, 6). Eligible are the data of WRITE and READ, and the
+ * link text of CREATE and READLINK, in the order of the operations. A walk ends without complaint at an operation that
+ * is not known here: what was found before counts, nothing after it is eligible.
  */
 public final class Nfs4Binding implements UpperLayerBinding {
 
@@ -16,6 +16,8 @@ public final class Nfs4Binding implements UpperLayerBinding {
     private static final int COMPOUND = 1;
     private static final int NFS4_OK = 0;
 
+    private static final ProcedureNames NAMES = new ProcedureNames("NFSv4", "NULL COMPOUND");
+
     @Override
     public int program() {
         return PROGRAM;
@@ -24,6 +26,17 @@ public final class Nfs4Binding implements UpperLayerBinding {
     @Override
     public boolean covers(int version) {
         return version == VERSION;
+    }
+
+    @Override
+    public String procedureName(int version, int procedure) {
+        return NAMES.of(procedure);
+    }
+
+    /** Servers have limits that nothing tells a client of (RFC 8267, 6.4.2). */
+    @Override
+    public int chunksPerCall() {
+        return 1;
     }
 
     /** A COMPOUND is idempotent when each of its operations is; one that begins with SEQUENCE never is. */
@@ -81,8 +94,8 @@ public final class Nfs4Binding implements UpperLayerBinding {
 
     /**
      * The sum over the operations; {@linkplain ReplyLimits#unbounded unbounded} when one asks for attributes without a
-     * bound or is not known. READs get sinks; those after a READLINK do not, because Write chunks are used in the order of
-     * the eligible results and the first of them would take the link text.
+     * bound or is not known. READs get sinks; those after a READLINK do not, because Write chunks are used in the order
+     * of the eligible results and the first of them would take the link text.
      */
     @Override
     public void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits)

@@ -2,10 +2,12 @@
 package org.rpcrdma.codec.binding;
 
 /**
- * Callbacks of NFS version 4 on RPC-over-RDMA (RFC 8267, 4.3): nothing is eligible. The client chooses the program number
- * when it makes the session (RFC 8881, 18.36), so there can be one binding for each number.
+ * Callbacks of NFS version 4 on RPC-over-RDMA (RFC 8267, 6.5): nothing is eligible. The client chooses the program
+ * number when it makes the session (RFC 8881, 18.36), so there can be one binding for each number.
  */
 public final class Nfs4CallbackBinding implements UpperLayerBinding {
+
+    private static final ProcedureNames NAMES = new ProcedureNames("NFSv4", "CB_NULL CB_COMPOUND");
 
     /** The program number that most clients choose, the first of the transient ones (RFC 5531, 8.3). */
     public static final int PROGRAM = 0x40000000;
@@ -44,18 +46,23 @@ public final class Nfs4CallbackBinding implements UpperLayerBinding {
     }
 
     @Override
+    public String procedureName(int version, int procedure) {
+        return NAMES.of(procedure);
+    }
+
+    @Override
     public boolean isIdempotent(int version, int procedure, XdrCursor arguments) {
         return procedure == NULL;
     }
 
     @Override
     public void walkArguments(int version, int procedure, XdrCursor in) {
-        // RFC 8267, 4.3: no argument is eligible.
+        // RFC 8267, 6.5: no argument is eligible.
     }
 
     @Override
     public void walkResults(int version, int procedure, XdrCursor in) {
-        // RFC 8267, 4.3: no result is eligible.
+        // RFC 8267, 6.5: no result is eligible.
     }
 
     @Override

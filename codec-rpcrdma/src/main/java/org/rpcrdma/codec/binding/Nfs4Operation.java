@@ -93,7 +93,8 @@ final class Nfs4Operation {
 
     /**
      * Whether the operation may be executed twice without harm. SEQUENCE is not among them: a slot's request is not
-     * repeated on a connection that is still there (RFC 8881, 2.10.6.2), so only the owner of the session can repeat it.
+     * repeated on a connection that is still there (RFC 8881, 2.10.6.2), so only the owner of the session can
+     * repeat it.
      */
     static boolean isIdempotent(int operation) {
         return switch (operation) {

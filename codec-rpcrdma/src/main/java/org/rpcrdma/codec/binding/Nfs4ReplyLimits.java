@@ -4,7 +4,7 @@ package org.rpcrdma.codec.binding;
 import static org.rpcrdma.codec.binding.Nfs4Operation.*;
 import static org.rpcrdma.codec.binding.Nfs4Xdr.*;
 
-/** The longest results of one operation of a COMPOUND, judged by its arguments (RFC 8166, 6.2; RFC 8267, 4.2). */
+/** The longest results of one operation of a COMPOUND, judged by its arguments (RFC 8166, 6.2; RFC 8267, 6.2). */
 final class Nfs4ReplyLimits {
 
     /** The protocol has no bound for link text; this is what servers in use today have. */

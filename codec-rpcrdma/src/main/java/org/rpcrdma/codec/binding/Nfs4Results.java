@@ -4,7 +4,7 @@ package org.rpcrdma.codec.binding;
 import static org.rpcrdma.codec.binding.Nfs4Operation.*;
 import static org.rpcrdma.codec.binding.Nfs4Xdr.*;
 
-/** Steps over the results of one successful operation of a COMPOUND and notes the eligible ones (RFC 8267, 4.1). */
+/** Steps over the results of one successful operation of a COMPOUND and notes the eligible ones (RFC 8267, 6.1). */
 final class Nfs4Results {
 
     /** The results of an operation that are not always of the same size. */
@@ -263,7 +263,7 @@ final class Nfs4Results {
         in.skip(8 + 4 + VERIFIER);
     }
 
-    /** Not eligible, although it is file data (RFC 8267, 4.1): its segments cannot be known in advance. */
+    /** Not eligible, although it is file data (RFC 8267, 6.1): its segments cannot be known in advance. */
     private static boolean contents(XdrCursor in) throws MalformedXdrException {
         in.skip(4);
         for (int left = in.count(4); left > 0; left--) {

@@ -15,8 +15,8 @@ final class Nfs4Xdr {
     static final int UNBOUNDED = Integer.MAX_VALUE - 3;
 
     /**
-     * The most eligible items of one COMPOUND (RFC 8166, 6.1: a binding may limit the number of chunks). Servers take far
-     * fewer operations; it bounds what a peer can make a walk remember. Items after these are not eligible.
+     * The most eligible items of one COMPOUND (RFC 8166, 6.1: a binding may limit the number of chunks). Servers take
+     * far fewer operations; it bounds what a peer can make a walk remember. Items after these are not eligible.
      */
     static final int MAXIMUM_ITEMS = 256;
 

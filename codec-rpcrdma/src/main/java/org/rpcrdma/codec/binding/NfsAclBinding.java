@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.binding;
 
-/** The NFSACL side-band protocol on RPC-over-RDMA (RFC 8267, 3): nothing is eligible; an ACL comes in a Reply chunk. */
+/**
+ * The NFSACL side-band protocol on RPC-over-RDMA (RFC 8267, 5.2): nothing is eligible; an ACL comes in a Reply chunk.
+ */
 public final class NfsAclBinding implements UpperLayerBinding {
 
     /** The program number of NFSACL. */
@@ -19,6 +21,9 @@ public final class NfsAclBinding implements UpperLayerBinding {
     /** Two lists of 1024 entries of three words fit; it is also what Linux allows for. */
     private static final int ACL = 28672;
 
+    private static final ProcedureNames NAMES =
+            new ProcedureNames("NFSACL", "NULL GETACL SETACL GETATTR ACCESS");
+
     @Override
     public int program() {
         return PROGRAM;
@@ -27,6 +32,11 @@ public final class NfsAclBinding implements UpperLayerBinding {
     @Override
     public boolean covers(int version) {
         return version == 2 || version == 3;
+    }
+
+    @Override
+    public String procedureName(int version, int procedure) {
+        return NAMES.of(procedure);
     }
 
     @Override
@@ -39,12 +49,12 @@ public final class NfsAclBinding implements UpperLayerBinding {
 
     @Override
     public void walkArguments(int version, int procedure, XdrCursor in) {
-        // RFC 8267, 3: no argument is eligible.
+        // RFC 8267, 5.2: no argument is eligible.
     }
 
     @Override
     public void walkResults(int version, int procedure, XdrCursor in) {
-        // RFC 8267, 3: no result is eligible.
+        // RFC 8267, 5.2: no result is eligible.
     }
 
     @Override

@@ -24,6 +24,13 @@ public final class NlmBinding implements UpperLayerBinding {
     /** Whether exclusive, process, owner, offset and length. */
     private static final int HOLDER = 4 + 4 + NETOBJ + 8 + 8;
 
+    private static final ProcedureNames NAMES =
+            new ProcedureNames(
+                    "NLM",
+                    "NULL TEST LOCK CANCEL UNLOCK GRANTED TEST_MSG LOCK_MSG CANCEL_MSG "
+                            + "UNLOCK_MSG GRANTED_MSG TEST_RES LOCK_RES CANCEL_RES UNLOCK_RES "
+                            + "GRANTED_RES - - - - SHARE UNSHARE NM_LOCK FREE_ALL");
+
     @Override
     public int program() {
         return PROGRAM;
@@ -32,6 +39,11 @@ public final class NlmBinding implements UpperLayerBinding {
     @Override
     public boolean covers(int version) {
         return version == 1 || version == 3 || version == 4;
+    }
+
+    @Override
+    public String procedureName(int version, int procedure) {
+        return NAMES.of(procedure);
     }
 
     @Override

@@ -4,8 +4,8 @@ package org.rpcrdma.codec.binding;
 import java.util.Arrays;
 
 /**
- * How large the results of one call can get (RFC 8166, 6.2): what always stays in the payload stream, and the DDP-eligible
- * results in the order in which they appear. Lengths are in bytes, without the RPC reply header.
+ * How large the results of one call can get (RFC 8166, 6.2): what always stays in the payload stream, and the
+ * DDP-eligible results in the order in which they appear. Lengths are in bytes, without the RPC reply header.
  *
  * <p>Not safe for use by several threads.
  */

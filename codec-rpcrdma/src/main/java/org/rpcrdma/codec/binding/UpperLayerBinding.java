@@ -2,12 +2,12 @@
 package org.rpcrdma.codec.binding;
 
 /**
- * The upper-layer binding of an RPC program (RFC 8166, 6). A program without one is carried whole: none of its arguments
- * and results is DDP-eligible.
+ * The upper-layer binding of an RPC program (RFC 8166, 6). A program without one is carried whole: none of its
+ * arguments and results is DDP-eligible.
  *
- * <p>Implementations are found with {@link java.util.ServiceLoader} or given to the configuration. They hold no state and
- * are called by any number of event loops at once. Arguments and results come from a peer: use the checked steps of the
- * cursor and nothing else.
+ * <p>Implementations are found with {@link java.util.ServiceLoader} or given to the configuration. They hold no state
+ * and are called by any number of event loops at once. Arguments and results come from a peer: use the checked steps of
+ * the cursor and nothing else.
  */
 public interface UpperLayerBinding {
 
@@ -18,8 +18,17 @@ public interface UpperLayerBinding {
     boolean covers(int version);
 
     /**
-     * Whether a call may be executed twice without harm, so that it may be repeated with larger chunks when its reply did
-     * not fit (RFC 8166, 4.5.3). Not asked for calls whose arguments RPCSEC_GSS has wrapped.
+     * What metrics call a procedure, such as {@code NFSv3.READ}.
+     *
+     * @return a constant, one of a small number; {@code null} for procedures that there are not, and unless overridden
+     */
+    default String procedureName(int version, int procedure) {
+        return null;
+    }
+
+    /**
+     * Whether a call may be executed twice without harm, so that it may be repeated with larger chunks when its reply
+     * did not fit (RFC 8166, 4.5.3). Not asked for calls whose arguments RPCSEC_GSS has wrapped.
      *
      * @param arguments at the first argument
      * @return {@code false} unless it is certain
@@ -27,6 +36,16 @@ public interface UpperLayerBinding {
     default boolean isIdempotent(int version, int procedure, XdrCursor arguments)
             throws MalformedXdrException {
         return false;
+    }
+
+    /**
+     * The most Write chunks, and the most Read chunks beside one at position zero, that a call to a responder of
+     * unknown limits should have. Items beyond that stay in the payload stream.
+     *
+     * @return from 1; any number unless overridden
+     */
+    default int chunksPerCall() {
+        return Integer.MAX_VALUE;
     }
 
     /**
@@ -38,8 +57,8 @@ public interface UpperLayerBinding {
     void walkArguments(int version, int procedure, XdrCursor in) throws MalformedXdrException;
 
     /**
-     * Walks the results of a successful call as far as the last DDP-eligible one and passes over each of those with {@link
-     * XdrCursor#eligibleOpaque}. Does nothing when the procedure has none.
+     * Walks the results of a successful call as far as the last DDP-eligible one and passes over each of those with
+     * {@link XdrCursor#eligibleOpaque}. Does nothing when the procedure has none.
      *
      * @param in at the first result, after the accept status
      */

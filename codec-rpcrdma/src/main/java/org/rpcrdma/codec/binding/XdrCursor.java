@@ -5,9 +5,9 @@ import io.netty.buffer.ByteBuf;
 import java.util.Arrays;
 
 /**
- * Walks XDR (RFC 4506) inside a payload stream, whole or reduced, and notes the DDP-eligible items on the way. Every step
- * is checked against the end of the stream. One cursor is used for message after message and allocates nothing once it
- * has reached its working size.
+ * Walks XDR (RFC 4506) inside a payload stream, whole or reduced, and notes the DDP-eligible items on the way. Every
+ * step is checked against the end of the stream. One cursor is used for message after message and allocates nothing
+ * once it has reached its working size.
  *
  * <p>Not safe for use by several threads.
  */
@@ -104,8 +104,8 @@ public final class XdrCursor {
     }
 
     /**
-     * The count of an array. A count that the rest of the stream cannot hold is malformed, so a loop over the elements ends
-     * with the stream whatever a peer says.
+     * The count of an array. A count that the rest of the stream cannot hold is malformed, so a loop over the elements
+     * ends with the stream whatever a peer says.
      *
      * @param elementBytes the fewest bytes of an element, not counting what may be in a chunk; from 1
      */

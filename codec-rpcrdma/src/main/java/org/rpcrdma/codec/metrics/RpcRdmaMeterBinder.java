@@ -1,62 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.metrics;
 
-import io.micrometer.core.instrument.FunctionCounter;
-import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.Tags;
-import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.binder.MeterBinder;
-import java.util.Locale;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.TimeUnit;
-import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaMetrics;
 
 /**
- * Binds {@link RpcRdmaMetrics} to a Micrometer registry: one counter for each {@link RpcRdmaCounter}, named {@code
- * rpcrdma.} and the counter in lower case with dots, gauges of connections, calls in flight and credits, and the timer
- * {@code rpcrdma.call.latency} from the write of a call to its reply.
+ * Binds {@link RpcRdmaMetrics} to Micrometer registries; docs/metrics.md lists the meters. Any number of metrics may be
+ * bound to any number of registries: those with the same tags are added up. Thread-safe.
+ *
+ * <pre>{@code
+ * new RpcRdmaMeterBinder(config.metrics()).bindTo(registry);
+ * }</pre>
  */
-public final class RpcRdmaMeterBinder implements MeterBinder {
+public final class RpcRdmaMeterBinder implements MeterBinder, AutoCloseable {
+
+    private record Binding(MeterGroup<RpcRdmaMetrics> group, MeterTimers timers) {}
 
     private final RpcRdmaMetrics metrics;
-    private final Iterable<Tag> tags;
+    private final Tags tags;
+    private final Duration[] levels;
+    private final List<Binding> bindings = new ArrayList<>(1);
 
+    /** Binds without tags of its own, which is enough where servers and clients need not be told apart. */
     public RpcRdmaMeterBinder(RpcRdmaMetrics metrics) {
         this(metrics, Tags.empty());
     }
 
     /**
-     * @param tags for every meter
+     * Binds with tags of its own.
+     *
+     * @param tags for every meter, such as a name for what the connections are for; never addresses of peers, of which
+     *     there may be any number. A registry of Prometheus wants the same keys in all binders
+     * @param serviceLevels bounds of histogram buckets of all timers; none unless given here or by a
+     *     {@code MeterFilter}
      */
-    public RpcRdmaMeterBinder(RpcRdmaMetrics metrics, Iterable<Tag> tags) {
+    public RpcRdmaMeterBinder(
+            RpcRdmaMetrics metrics, Iterable<Tag> tags, Duration... serviceLevels) {
         this.metrics = Objects.requireNonNull(metrics, "metrics");
-        this.tags = Objects.requireNonNull(tags, "tags");
+        this.tags = Tags.of(Objects.requireNonNull(tags, "tags"));
+        this.levels = serviceLevels.clone();
     }
 
+    /** Registers all meters; nothing happens when these metrics are bound with these tags already. */
     @Override
-    public void bindTo(MeterRegistry registry) {
-        for (RpcRdmaCounter counter : RpcRdmaCounter.values()) {
-            FunctionCounter.builder(nameOf(counter), metrics, m -> m.value(counter))
-                    .tags(tags)
-                    .register(registry);
+    public synchronized void bindTo(MeterRegistry registry) {
+        MeterGroup<RpcRdmaMetrics> group = MeterGroup.of(registry, RpcRdmaMeters.TABLE, tags);
+        if (group.add(metrics)) {
+            MeterTimers timers = new MeterTimers(registry, tags, levels);
+            metrics.addListener(timers);
+            bindings.add(new Binding(group, timers));
         }
-        Gauge.builder("rpcrdma.connections", metrics, RpcRdmaMetrics::connections)
-                .tags(tags)
-                .register(registry);
-        Gauge.builder("rpcrdma.calls.in.flight", metrics, RpcRdmaMetrics::callsInFlight)
-                .tags(tags)
-                .register(registry);
-        Gauge.builder("rpcrdma.credits.granted", metrics, RpcRdmaMetrics::creditsGranted)
-                .tags(tags)
-                .register(registry);
-        Timer latency = Timer.builder("rpcrdma.call.latency").tags(tags).register(registry);
-        metrics.onLatency(nanos -> latency.record(nanos, TimeUnit.NANOSECONDS));
     }
 
-    private static String nameOf(RpcRdmaCounter counter) {
-        return "rpcrdma." + counter.name().toLowerCase(Locale.ROOT).replace('_', '.');
+    /**
+     * Ends what {@link #bindTo} has begun, when the connections behind the metrics are over: what they have counted
+     * stays in the registries, what they count from now on does not reach them.
+     */
+    @Override
+    public synchronized void close() {
+        for (Binding binding : bindings) {
+            binding.group().remove(metrics);
+            metrics.removeListener(binding.timers());
+        }
+        bindings.clear();
     }
 }

@@ -56,7 +56,7 @@ class BindingRegistryTest {
     /** Nothing is eligible in these programs, whatever the bytes look like, and no procedure of theirs needs a sink. */
     @ParameterizedTest
     @CsvSource({"1073741824, 1, 2", "100021, 4, 24", "100005, 3, 6", "100227, 3, 5"})
-    @Proves({"V1-ULB-04", "V1-CHUNK-01"})
+    @Proves({"V1-ULB-04", "V1-CHUNK-01", "ULB-06", "ULB-07"})
     void programsWithoutEligibleItems(int program, int version, int procedures)
             throws MalformedXdrException {
         UpperLayerBinding binding = standard.find(program, version);
@@ -77,7 +77,7 @@ class BindingRegistryTest {
     }
 
     @Test
-    @Proves("V1-ULB-06")
+    @Proves({"V1-ULB-06", "ULB-19"})
     void aCallbackIsBoundByTheNumberOfItsOperations() throws MalformedXdrException {
         Nfs4CallbackBinding binding = new Nfs4CallbackBinding();
         ByteBuf in = Unpooled.buffer().writeInt(5).writeZero(8).writeInt(1).writeInt(7).writeInt(2);

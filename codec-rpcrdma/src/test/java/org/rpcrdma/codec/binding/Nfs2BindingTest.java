@@ -40,7 +40,7 @@ class Nfs2BindingTest {
     }
 
     @Test
-    @Proves({"V1-ULB-01", "API-01"})
+    @Proves({"V1-ULB-01", "API-01", "ULB-01"})
     void dataOfWriteAndPathOfSymlink() throws MalformedXdrException {
         binding.walkArguments(2, WRITE, whole(opaque(zeros(32 + 12), 8191)));
         assertItem(32 + 12 + 4, 8191);
@@ -52,7 +52,7 @@ class Nfs2BindingTest {
     }
 
     @Test
-    @Proves({"V1-ULB-01", "API-01", "V1-CHUNK-07"})
+    @Proves({"V1-ULB-01", "API-01", "V1-CHUNK-07", "ULB-01"})
     void dataOfReadAndPathOfReadlinkWhenTheySucceed() throws MalformedXdrException {
         binding.walkResults(2, READ, whole(opaque(zeros(4 + 68), 13)));
         assertItem(4 + 68 + 4, 13);
@@ -81,7 +81,7 @@ class Nfs2BindingTest {
     }
 
     @Test
-    @Proves({"V1-ULB-02", "V1-ULB-06", "API-07"})
+    @Proves({"V1-ULB-02", "V1-ULB-06", "API-07", "ULB-03"})
     void onlyReadOffersASink() throws MalformedXdrException {
         ByteBuf in = zeros(32).writeInt(0).writeInt(5000).writeInt(0);
         for (int procedure = 0; procedure < 19; procedure++) {

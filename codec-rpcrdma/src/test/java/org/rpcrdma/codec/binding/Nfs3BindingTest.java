@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.Proves;
 
 class Nfs3BindingTest {
 
@@ -27,6 +28,7 @@ class Nfs3BindingTest {
     }
 
     @Test
+    @Proves("ULB-01")
     void pathOfASymlinkComesAfterAllKindsOfAttributes() throws MalformedXdrException {
         for (int set = 0; set < 16; set++) {
             ByteBuf in = opaque(opaque(Unpooled.buffer(), 32), 5);
@@ -53,6 +55,7 @@ class Nfs3BindingTest {
     }
 
     @Test
+    @Proves("ULB-01")
     void resultsOfReadAndReadlinkWithAndWithoutAttributes() throws MalformedXdrException {
         for (int attributes = 0; attributes < 2; attributes++) {
             ByteBuf link =
@@ -95,6 +98,7 @@ class Nfs3BindingTest {
     }
 
     @Test
+    @Proves("ULB-03")
     void onlyReadOffersASink() throws MalformedXdrException {
         ByteBuf in = opaque(Unpooled.buffer(), 64).writeZero(16).writeInt(65536).writeInt(65536);
         for (int procedure = 0; procedure <= 22; procedure++) {

@@ -96,7 +96,7 @@ class Nfs4BindingTest {
     }
 
     @Property(tries = 1000)
-    @Proves({"V1-CHUNK-01", "V1-CHUNK-18", "V1-ULB-01", "API-01"})
+    @Proves({"V1-CHUNK-01", "V1-CHUNK-18", "V1-ULB-01", "API-01", "ULB-08"})
     void everyEligibleArgumentIsFoundWholeAndReduced(@ForAll long seed)
             throws MalformedXdrException {
         Random random = new Random(seed);
@@ -104,7 +104,7 @@ class Nfs4BindingTest {
     }
 
     @Property(tries = 1000)
-    @Proves({"V1-CHUNK-01", "V1-CHUNK-18", "V1-ULB-01", "API-01"})
+    @Proves({"V1-CHUNK-01", "V1-CHUNK-18", "V1-ULB-01", "API-01", "ULB-08"})
     void everyEligibleResultIsFoundWholeAndReduced(@ForAll long seed) throws MalformedXdrException {
         Random random = new Random(seed);
         check(reply(random, rows(random)), random, this::walkResults);
@@ -263,7 +263,7 @@ class Nfs4BindingTest {
     }
 
     @Example
-    @Proves({"V1-ULB-06", "V1-ULB-09"})
+    @Proves({"V1-ULB-06", "V1-ULB-09", "ULB-09"})
     void attributesCountByTheirNumber() throws MalformedXdrException {
         int before = 3 * 4 + 2 * 4; // status, tag, count; operation, status
         limit(getattr());

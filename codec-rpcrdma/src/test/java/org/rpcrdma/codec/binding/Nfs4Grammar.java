@@ -10,11 +10,12 @@ import java.util.Random;
 import java.util.TreeMap;
 
 /**
- * A second description of every NFS version 4 operation, taken from the XDR files of the RFCs, from which tests make random
- * COMPOUNDs. A number stands for so many bytes, {@code =n} for the word n, {@code C} for a large count, {@code B} for a
- * boolean, {@code s} for a string, {@code h} for a file handle, {@code b} for a bitmap, {@code f} for attributes, {@code E}
- * for an eligible opaque, {@code ?( )} for optional data, {@code *( )} for an array, {@code *1( )} for one of at most one
- * element, {@code +( )} for a linked list and {@code ( | )} for the arms of a union.
+ * A second description of every NFS version 4 operation, taken from the XDR files of the RFCs, from which tests
+ * make random COMPOUNDs. A number stands for so many bytes, {@code =n} for the word n, {@code C} for a large
+ * count, {@code B} for a boolean, {@code s} for a string, {@code h} for a file handle, {@code b} for a bitmap,
+ * {@code f} for attributes, {@code E} for an eligible opaque, {@code ?( )} for optional data, {@code *( )} for an
+ * array, {@code *1( )} for one of at most one element, {@code +( )} for a linked list and {@code ( | )} for the
+ * arms of a union.
  */
 final class Nfs4Grammar {
 

@@ -57,6 +57,8 @@ public final class FaultContext implements VerbsContext {
     FaultPlan plan = FaultPlan.NONE;
     Delivery delivery = Delivery.AT_ONCE;
 
+    private boolean needsMemoryAtOnce;
+
     FaultContext(FaultProvider provider, VerbsContext device) {
         this.provider = provider;
         this.device = device;
@@ -64,6 +66,11 @@ public final class FaultContext implements VerbsContext {
 
     public void plan(FaultPlan newPlan) {
         plan = newPlan;
+    }
+
+    /** From now on a receive has to be posted with its memory, as on hardware. */
+    public void needMemoryAtOnce() {
+        needsMemoryAtOnce = true;
     }
 
     public void delivery(Delivery newDelivery) {
@@ -150,20 +157,13 @@ public final class FaultContext implements VerbsContext {
 
     @Override
     public DeviceCapabilities capabilities() {
-        DeviceCapabilities c = device.capabilities();
-        return new DeviceCapabilities(
-                c.maxScatterGather(),
-                c.maxReadDepth(),
-                c.maxPrivateData(),
-                c.privateDataOnAccept(),
-                provider.hasExactExposure(),
-                c.cheapRegistration(),
-                c.sendWithInvalidate(),
-                c.remoteInvalidation(),
-                c.rejectWithData(),
-                c.disconnectCause(),
-                c.keyPerConnection(),
-                c.ipv6());
+        DeviceCapabilities capabilities = device.capabilities();
+        return capabilities.toBuilder()
+                .exactExposure(provider.hasExactExposure())
+                .remoteInvalidation(
+                        capabilities.remoteInvalidation() && provider.hasRemoteInvalidation())
+                .receivesWithoutMemory(capabilities.receivesWithoutMemory() && !needsMemoryAtOnce)
+                .build();
     }
 
     @Override

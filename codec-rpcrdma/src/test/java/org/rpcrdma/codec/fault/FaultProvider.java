@@ -14,11 +14,22 @@ public final class FaultProvider implements VerbsProvider {
     private final VerbsProvider device = Rdma.provider();
     private final List<FaultContext> contexts = new CopyOnWriteArrayList<>();
     private volatile boolean exactExposure = true;
+    private volatile boolean remoteInvalidation = true;
 
     /** A device without exact exposure: the handle of the whole registration is what a peer gets. */
     public FaultProvider withoutExactExposure() {
         exactExposure = false;
         return this;
+    }
+
+    /** A device that lets no peer invalidate, and does not say so when one does. */
+    public FaultProvider withoutRemoteInvalidation() {
+        remoteInvalidation = false;
+        return this;
+    }
+
+    boolean hasRemoteInvalidation() {
+        return remoteInvalidation;
     }
 
     boolean hasExactExposure() {

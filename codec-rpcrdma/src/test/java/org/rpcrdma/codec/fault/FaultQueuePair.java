@@ -10,6 +10,7 @@ import java.util.Set;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairHandler;
+import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
 
 /** A queue pair between the channel and the device: sees every call and every event, and what each Send says. */
@@ -19,8 +20,8 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     @FunctionalInterface
     public interface SendWatcher {
         /**
-         * A Send with its length, the words of its fixed header, and the messages that the peer may have out when it has seen
-         * it: those for which there are receives, and those that have come and are not answered.
+         * A Send with its length, the words of its fixed header, and the messages that the peer may have out when it
+         * has seen it: those for which there are receives, and those that have come and are not answered.
          */
         void send(int length, int xid, int credits, int procedure, int covered);
     }
@@ -158,6 +159,18 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
         before(Step.POST_RECEIVE);
         device.postReceive(id, address, length, localKey);
         postedReceives++;
+    }
+
+    @Override
+    public void postReceive(long id, int length) {
+        before(Step.POST_RECEIVE);
+        device.postReceive(id, length);
+        postedReceives++;
+    }
+
+    @Override
+    public ReceiveMemory receiveMemory(long id, int length) {
+        return handler.receiveMemory(id, length);
     }
 
     @Override

@@ -2,30 +2,286 @@
 package org.rpcrdma.codec.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
+import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.Tags;
+import io.micrometer.core.instrument.Timer;
+import io.micrometer.core.instrument.distribution.CountAtBucket;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.SimpleChannelInboundHandler;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.rpcrdma.codec.RpcRdmaCounter;
+import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RdmaCounter;
+import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.channel.RdmaServerChannel;
+import org.rpcrdma.codec.RpcRdmaClient;
+import org.rpcrdma.codec.RpcRdmaCodec;
+import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaMetrics;
+import org.rpcrdma.codec.rpc.CallHeader;
+import org.rpcrdma.codec.rpc.OpaqueAuth;
+import org.rpcrdma.codec.rpc.ReplyHeader;
 
 class RpcRdmaMeterBinderTest {
 
+    private static final int NFS = 100003;
+    private static final int UNKNOWN_PROGRAM = 0x20000001;
+
+    private final MeterRegistry registry = new SimpleMeterRegistry();
+    private final RpcRdmaConfig serverConfig = RpcRdmaConfig.defaults();
+    private RdmaEventLoopGroup group;
+    private SocketAddress address;
+
+    @BeforeEach
+    void startServer() {
+        group = new RdmaEventLoopGroup(2);
+        ServerBootstrap bootstrap =
+                new ServerBootstrap()
+                        .group(group)
+                        .channel(RdmaServerChannel.class)
+                        .childHandler(
+                                new ChannelInitializer<RdmaChannel>() {
+                                    @Override
+                                    protected void initChannel(RdmaChannel channel) {
+                                        channel.pipeline()
+                                                .addLast(new RpcRdmaCodec(serverConfig))
+                                                .addLast(new Answers());
+                                    }
+                                });
+        Channel listener =
+                serverConfig
+                        .applyTo(bootstrap)
+                        .bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
+                        .syncUninterruptibly()
+                        .channel();
+        address = listener.localAddress();
+    }
+
+    @AfterEach
+    void stop() {
+        group.shutdownGracefully().syncUninterruptibly();
+    }
+
     @Test
-    void everyCounterGaugeAndTheTimerAreBound() {
-        MeterRegistry registry = new SimpleMeterRegistry();
-        RpcRdmaMetrics metrics = new RpcRdmaMetrics();
-        new RpcRdmaMeterBinder(metrics, Tags.of("side", "client")).bindTo(registry);
-        assertThat(registry.getMeters()).hasSize(RpcRdmaCounter.values().length + 4);
-        assertThat(
-                        registry.get("rpcrdma.calls.sent")
-                                .tag("side", "client")
-                                .functionCounter()
-                                .count())
-                .isZero();
-        assertThat(registry.get("rpcrdma.dropped.unknown.xid").functionCounter().count()).isZero();
+    void everyMeterSaysWhatItIs() {
+        new RpcRdmaMeterBinder(new RpcRdmaMetrics(), Tags.of("side", "client")).bindTo(registry);
+        new RdmaMeterBinder(group, Tags.of("side", "client")).bindTo(registry);
+        Map<String, Set<String>> keys = new HashMap<>();
+        for (Meter meter : registry.getMeters()) {
+            Meter.Id id = meter.getId();
+            assertThat(id.getName()).matches("(rpc)?rdma(\\.[a-z]+)+");
+            assertThat(id.getDescription()).as(id.getName()).isNotBlank();
+            assertThat(id.getTag("side")).isEqualTo("client");
+            if (id.getType() != Meter.Type.TIMER) {
+                assertThat(id.getBaseUnit()).as(id.getName()).matches("[a-z]+");
+            }
+            Set<String> own = new TreeSet<>();
+            id.getTags().forEach(tag -> own.add(tag.getKey()));
+            assertThat(keys.computeIfAbsent(id.getName(), name -> own))
+                    .as("Prometheus takes one set of tag keys for a name: " + id.getName())
+                    .isEqualTo(own);
+        }
+        for (MeterTable.Row<?> row : RpcRdmaMeters.TABLE.rows()) {
+            assertThat(registry.find(row.family().name()).meters().isEmpty())
+                    .as(row.family().name())
+                    .isEqualTo(row.family().name().equals(RpcRdmaMeters.CALL_DURATION));
+        }
+    }
+
+    @Test
+    void twoClientsOnOneRegistryAreAddedUp() throws Exception {
+        for (int calls = 1; calls <= 2; calls++) {
+            RpcRdmaConfig config = RpcRdmaConfig.defaults();
+            new RpcRdmaMeterBinder(config.metrics()).bindTo(registry);
+            call(config, NFS, calls);
+        }
+        assertThat(count("rpcrdma.calls", "role", "requester")).isEqualTo(3);
+        assertThat(duration("requester", "NFSv3.NULL").count()).isEqualTo(3);
+        assertThat(count("rpcrdma.connections.opened")).isEqualTo(2);
+        assertThat(count("rpcrdma.connections.closed")).isEqualTo(2);
         assertThat(registry.get("rpcrdma.connections").gauge().value()).isZero();
-        assertThat(registry.get("rpcrdma.call.latency").timer().count()).isZero();
+        assertThat(registry.get("rpcrdma.connect.duration").tag("outcome", "connected").timer())
+                .extracting(Timer::count)
+                .isEqualTo(2L);
+    }
+
+    @Test
+    void eachOfTwoRegistriesSeesAllTimesOfOneConfiguration() throws Exception {
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        MeterRegistry other = new SimpleMeterRegistry();
+        RpcRdmaMeterBinder binder = new RpcRdmaMeterBinder(config.metrics());
+        binder.bindTo(registry);
+        binder.bindTo(other);
+        call(config, UNKNOWN_PROGRAM, 2);
+        for (MeterRegistry each : new MeterRegistry[] {registry, other}) {
+            Timer duration =
+                    each.get("rpcrdma.call.duration")
+                            .tags("role", "requester", "procedure", "other", "outcome", "replied")
+                            .timer();
+            assertThat(duration.count()).isEqualTo(2);
+        }
+    }
+
+    @Test
+    void whatIsBoundTwiceIsCountedOnce() throws Exception {
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        new RpcRdmaMeterBinder(config.metrics()).bindTo(registry);
+        new RpcRdmaMeterBinder(config.metrics()).bindTo(registry);
+        call(config, NFS, 1);
+        assertThat(count("rpcrdma.calls", "role", "requester")).isEqualTo(1);
+        assertThat(duration("requester", "NFSv3.NULL").count()).isEqualTo(1);
+    }
+
+    @Test
+    void tagsTellConfigurationsApart() throws Exception {
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        new RpcRdmaMeterBinder(config.metrics(), Tags.of("pool", "a")).bindTo(registry);
+        new RpcRdmaMeterBinder(new RpcRdmaMetrics(), Tags.of("pool", "b")).bindTo(registry);
+        call(config, NFS, 1);
+        assertThat(count("rpcrdma.calls", "role", "requester", "pool", "a")).isEqualTo(1);
+        assertThat(count("rpcrdma.calls", "role", "requester", "pool", "b")).isZero();
+    }
+
+    @Test
+    void whatAClosedBinderHasCountedStays() throws Exception {
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        RpcRdmaMeterBinder binder = new RpcRdmaMeterBinder(config.metrics());
+        binder.bindTo(registry);
+        call(config, NFS, 1);
+        binder.close();
+        call(config, NFS, 1);
+        assertThat(count("rpcrdma.calls", "role", "requester")).isEqualTo(1);
+        assertThat(duration("requester", "NFSv3.NULL").count()).isEqualTo(1);
+    }
+
+    @Test
+    void theRespondersSideIsSeen() throws Exception {
+        new RpcRdmaMeterBinder(serverConfig.metrics()).bindTo(registry);
+        RdmaEventLoopGroup own = new RdmaEventLoopGroup(1);
+        RpcRdmaClient client = RpcRdmaClient.builder(own, address).build();
+        try {
+            client.call(message(NFS)).get().release();
+            client.call(message(UNKNOWN_PROGRAM)).get().release();
+            assertThat(count("rpcrdma.calls", "role", "responder")).isEqualTo(2);
+            assertThat(count("rpcrdma.replies", "role", "responder")).isEqualTo(2);
+            assertThat(count("rpcrdma.calls", "role", "requester")).isZero();
+            assertThat(count("rpcrdma.messages", "role", "responder", "form", "short"))
+                    .isEqualTo(4);
+            assertThat(count("rpcrdma.inline", "role", "responder")).isEqualTo(2 * (40 + 24));
+            assertThat(duration("responder", "NFSv3.NULL").count()).isEqualTo(1);
+            assertThat(duration("responder", "other").count()).isEqualTo(1);
+            assertThat(registry.get("rpcrdma.connections").gauge().value()).isEqualTo(1);
+            assertThat(gauge("rpcrdma.credits", "responder")).isEqualTo(64);
+            assertThat(gauge("rpcrdma.calls.active", "responder")).isZero();
+        } finally {
+            client.close().sync();
+            own.shutdownGracefully().sync();
+        }
+        await().untilAsserted(() -> assertThat(count("rpcrdma.connections.closed")).isEqualTo(1));
+        assertThat(count("rpcrdma.calls", "role", "responder")).isEqualTo(2);
+    }
+
+    @Test
+    void theLoopsAndTheirDeviceAreSeen() throws Exception {
+        RdmaMeterBinder binder = new RdmaMeterBinder(group);
+        binder.bindTo(registry);
+        binder.bindTo(registry);
+        call(RpcRdmaConfig.defaults(), NFS, 1);
+        assertThat(count("rdma.loop.rounds.busy")).isPositive();
+        assertThat(count("rdma.loop.work")).isPositive();
+        assertThat(registry.get("rdma.memory.registered").gauge().value()).isPositive();
+        assertThat(registry.get("rdma.memory.limit").gauge().value())
+                .isEqualTo((double) RdmaChannel.registeredBytesLimit());
+        assertThat(registry.get("rdma.channels").gauge().value()).isPositive();
+        if (group.value(RdmaCounter.FPDUS_IN) >= 0) {
+            assertThat(count("rdma.device.fpdus", "direction", "in")).isPositive();
+            assertThat(count("rdma.device.connections.opened")).isEqualTo(2);
+        }
+        double rounds = count("rdma.loop.rounds");
+        binder.close();
+        assertThat(count("rdma.loop.rounds")).isGreaterThanOrEqualTo(rounds);
+        assertThat(registry.get("rdma.memory.registered").gauge().value()).isZero();
+    }
+
+    @Test
+    void timesComeInTheBucketsThatAreAskedFor() throws Exception {
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        new RpcRdmaMeterBinder(config.metrics(), Tags.empty(), Duration.ofHours(1))
+                .bindTo(registry);
+        call(config, NFS, 1);
+        CountAtBucket[] buckets =
+                duration("requester", "NFSv3.NULL").takeSnapshot().histogramCounts();
+        assertThat(buckets).hasSize(1);
+        assertThat(buckets[0].count()).isEqualTo(1);
+    }
+
+    /** There are as many meters afterwards as before: what a peer sends makes none. */
+    @Test
+    void aPeerCannotMakeMeters() throws Exception {
+        new RpcRdmaMeterBinder(serverConfig.metrics()).bindTo(registry);
+        call(RpcRdmaConfig.defaults(), NFS, 1);
+        call(RpcRdmaConfig.defaults(), UNKNOWN_PROGRAM, 1);
+        int before = registry.getMeters().size();
+        for (int i = 1; i < 50; i++) {
+            call(RpcRdmaConfig.defaults(), UNKNOWN_PROGRAM + i, 1);
+        }
+        assertThat(registry.getMeters()).hasSize(before);
+    }
+
+    private void call(RpcRdmaConfig config, int program, int calls) throws Exception {
+        RpcRdmaClient client = RpcRdmaClient.builder(group, address).config(config).build();
+        for (int i = 0; i < calls; i++) {
+            client.call(message(program)).get().release();
+        }
+        client.close().sync();
+    }
+
+    private static ByteBuf message(int program) {
+        ByteBuf call = Unpooled.buffer();
+        CallHeader.of(program, 3, 0, OpaqueAuth.NONE).writeTo(call);
+        return call;
+    }
+
+    private double count(String name, String... tags) {
+        return registry.get(name).tags(tags).functionCounter().count();
+    }
+
+    private double gauge(String name, String role) {
+        return registry.get(name).tag("role", role).gauge().value();
+    }
+
+    private Timer duration(String role, String procedure) {
+        return registry.get("rpcrdma.call.duration")
+                .tags(Tags.of(Tag.of("role", role), Tag.of("procedure", procedure)))
+                .timer();
+    }
+
+    /** Answers every call with success and nothing else. */
+    private static final class Answers extends SimpleChannelInboundHandler<ByteBuf> {
+        @Override
+        protected void channelRead0(ChannelHandlerContext ctx, ByteBuf call) throws Exception {
+            ByteBuf reply = ctx.alloc().buffer();
+            ReplyHeader.of(CallHeader.read(call).xid(), ReplyHeader.Status.SUCCESS).writeTo(reply);
+            ctx.writeAndFlush(reply);
+        }
     }
 }

@@ -8,7 +8,9 @@ import java.nio.channels.FileChannel;
 import java.util.ArrayDeque;
 import java.util.function.LongConsumer;
 
-/** Copies file contents, with several READs or WRITEs out at a time. The thread that calls does the local file's work. */
+/**
+ * Copies file contents, with several READs or WRITEs out at a time. The thread that calls does the local file's work.
+ */
 public final class FileTransfer {
 
     private static final int TRANSFER_MAX = 1 << 20;

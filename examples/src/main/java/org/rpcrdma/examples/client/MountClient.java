@@ -4,9 +4,9 @@ package org.rpcrdma.examples.client;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.io.IOException;
+import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.examples.rpc.Calls;
 import org.rpcrdma.examples.rpc.RpcClient;
-import org.rpcrdma.examples.rpc.RpcCredential;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /** The MOUNT program, version 3 (RFC 1813, appendix I). */
@@ -20,9 +20,9 @@ public final class MountClient {
     private static final long TIMEOUT_MILLIS = 30_000;
 
     private final RpcClient rpc;
-    private final RpcCredential credential;
+    private final OpaqueAuth credential;
 
-    public MountClient(RpcClient rpc, RpcCredential credential) {
+    public MountClient(RpcClient rpc, OpaqueAuth credential) {
         this.rpc = rpc;
         this.credential = credential;
     }

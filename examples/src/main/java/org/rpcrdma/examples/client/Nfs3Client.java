@@ -8,14 +8,15 @@ import io.netty.util.concurrent.Future;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.examples.rpc.Calls;
 import org.rpcrdma.examples.rpc.RpcClient;
-import org.rpcrdma.examples.rpc.RpcCredential;
+import org.rpcrdma.examples.rpc.RpcException;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /**
- * The NFSv3 procedures that copying files needs (RFC 1813, 3.3). They wait for their results, but READ and WRITE, of which
- * there can be several out.
+ * The NFSv3 procedures that copying files needs (RFC 1813, 3.3). They wait for their results, but READ and WRITE, of
+ * which there can be several out.
  */
 public final class Nfs3Client {
 
@@ -59,6 +60,11 @@ public final class Nfs3Client {
      */
     public record Entry(String name, long fileId, NfsAttributes attributes, NfsHandle handle) {}
 
+    /** What is done with each entry of a directory. */
+    public interface EntryConsumer {
+        void accept(Entry entry) throws IOException;
+    }
+
     /** The most bytes in one READ and in one WRITE. */
     public record Limits(int read, int write) {}
 
@@ -71,10 +77,10 @@ public final class Nfs3Client {
     private record Page(long cookie, long verifier, boolean last) {}
 
     private final RpcClient rpc;
-    private final RpcCredential credential;
+    private final OpaqueAuth credential;
     private int directoryBytes = DIRECTORY_BYTES;
 
-    public Nfs3Client(RpcClient rpc, RpcCredential credential) {
+    public Nfs3Client(RpcClient rpc, OpaqueAuth credential) {
         this.rpc = rpc;
         this.credential = credential;
     }
@@ -90,7 +96,7 @@ public final class Nfs3Client {
                         PROGRAM,
                         VERSION,
                         NULL,
-                        RpcCredential.NONE,
+                        OpaqueAuth.NONE,
                         Unpooled.EMPTY_BUFFER,
                         timeoutMillis),
                 results -> null);
@@ -254,12 +260,17 @@ public final class Nfs3Client {
         directoryBytes = bytes;
     }
 
-    /** All entries but {@code .} and {@code ..}, with attributes, in the server's order. */
-    public List<Entry> list(NfsHandle directory, String name) throws IOException {
-        List<Entry> entries = new ArrayList<>();
+    /**
+     * Hands on all entries but {@code .} and {@code ..}, with attributes, in the server's order, page by page.
+     *
+     * @throws IOException if the server does not get to an end: it sends a cookie again that it has sent before
+     */
+    public void list(NfsHandle directory, String name, EntryConsumer consumer) throws IOException {
         boolean plus = true;
         Page page = new Page(0, 0, false);
+        CookieWatch watch = new CookieWatch();
         while (!page.last()) {
+            List<Entry> entries = new ArrayList<>();
             try {
                 page =
                         plus
@@ -270,19 +281,24 @@ public final class Nfs3Client {
                     throw e;
                 }
                 plus = false;
+                continue;
+            }
+            if (!page.last() && watch.isRepeated(page.cookie())) {
+                throw new RpcException(
+                        name
+                                + ": the server repeats itself, the cookie 0x"
+                                + Long.toHexString(page.cookie())
+                                + " came again");
+            }
+            for (Entry entry : entries) {
+                consumer.accept(entry.attributes() == null ? lookup(directory, entry) : entry);
             }
         }
-        for (int i = 0; i < entries.size(); i++) {
-            Entry entry = entries.get(i);
-            if (entry.attributes() == null) {
-                Found found = lookup(directory, entry.name());
-                entries.set(
-                        i,
-                        new Entry(
-                                entry.name(), entry.fileId(), found.attributes(), found.handle()));
-            }
-        }
-        return entries;
+    }
+
+    private Entry lookup(NfsHandle directory, Entry entry) throws IOException {
+        Found found = lookup(directory, entry.name());
+        return new Entry(entry.name(), entry.fileId(), found.attributes(), found.handle());
     }
 
     private Page readPagePlus(NfsHandle directory, String name, Page after, List<Entry> entries)

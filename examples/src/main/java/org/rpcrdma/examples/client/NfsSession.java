@@ -4,9 +4,9 @@ package org.rpcrdma.examples.client;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.examples.rpc.RdmaRpcClient;
 import org.rpcrdma.examples.rpc.RpcClient;
-import org.rpcrdma.examples.rpc.RpcCredential;
 import org.rpcrdma.examples.rpc.RpcException;
 import org.rpcrdma.examples.rpc.TcpRpcClient;
 
@@ -25,13 +25,13 @@ public final class NfsSession implements AutoCloseable {
     }
 
     /**
-     * Takes connections over and makes a first call as nobody: that has the server look the client up, and it may drop calls
-     * of others until it has done so.
+     * Takes connections over and makes a first call as nobody: that has the server look the client up, and it may drop
+     * calls of others until it has done so.
      *
      * @param nfsRpc for NFS, by whatever transport; closed with the session, or if this fails
      * @param mountRpc for MOUNT, likewise
      */
-    public static NfsSession open(RpcClient nfsRpc, RpcClient mountRpc, RpcCredential credential)
+    public static NfsSession open(RpcClient nfsRpc, RpcClient mountRpc, OpaqueAuth credential)
             throws IOException {
         NfsSession session =
                 new NfsSession(
@@ -50,7 +50,7 @@ public final class NfsSession implements AutoCloseable {
             InetSocketAddress nfsServer,
             RpcRdmaConfig config,
             InetSocketAddress mountServer,
-            RpcCredential credential)
+            OpaqueAuth credential)
             throws IOException {
         RpcClient mountRpc = TcpRpcClient.connect(mountServer);
         RpcClient nfsRpc;

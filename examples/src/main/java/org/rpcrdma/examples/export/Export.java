@@ -100,8 +100,7 @@ public final class Export implements AutoCloseable {
     }
 
     /**
-     * A file has another name, or is about to get it: told before a rename, so that the file can be found all the
-     * time.
+     * A file has another name, or is about to get it: told before a rename, so that the file can be found all the time.
      */
     public void remember(UnixAttributes file, FileKey directory, String name) {
         index.add(key(file), directory, name);

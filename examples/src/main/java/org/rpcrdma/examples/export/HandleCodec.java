@@ -53,8 +53,8 @@ final class HandleCodec {
         new SecureRandom().nextBytes(key);
         try {
             Files.createDirectories(keyFile.getParent());
-            // CREATE_NEW: of two servers that start at once, one makes the key and the other reads
-            // it.
+            // CREATE_NEW: of two servers that start at once, one makes the key and the other
+            // reads it.
             try (FileChannel file =
                     FileChannel.open(
                             keyFile,

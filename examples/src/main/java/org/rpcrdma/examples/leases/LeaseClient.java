@@ -10,7 +10,9 @@ import java.net.InetSocketAddress;
 import java.util.function.Consumer;
 import org.rpcrdma.codec.RpcRdmaClient;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.rpc.CallHeader;
 import org.rpcrdma.examples.rpc.Calls;
+import org.rpcrdma.examples.rpc.Shutdown;
 
 /** A client that holds leases until the server wants them back. */
 public final class LeaseClient implements AutoCloseable {
@@ -66,9 +68,10 @@ public final class LeaseClient implements AutoCloseable {
     /** Answers the server's calls. */
     private final class Recalls extends SimpleChannelInboundHandler<ByteBuf> {
         @Override
-        protected void channelRead0(ChannelHandlerContext ctx, ByteBuf call) {
-            int xid = call.getInt(call.readerIndex());
-            if (LeaseMessages.procedure(call) != LeaseMessages.RECALL) {
+        protected void channelRead0(ChannelHandlerContext ctx, ByteBuf call) throws Exception {
+            CallHeader header = CallHeader.read(call);
+            int xid = header.xid();
+            if (header.procedure() != LeaseMessages.RECALL) {
                 ctx.writeAndFlush(LeaseMessages.noSuchProcedure(xid));
                 return;
             }
@@ -79,6 +82,6 @@ public final class LeaseClient implements AutoCloseable {
 
     @Override
     public void close() {
-        client.close().awaitUninterruptibly();
+        Shutdown.await(client.close());
     }
 }

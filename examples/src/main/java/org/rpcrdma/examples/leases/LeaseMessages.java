@@ -3,7 +3,10 @@ package org.rpcrdma.examples.leases;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
-import org.rpcrdma.examples.rpc.RpcCredential;
+import org.rpcrdma.codec.rpc.CallHeader;
+import org.rpcrdma.codec.rpc.OpaqueAuth;
+import org.rpcrdma.codec.rpc.ReplyHeader;
+import org.rpcrdma.codec.rpc.ReplyHeader.Status;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /** The messages of both directions: each call has one string as argument, each reply has no results. */
@@ -23,57 +26,38 @@ final class LeaseMessages {
     /** To the client: a lease. The reply gives it back. */
     static final int RECALL = 3;
 
-    private static final int SUCCESS = 0;
-    private static final int PROCEDURE_UNAVAILABLE = 3;
-    private static final int PROCEDURE_INDEX = 20;
-    private static final int CREDENTIAL_INDEX = 24;
     private static final int LONGEST_NAME = 255;
-    private static final int LONGEST_BODY = 400;
 
     private LeaseMessages() {}
 
     /** Without its XID, which the caller's transport gives it. */
     static ByteBuf call(int procedure, String argument) {
-        ByteBuf call = Unpooled.buffer().writeLong(0).writeInt(2);
-        call.writeInt(PROGRAM).writeInt(VERSION).writeInt(procedure);
-        RpcCredential.NONE.writeTo(call);
-        RpcCredential.NONE.writeTo(call);
+        ByteBuf call = Unpooled.buffer();
+        CallHeader.of(PROGRAM, VERSION, procedure, OpaqueAuth.NONE).writeTo(call);
         Xdr.writeString(call, argument);
         return call;
     }
 
-    static int procedure(ByteBuf call) {
-        return call.getInt(call.readerIndex() + PROCEDURE_INDEX);
-    }
-
     /**
-     * The argument of a call, which stays the caller's.
+     * The argument of a call whose header was read.
      *
      * @throws IndexOutOfBoundsException if it ends too early
      */
     static String argument(ByteBuf call) {
-        ByteBuf in = call.duplicate().skipBytes(CREDENTIAL_INDEX);
-        for (int i = 0; i < 2; i++) { // credential, verifier
-            in.skipBytes(4);
-            Xdr.readOpaque(in, LONGEST_BODY);
-        }
-        return Xdr.readString(in, LONGEST_NAME);
+        return Xdr.readString(call, LONGEST_NAME);
     }
 
     static ByteBuf done(int xid) {
-        return reply(xid, SUCCESS);
+        return reply(xid, Status.SUCCESS);
     }
 
     static ByteBuf noSuchProcedure(int xid) {
-        return reply(xid, PROCEDURE_UNAVAILABLE);
+        return reply(xid, Status.PROC_UNAVAIL);
     }
 
-    private static ByteBuf reply(int xid, int status) {
-        return Unpooled.buffer()
-                .writeInt(xid)
-                .writeInt(1)
-                .writeInt(0)
-                .writeLong(0)
-                .writeInt(status);
+    private static ByteBuf reply(int xid, Status status) {
+        ByteBuf reply = Unpooled.buffer();
+        ReplyHeader.of(xid, status).writeTo(reply);
+        return reply;
     }
 }

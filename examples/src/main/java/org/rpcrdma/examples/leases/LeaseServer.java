@@ -11,32 +11,42 @@ import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.RpcRdmaCallback;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.rpc.CallHeader;
+import org.rpcrdma.examples.rpc.Shutdown;
 
 /**
- * Lends each lease to one client at a time. When another one asks for it, the holder is called back over the connection that
- * it has made itself. Everything happens on one event loop.
+ * Lends each lease to one client at a time. When another one asks for it, the holder is called back over the connection
+ * that it has made itself. Everything happens on one event loop.
  */
 public final class LeaseServer implements AutoCloseable {
 
     /** A holder that does not answer has lost its lease after so long. */
     private static final long RECALL_MILLIS = 2000;
 
-    private static final RpcRdmaConfig CONFIG = RpcRdmaConfig.builder().reverseCredits(8).build();
-
+    private final RpcRdmaConfig config;
     private final RdmaEventLoopGroup loop = new RdmaEventLoopGroup(1);
     private final Map<String, RpcRdmaCallback> clients = new HashMap<>();
     private final Map<String, RpcRdmaCallback> holders = new HashMap<>();
     private final Channel listener;
 
-    /** Listens at this address. */
-    public LeaseServer(InetSocketAddress address) {
+    /** What a server of leases needs: room for recalls. */
+    public static RpcRdmaConfig.Builder config() {
+        return RpcRdmaConfig.builder().reverseCredits(8);
+    }
+
+    /**
+     * Listens at this address.
+     *
+     * @param config {@link #config()}, perhaps with more
+     */
+    public LeaseServer(InetSocketAddress address, RpcRdmaConfig config) {
+        this.config = config;
         ServerBootstrap bootstrap =
                 new ServerBootstrap()
                         .group(loop)
@@ -46,10 +56,10 @@ public final class LeaseServer implements AutoCloseable {
                                     @Override
                                     protected void initChannel(RdmaChannel channel) {
                                         channel.pipeline()
-                                                .addLast(new RpcRdmaCodec(CONFIG), new Calls());
+                                                .addLast(new RpcRdmaCodec(config), new Calls());
                                     }
                                 });
-        listener = CONFIG.applyTo(bootstrap).bind(address).syncUninterruptibly().channel();
+        listener = config.applyTo(bootstrap).bind(address).syncUninterruptibly().channel();
     }
 
     public InetSocketAddress address() {
@@ -79,7 +89,7 @@ public final class LeaseServer implements AutoCloseable {
         RpcRdmaCallback known = clients.get(name);
         if (known == null || !known.attach(channel)) {
             known =
-                    RpcRdmaCallback.builder(CONFIG)
+                    RpcRdmaCallback.builder(config)
                             .callTimeoutMillis(RECALL_MILLIS)
                             .attachTo(channel);
             clients.put(name, known);
@@ -93,9 +103,10 @@ public final class LeaseServer implements AutoCloseable {
         private RpcRdmaCallback client;
 
         @Override
-        protected void channelRead0(ChannelHandlerContext ctx, ByteBuf call) {
-            int xid = call.getInt(call.readerIndex());
-            int procedure = LeaseMessages.procedure(call);
+        protected void channelRead0(ChannelHandlerContext ctx, ByteBuf call) throws Exception {
+            CallHeader header = CallHeader.read(call);
+            int xid = header.xid();
+            int procedure = header.procedure();
             if (procedure == LeaseMessages.HELLO) {
                 client = hello(LeaseMessages.argument(call), ctx.channel());
                 ctx.writeAndFlush(LeaseMessages.done(xid));
@@ -112,7 +123,7 @@ public final class LeaseServer implements AutoCloseable {
 
     @Override
     public void close() {
-        listener.close().syncUninterruptibly();
-        loop.shutdownGracefully(0, 1, TimeUnit.SECONDS).syncUninterruptibly();
+        listener.close();
+        Shutdown.of(loop);
     }
 }

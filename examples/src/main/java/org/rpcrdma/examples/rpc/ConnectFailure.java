@@ -4,8 +4,10 @@ package org.rpcrdma.examples.rpc;
 import io.netty.channel.ConnectTimeoutException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
+import org.rpcrdma.codec.CallTimeoutException;
+import org.rpcrdma.codec.ConnectionLostException;
 
-/** Why there is no connection, in words for a person. */
+/** Why there is no connection or no answer, in words for a person. */
 final class ConnectFailure {
 
     private ConnectFailure() {}
@@ -25,6 +27,18 @@ final class ConnectFailure {
                         + ": "
                         + reason(cause),
                 cause);
+    }
+
+    /** Of a call; what is not the server's silence or its end stays as it is. */
+    static Throwable ofCall(InetSocketAddress server, Throwable cause, long timeoutMillis) {
+        String name = server.getHostString() + ":" + server.getPort();
+        if (cause instanceof CallTimeoutException) {
+            return new RpcException(
+                    name + " has not answered within " + timeoutMillis / 1000 + " s", cause);
+        } else if (cause instanceof ConnectionLostException) {
+            return new RpcException("the connection to " + name + " was lost", cause);
+        }
+        return cause;
     }
 
     private static String reason(Throwable cause) {

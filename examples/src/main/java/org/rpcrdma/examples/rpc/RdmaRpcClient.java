@@ -6,7 +6,6 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.CallOptions;
 import org.rpcrdma.codec.RpcRdmaClient;
@@ -22,9 +21,11 @@ public final class RdmaRpcClient extends RpcClient {
     private static final long BACK_OFF_MAX_MILLIS = 4000;
 
     private final EventLoopGroup loops = new RdmaEventLoopGroup(1);
+    private final InetSocketAddress server;
     private final RpcRdmaClient client;
 
     private RdmaRpcClient(InetSocketAddress server, RpcRdmaConfig config) {
+        this.server = server;
         client =
                 RpcRdmaClient.builder(loops, server)
                         .config(config)
@@ -55,6 +56,11 @@ public final class RdmaRpcClient extends RpcClient {
         return client.call(call, CallOptions.DEFAULT.withTimeoutMillis(timeoutMillis));
     }
 
+    @Override
+    Throwable explain(Throwable cause, long timeoutMillis) {
+        return ConnectFailure.ofCall(server, cause, timeoutMillis);
+    }
+
     /**
      * What was negotiated with the server.
      *
@@ -70,7 +76,7 @@ public final class RdmaRpcClient extends RpcClient {
 
     @Override
     public void close() {
-        client.close().awaitUninterruptibly();
-        loops.shutdownGracefully(0, 1, TimeUnit.SECONDS).awaitUninterruptibly();
+        Shutdown.await(client.close());
+        Shutdown.of(loops);
     }
 }

@@ -24,7 +24,14 @@ public final class RecordMarking
     private static final int LAST_FRAGMENT = 0x80000000;
 
     public RecordMarking() {
-        super(new Decoder(), new Encoder());
+        this(ByteToMessageDecoder.MERGE_CUMULATOR);
+    }
+
+    /**
+     * @param cumulator how what has come of a record is kept until the rest is there
+     */
+    public RecordMarking(ByteToMessageDecoder.Cumulator cumulator) {
+        super(new Decoder(cumulator), new Encoder());
     }
 
     /** Bytes to whole RPC messages. */
@@ -33,6 +40,10 @@ public final class RecordMarking
         private static final int FRAGMENTS_MAX = 1024;
 
         private CompositeByteBuf fragments;
+
+        Decoder(Cumulator cumulator) {
+            setCumulator(cumulator);
+        }
 
         @Override
         protected void decode(ChannelHandlerContext ctx, ByteBuf in, List<Object> out) {

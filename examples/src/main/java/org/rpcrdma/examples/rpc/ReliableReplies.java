@@ -15,7 +15,9 @@ public final class ReliableReplies {
 
     private ReliableReplies() {}
 
-    /** For either end. No memory of the client is exposed for replies, and no call has to say how long its reply gets. */
+    /**
+     * For either end. No memory of the client is exposed for replies, and no call has to say how long its reply gets.
+     */
     public static RpcRdmaConfig.Builder enable(RpcRdmaConfig.Builder config) {
         return config.readChunkReplies(ReadChunkReplies.DEFAULT.withReplyChunks(ReplyChunks.NEVER))
                 .maxChunkBytes(RESULTS_MAX + HEADER_MAX)

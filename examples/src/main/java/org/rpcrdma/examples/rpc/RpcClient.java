@@ -7,10 +7,14 @@ import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import io.netty.util.concurrent.Promise;
+import org.rpcrdma.codec.rpc.CallHeader;
+import org.rpcrdma.codec.rpc.MalformedHeaderException;
+import org.rpcrdma.codec.rpc.OpaqueAuth;
+import org.rpcrdma.codec.rpc.ReplyHeader;
 
 /**
- * Calls procedures of one server: whole RPC messages go there and come back by whatever transport. May be used from any
- * thread.
+ * Calls procedures of one server: whole RPC messages go there and come back by whatever transport. May be used from
+ * any thread.
  */
 public abstract class RpcClient implements AutoCloseable {
 
@@ -21,10 +25,6 @@ public abstract class RpcClient implements AutoCloseable {
     public static final int HEADER_MAX = FIXED_HEADER + 400;
 
     static final int CONNECT_TIMEOUT_MILLIS = 5000;
-
-    private static final int ANY_XID = 0;
-    private static final int CALL = 0;
-    private static final int RPC_VERSION = 2;
 
     RpcClient() {}
 
@@ -40,18 +40,19 @@ public abstract class RpcClient implements AutoCloseable {
             int program,
             int version,
             int procedure,
-            RpcCredential credential,
+            OpaqueAuth credential,
             ByteBuf arguments,
             long timeoutMillis) {
-        ByteBuf call = prepend(program, version, procedure, credential, arguments);
+        CallHeader header = CallHeader.of(program, version, procedure, credential);
+        ByteBuf call = prepend(header, arguments);
         Promise<ByteBuf> results = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
         exchange(call, timeoutMillis)
                 .addListener(
                         (Future<ByteBuf> reply) -> {
                             if (reply.isSuccess()) {
-                                take(reply.getNow(), program, version, procedure, results);
+                                take(reply.getNow(), header, results);
                             } else {
-                                results.tryFailure(reply.cause());
+                                results.tryFailure(explain(reply.cause(), timeoutMillis));
                             }
                         });
         return results;
@@ -64,40 +65,37 @@ public abstract class RpcClient implements AutoCloseable {
      */
     abstract Future<ByteBuf> exchange(ByteBuf call, long timeoutMillis);
 
+    /** The failure of a call as it is told to the caller. */
+    Throwable explain(Throwable cause, long timeoutMillis) {
+        return cause;
+    }
+
     /** One piece, in the arguments' own buffer if that has the room: large data are then taken from where they are. */
-    private static ByteBuf prepend(
-            int program, int version, int procedure, RpcCredential credential, ByteBuf arguments) {
-        int length = FIXED_HEADER + credential.length();
+    private static ByteBuf prepend(CallHeader header, ByteBuf arguments) {
+        int length = header.encodedBytes();
         int start = arguments.readerIndex() - length;
-        boolean hasRoom = start >= 0;
-        ByteBuf call =
-                hasRoom
-                        ? arguments
-                        : ByteBufAllocator.DEFAULT.buffer(length + arguments.readableBytes());
-        ByteBuf header = hasRoom ? call.slice(start, length).writerIndex(0) : call;
-        header.writeInt(ANY_XID).writeInt(CALL).writeInt(RPC_VERSION);
-        header.writeInt(program).writeInt(version).writeInt(procedure);
-        credential.writeTo(header);
-        RpcCredential.NONE.writeTo(header);
-        if (hasRoom) {
-            return call.readerIndex(start);
+        if (start >= 0) {
+            header.writeTo(arguments.slice(start, length).writerIndex(0));
+            return arguments.readerIndex(start);
         }
+        ByteBuf call = ByteBufAllocator.DEFAULT.buffer(length + arguments.readableBytes());
+        header.writeTo(call);
         call.writeBytes(arguments);
         arguments.release();
         return call;
     }
 
-    private static void take(
-            ByteBuf reply, int program, int version, int procedure, Promise<ByteBuf> results) {
+    private static void take(ByteBuf reply, CallHeader call, Promise<ByteBuf> results) {
         try {
-            RpcReplyHeader.skip(reply, program, version, procedure);
-            if (results.trySuccess(reply)) {
+            String failure = RpcFailures.text(ReplyHeader.read(reply), call);
+            if (failure != null) {
+                results.tryFailure(new RpcException(failure));
+            } else if (results.trySuccess(reply)) {
                 return;
             }
-        } catch (RpcException e) {
-            results.tryFailure(e);
-        } catch (IndexOutOfBoundsException e) {
-            results.tryFailure(new RpcException("the server's reply ends too early", e));
+        } catch (MalformedHeaderException e) {
+            results.tryFailure(
+                    new RpcException("the server's reply cannot be read: " + e.getMessage(), e));
         }
         reply.release();
     }

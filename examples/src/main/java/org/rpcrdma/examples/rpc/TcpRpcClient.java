@@ -14,7 +14,6 @@ import io.netty.util.concurrent.DefaultThreadFactory;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
-import java.util.concurrent.TimeUnit;
 
 /** RPC over one TCP connection, for as long as that lives. */
 public final class TcpRpcClient extends RpcClient {
@@ -50,7 +49,7 @@ public final class TcpRpcClient extends RpcClient {
                         .connect(server)
                         .awaitUninterruptibly();
         if (!connected.isSuccess()) {
-            loops.shutdownGracefully(0, 1, TimeUnit.SECONDS).awaitUninterruptibly();
+            Shutdown.of(loops);
             throw ConnectFailure.of(server, connected.cause());
         }
         return new TcpRpcClient(connected.channel());
@@ -69,10 +68,7 @@ public final class TcpRpcClient extends RpcClient {
 
     @Override
     public void close() {
-        channel.close().awaitUninterruptibly();
-        channel.eventLoop()
-                .parent()
-                .shutdownGracefully(0, 1, TimeUnit.SECONDS)
-                .awaitUninterruptibly();
+        channel.close();
+        Shutdown.of(channel.eventLoop().parent());
     }
 }

@@ -30,8 +30,9 @@ import org.apache.hadoop.oncrpc.XDR;
 import org.rpcrdma.examples.export.NfsException;
 
 /**
- * The procedures of NFSv3 in the order of their numbers (RFC 1813, 3.3). For each: the fields of its arguments that {@link
- * Arguments} checks, how many optional attributes its failed result has, and what it does. WRITE reads its arguments itself.
+ * The procedures of NFSv3 in the order of their numbers (RFC 1813, 3.3). For each: the fields of its arguments that
+ * {@link Arguments} checks, how many optional attributes its failed result has, and what it does. WRITE reads its
+ * arguments itself.
  */
 enum Nfs3Procedure {
     NULL("", 0, (service, call) -> Nfs3Program.accepted(call.xid(), AcceptState.SUCCESS)),

@@ -85,9 +85,9 @@ import org.rpcrdma.examples.export.NfsException;
 import org.rpcrdma.examples.export.UnixAttributes;
 
 /**
- * The NFSv3 procedures (RFC 1813, 3.3) on an {@link Export}, in the order of their numbers. They throw what {@link
- * org.rpcrdma.examples.export.FailureStatus} makes a status of. The server acts with the rights of its own user; if that
- * is root, new files are given to the caller and ACCESS answers for the caller. Thread-safe, blocking.
+ * The NFSv3 procedures (RFC 1813, 3.3) on an {@link Export}, in the order of their numbers. They throw what
+ * {@link org.rpcrdma.examples.export.FailureStatus} makes a status of. The server acts with the rights of its own user;
+ * if that is root, new files are given to the caller and ACCESS answers for the caller. Thread-safe, blocking.
  */
 final class Nfs3Service {
 
@@ -142,8 +142,8 @@ final class Nfs3Service {
     /**
      * As above.
      *
-     * @param directoryMax bytes that one READDIR or READDIRPLUS may have when the client asks for so many, if that is more
-     *     than usual
+     * @param directoryMax bytes that one READDIR or READDIRPLUS may have when the client asks for so many, if that is
+     *     more than usual
      */
     Nfs3Service(Export export, int serverUid, int directoryMax) {
         this.export = export;
@@ -774,8 +774,8 @@ final class Nfs3Service {
     }
 
     /**
-     * Java opens a file to change its mode or times. Opening a pipe or a device does more than that; and where the owner
-     * has no right to read, only root can.
+     * Java opens a file to change its mode or times. Opening a pipe or a device does more than that; and where the
+     * owner has no right to read, only root can.
      */
     private static void requirePlain(UnixAttributes attributes) throws NfsException {
         if (!attributes.isRegularFile() && !attributes.isDirectory()) {

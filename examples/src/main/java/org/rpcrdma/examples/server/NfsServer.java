@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples.server;
 
+import io.micrometer.core.instrument.MeterRegistry;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelInboundHandler;
@@ -18,7 +19,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.apache.hadoop.oncrpc.RpcUtil;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
@@ -26,8 +26,10 @@ import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.BoundedDuplicateRequestCache;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.metrics.RdmaMeterBinder;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.rpc.RecordMarking;
+import org.rpcrdma.examples.rpc.Shutdown;
 
 /**
  * Hadoop's RPC programs on two transports. Compare the two {@link ServerBootstrap}s: over RDMA the channel class and
@@ -40,7 +42,7 @@ public final class NfsServer implements AutoCloseable {
     /** The longest reply that is remembered, to a CREATE, has about 300 bytes. */
     private static final int REMEMBERED_REPLY_MAX = 512;
 
-    private final EventLoopGroup rdmaLoops = new RdmaEventLoopGroup(1);
+    private final RdmaEventLoopGroup rdmaLoops = new RdmaEventLoopGroup(1);
     private final EventLoopGroup tcpLoops =
             new NioEventLoopGroup(2, new DefaultThreadFactory("nfs-tcp"));
 
@@ -62,8 +64,8 @@ public final class NfsServer implements AutoCloseable {
     /**
      * As above.
      *
-     * @param directoryMax the most bytes of a directory in one reply, if that is more than usual: for clients that can take
-     *     them ({@link org.rpcrdma.examples.rpc.ReliableReplies})
+     * @param directoryMax the most bytes of a directory in one reply, if that is more than usual: for clients that can
+     *     take them ({@link org.rpcrdma.examples.rpc.ReliableReplies})
      */
     public NfsServer(Export export, int directoryMax) throws IOException {
         requireOwnHostName();
@@ -72,8 +74,8 @@ public final class NfsServer implements AutoCloseable {
     }
 
     /**
-     * The defaults, and a duplicate request cache: over RDMA a client loses its connection more easily than over TCP, and
-     * then sends its calls again.
+     * The defaults, and a duplicate request cache: over RDMA a client loses its connection more easily than over TCP,
+     * and then sends its calls again.
      */
     public static RpcRdmaConfig.Builder rdmaConfig() {
         return RpcRdmaConfig.builder()
@@ -83,6 +85,11 @@ public final class NfsServer implements AutoCloseable {
                                 REMEMBERED_REPLY_MAX,
                                 (long) REMEMBERED_CALLS * REMEMBERED_REPLY_MAX,
                                 Nfs3Program::isRemembered));
+    }
+
+    /** Shows what the RDMA side of this server does; the configurations of the listeners have meters of their own. */
+    public void bindTo(MeterRegistry registry) {
+        new RdmaMeterBinder(rdmaLoops).bindTo(registry);
     }
 
     /** NFS over RDMA. Parameters and result as with {@link #serveNfsOverTcp}. */
@@ -172,16 +179,11 @@ public final class NfsServer implements AutoCloseable {
         return (InetSocketAddress) bound.channel().localAddress();
     }
 
-    /** Closes the sockets and waits for the calls at work, for a second at most. */
+    /** Closes the sockets and waits for the calls at work, for a few seconds at most. */
     @Override
     public void close() {
-        channels.forEach(channel -> channel.close().awaitUninterruptibly());
-        var rdma = rdmaLoops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
-        var tcp = tcpLoops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
-        var work = programs.shutdownGracefully(0, 1, TimeUnit.SECONDS);
-        rdma.awaitUninterruptibly();
-        tcp.awaitUninterruptibly();
-        work.awaitUninterruptibly();
+        channels.forEach(Channel::close);
+        Shutdown.of(rdmaLoops, tcpLoops, programs);
     }
 
     /** Hadoop's AUTH_SYS class asks for it when it is loaded, and no call of a user could be read without it. */

@@ -9,9 +9,9 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 
 /**
- * Has a program execute its calls on other threads. Each call that was admitted is executed. Netty's own way, an executor for the
- * handler, never delivers what has not got to the handler when the connection is lost: then the duplicate request cache
- * would wait in vain for the answer to such a call.
+ * Has a program execute its calls on other threads. Each call that was admitted is executed. Netty's own way, an
+ * executor for the handler, never delivers what has not got to the handler when the connection is lost: then the
+ * duplicate request cache would wait in vain for the answer to such a call.
  */
 final class ProgramThreads extends ChannelInboundHandlerAdapter {
 

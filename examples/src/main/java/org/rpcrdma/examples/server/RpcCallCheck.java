@@ -5,6 +5,9 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import org.rpcrdma.codec.rpc.CallHeader;
+import org.rpcrdma.codec.rpc.OpaqueAuth;
+import org.rpcrdma.codec.rpc.ReplyHeader;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -21,37 +24,30 @@ final class RpcCallCheck extends ChannelInboundHandlerAdapter {
     private static final int CREDENTIAL_OFFSET = 24;
 
     private static final int SHORTEST_CALL = 40;
-    private static final int AUTH_BODY_MAX = 400;
+
     private static final int MACHINE_NAME_MAX = 255;
     private static final int GROUPS_MAX = 16;
-
-    private static final int CALL = 0;
-    private static final int REPLY = 1;
-    private static final int MSG_DENIED = 1;
     private static final int RPC_VERSION = 2;
-    private static final int RPC_MISMATCH = 0;
-    private static final int AUTH_ERROR = 1;
     private static final int AUTH_BADCRED = 1;
     private static final int AUTH_REJECTEDCRED = 2;
     private static final int AUTH_BADVERF = 3;
-    private static final int AUTH_NONE = 0;
-    private static final int AUTH_SYS = 1;
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         ByteBuf call = (ByteBuf) message;
         int start = call.readerIndex();
         int length = call.readableBytes();
-        if (length < SHORTEST_CALL || call.getInt(start + 4) != CALL) {
+        int xid = length < SHORTEST_CALL ? 0 : call.getInt(start);
+        if (length < SHORTEST_CALL || !CallHeader.isIn(call)) {
             LOG.info("{} is closed: it sent {} bytes that are no RPC call", ctx.channel(), length);
             call.release();
             ctx.close();
         } else if (call.getInt(start + 8) != RPC_VERSION) {
-            deny(ctx, call, RPC_MISMATCH, RPC_VERSION, RPC_VERSION);
+            deny(ctx, call, ReplyHeader.rpcMismatch(xid, RPC_VERSION, RPC_VERSION));
         } else {
             int failure = checkAuthentication(call, start + CREDENTIAL_OFFSET, start + length);
             if (failure != 0) {
-                deny(ctx, call, AUTH_ERROR, failure);
+                deny(ctx, call, ReplyHeader.authError(xid, failure));
             } else {
                 // Hadoop's parser takes positions for indexes.
                 ctx.fireChannelRead(start == 0 ? call : call.slice());
@@ -62,27 +58,30 @@ final class RpcCallCheck extends ChannelInboundHandlerAdapter {
     /** @return 0 or an {@code auth_stat} (RFC 5531, 9) */
     private static int checkAuthentication(ByteBuf call, int credential, int end) {
         int flavor = call.getInt(credential);
-        if (flavor != AUTH_NONE && flavor != AUTH_SYS) {
+        if (flavor != OpaqueAuth.AUTH_NONE && flavor != OpaqueAuth.AUTH_SYS) {
             return AUTH_REJECTEDCRED;
         }
         int length = call.getInt(credential + 4);
         int body = credential + 8;
-        if (length < 0 || length > AUTH_BODY_MAX || body + length + 8 > end || (length & 3) != 0) {
+        if (length < 0
+                || length > OpaqueAuth.MAXIMUM_BODY
+                || body + length + 8 > end
+                || (length & 3) != 0) {
             return AUTH_BADCRED;
         }
-        if (flavor == AUTH_NONE ? length != 0 : !isAuthSys(call, body, length)) {
+        if (flavor == OpaqueAuth.AUTH_NONE ? length != 0 : !isAuthSys(call, body, length)) {
             return AUTH_BADCRED;
         }
         int verifier = body + length;
         int verifierFlavor = call.getInt(verifier);
-        if ((verifierFlavor != AUTH_NONE && verifierFlavor != AUTH_SYS)
+        if ((verifierFlavor != OpaqueAuth.AUTH_NONE && verifierFlavor != OpaqueAuth.AUTH_SYS)
                 || call.getInt(verifier + 4) != 0) {
             return AUTH_BADVERF;
         }
         return 0;
     }
 
-    /** Stamp, machine name, user, group and more groups (RFC 5531, appendix A). */
+    /** Stamp, machine name, user, group and more groups (RFC 5531, appendix A), without taking them out. */
     private static boolean isAuthSys(ByteBuf call, int body, int length) {
         if (length < 20) {
             return false;
@@ -99,14 +98,10 @@ final class RpcCallCheck extends ChannelInboundHandlerAdapter {
         return groups >= 0 && groups <= GROUPS_MAX && groupsOffset + 4 + 4 * groups == length;
     }
 
-    private static void deny(ChannelHandlerContext ctx, ByteBuf call, int... why) {
-        int xid = call.getInt(call.readerIndex());
+    private static void deny(ChannelHandlerContext ctx, ByteBuf call, ReplyHeader denial) {
         call.release();
-        ByteBuf reply = ctx.alloc().buffer(12 + 4 * why.length);
-        reply.writeInt(xid).writeInt(REPLY).writeInt(MSG_DENIED);
-        for (int word : why) {
-            reply.writeInt(word);
-        }
+        ByteBuf reply = ctx.alloc().buffer(denial.encodedBytes());
+        denial.writeTo(reply);
         ctx.writeAndFlush(reply);
     }
 }

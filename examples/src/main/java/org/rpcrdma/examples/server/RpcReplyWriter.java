@@ -22,9 +22,9 @@ final class RpcReplyWriter extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends a reply from a program's thread. To the channel and not to a context: when the connection is lost meanwhile, the
-     * handlers are gone, but the channel still shows the reply to the duplicate request cache ({@link
-     * org.rpcrdma.codec.RpcRdmaCodec}).
+     * Sends a reply from a program's thread. To the channel and not to a context: when the connection is lost
+     * meanwhile, the handlers are gone, but the channel still shows the reply to the duplicate request cache
+     * ({@link org.rpcrdma.codec.RpcRdmaCodec}).
      *
      * @param reply belongs to the channel from now on
      */

@@ -27,10 +27,10 @@ import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.binding.BindingRegistry;
+import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.examples.rpc.Calls;
 import org.rpcrdma.examples.rpc.RdmaRpcClient;
 import org.rpcrdma.examples.rpc.RpcClient;
-import org.rpcrdma.examples.rpc.RpcCredential;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /** Nobody names the binding: the class path is all that it takes. */
@@ -154,7 +154,7 @@ class BlobStoreBindingTest {
                         BlobStoreBinding.PROGRAM,
                         BlobStoreBinding.VERSION,
                         procedure,
-                        RpcCredential.NONE,
+                        OpaqueAuth.NONE,
                         arguments,
                         TIMEOUT_MILLIS),
                 ByteBufUtil::getBytes);

@@ -20,8 +20,9 @@ import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.RpcRdmaConfig;
 
 /**
- * Sends a responder what RFC 8166 forbids, on a channel without a codec, and expects the answers that the Linux server gives
- * (and that the RFC asks for, 4.5): an error for that call alone, or the end of the connection where memory cannot be reached.
+ * Sends a responder what RFC 8166 forbids, on a channel without a codec, and expects the answers that the Linux server
+ * gives (and that the RFC asks for, 4.5): an error for that call alone, or the end of the connection where memory
+ * cannot be reached.
  *
  * <pre>BadCalls PORT</pre>
  */

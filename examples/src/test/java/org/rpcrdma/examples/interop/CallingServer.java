@@ -29,8 +29,8 @@ import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /**
- * So much of an NFSv4.1 server that a Linux client makes a session with a backchannel (RFC 8881, 18.36), and then calls this
- * client back over the connection that it has made. The mount itself is refused after that.
+ * So much of an NFSv4.1 server that a Linux client makes a session with a backchannel (RFC 8881, 18.36), and then calls
+ * this client back over the connection that it has made. The mount itself is refused after that.
  *
  * <pre>CallingServer PORT</pre>
  */

@@ -18,8 +18,8 @@ import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /**
- * Every procedure of NFSv3 (RFC 1813, 3.3), and what RPC-over-RDMA makes of large and of unaligned ones. Each effect is seen by
- * another procedure.
+ * Every procedure of NFSv3 (RFC 1813, 3.3), and what RPC-over-RDMA makes of large and of unaligned ones. Each effect is
+ * seen by another procedure.
  */
 final class Nfs3Checks {
 
@@ -294,7 +294,8 @@ final class Nfs3Checks {
     /**
      * Lists a directory in pages as large as an RPC-over-RDMA reply gets.
      *
-     * @return the names, without {@code .} and {@code ..}; and the bytes of the longest page's results in {@code longest[0]}
+     * @return the names, without {@code .} and {@code ..}; and the bytes of the longest page's results in
+     *     {@code longest[0]}
      */
     Set<String> list(byte[] directory, int pageBytes, int[] longest) throws Exception {
         Set<String> names = new HashSet<>();

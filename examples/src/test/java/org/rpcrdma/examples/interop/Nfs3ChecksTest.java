@@ -15,7 +15,10 @@ import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.RpcRdmaClient;
 import org.rpcrdma.examples.NfsFixture;
 
-/** What is asked of the kernel's server is asked of the example's own: so the questions stay right, and both give one answer. */
+/**
+ * What is asked of the kernel's server is asked of the example's own: so the questions stay right, and both give
+ * one answer.
+ */
 class Nfs3ChecksTest {
 
     @TempDir private Path directory;

@@ -11,8 +11,8 @@ import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.binding.NfsAclBinding;
 
 /**
- * Access control lists: SETACL has no eligible item, so that a long one goes as a long call (RFC 8166, 3.5.3), and GETACL's
- * reply comes in a Reply chunk, which the caller can make too small.
+ * Access control lists: SETACL has no eligible item, so that a long one goes as a long call (RFC 8166, 3.5.3), and
+ * GETACL's reply comes in a Reply chunk, which the caller can make too small.
  */
 final class NfsAclChecks {
 
@@ -30,8 +30,8 @@ final class NfsAclChecks {
     private static final int OTHER = 0x20;
 
     /**
-     * As many as Linux encodes without a mistake: the list and what is before it have to be in one page. That is more than
-     * goes inline, in a call with the credential of {@link Peer} as in a reply.
+     * As many as Linux encodes without a mistake: the list and what is before it have to be in one page. That is more
+     * than goes inline, in a call with the credential of {@link Peer} as in a reply.
      */
     private static final int USERS = 325;
 

@@ -24,8 +24,8 @@ import org.rpcrdma.verbs.iwarp.IwarpProvider;
  * {@linkplain PerftestControl what its two ends tell each other} and another one to the same port for the test.
  *
  * <pre>
- * Perftest cases             prints a line for each case: tool, size, repetitions, receives, the tool's roles (server or both),
- *                            name of the configuration
+ * Perftest cases             prints a line for each case: tool, size, repetitions, receives, the tool's roles
+ *                            (server or both), name of the configuration
  * Perftest client PORT...    the client of each case; on its port the tool waits, or will soon
  * Perftest server PORT...    the server of each case with both roles, in their order
  * </pre>
@@ -127,7 +127,10 @@ public final class Perftest {
         System.exit(report.failed() == 0 ? 0 : 1);
     }
 
-    /** Each tool has each size and each configuration once; half of the cases are played in both roles, for the sake of time. */
+    /**
+     * Each tool has each size and each configuration once; half of the cases are played in both roles, for the sake
+     * of time.
+     */
     private static List<Case> cases() {
         List<Map.Entry<String, IwarpConfig>> configurations =
                 List.copyOf(Rping.CONFIGURATIONS.entrySet());
@@ -251,7 +254,7 @@ public final class Perftest {
         } else {
             data.awaitDisconnected();
         }
-        control.close();
+        control.awaitEnd();
         if (test.tool() == Tool.IB_WRITE_BW && !client) {
             checkWritten(target);
         }
@@ -302,8 +305,8 @@ public final class Perftest {
     }
 
     /**
-     * The client sends, but never more than the server has told that it has taken, plus its receives. The server tells it by
-     * RDMA Writes.
+     * The client sends, but never more than the server has told that it has taken, plus its receives. The server tells
+     * it by RDMA Writes.
      */
     private void sendOrReceive(PolledMemory credits, PerftestControl.Place theirs) {
         int last = 0;
@@ -366,9 +369,10 @@ public final class Perftest {
     }
 
     /**
-     * A Write is complete when TCP has it. The tool destroys its queue pair as soon as it is told that the test is over; if
-     * Writes are still on their way to it, then the connection is reset. The Response to a Read says that they have arrived.
-     * Behind other Reads it would not do: soft-iWARP has been seen to answer an empty one with as much as the one before.
+     * A Write is complete when TCP has it. The tool destroys its queue pair as soon as it is told that the test is
+     * over; if Writes are still on their way to it, then the connection is reset. The Response to a Read says that they
+     * have arrived. Behind other Reads it would not do: soft-iWARP has been seen to answer an empty one with as much as
+     * the one before.
      */
     private void awaitPlacement(PerftestControl.Place theirs) {
         int before = data.completed();

@@ -7,8 +7,8 @@ import java.util.function.Consumer;
 import org.rpcrdma.verbs.VerbsContext;
 
 /**
- * What perftest's two ends tell each other beside the test, by Sends on a connection of its own: each message of the client is
- * answered by one of the same length. All numbers are big-endian.
+ * What perftest's two ends tell each other beside the test, by Sends on a connection of its own: each message of the
+ * client is answered by one of the same length. All numbers are big-endian.
  */
 final class PerftestControl {
 
@@ -110,11 +110,11 @@ final class PerftestControl {
         end.await("completion", () -> end.completed() > before);
     }
 
-    void close() {
-        if (client) {
-            end.disconnect();
-        } else {
-            end.awaitDisconnected();
-        }
+    /**
+     * The tool ends the connection, in either role, once its last Send is complete. If this end were to do it, then
+     * soft-iWARP could flush that Send: its bytes have come, and their completion is still on its way.
+     */
+    void awaitEnd() {
+        end.awaitDisconnected();
     }
 }

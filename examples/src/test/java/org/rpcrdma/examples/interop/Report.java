@@ -3,7 +3,10 @@ package org.rpcrdma.examples.interop;
 
 import java.io.PrintStream;
 
-/** Prints what was found, in the form that {@code examples/interop/run} counts: {@code ok WHAT} or {@code FAIL WHAT: WHY}. */
+/**
+ * Prints what was found, in the form that {@code examples/interop/run} counts: {@code ok WHAT} or
+ * {@code FAIL WHAT: WHY}.
+ */
 final class Report {
 
     /** One check: it returns, or throws what is wrong. */

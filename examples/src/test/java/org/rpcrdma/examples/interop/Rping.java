@@ -17,9 +17,9 @@ import org.rpcrdma.verbs.iwarp.IwarpProvider;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
 
 /**
- * The software RNIC against rdma-core's {@code rping}, both roles, without RPC. In a round the client advertises memory by a
- * Send, the server fetches it by an RDMA Read and answers by a Send; the client advertises other memory, the server writes the
- * data there and answers again; then the client compares the two.
+ * The software RNIC against rdma-core's {@code rping}, both roles, without RPC. In a round the client advertises memory
+ * by a Send, the server fetches it by an RDMA Read and answers by a Send; the client advertises other memory, the
+ * server writes the data there and answers again; then the client compares the two.
  *
  * <pre>
  * Rping client PORT          pings the server on that port with each configuration

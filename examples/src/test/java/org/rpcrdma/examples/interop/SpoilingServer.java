@@ -19,8 +19,8 @@ import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.server.NfsServer;
 
 /**
- * An NFS server whose replies to calls about certain names are wrong: {@code stat spoil-err-vers} has its LOOKUP answered with
- * ERR_VERS, and so on, see {@link Spoiling}. All others are right.
+ * An NFS server whose replies to calls about certain names are wrong: {@code stat spoil-err-vers} has its LOOKUP
+ * answered with ERR_VERS, and so on, see {@link Spoiling}. All others are right.
  *
  * <pre>SpoilingServer EXPORT KEY_FILE PORT MOUNT_PORT</pre>
  */

@@ -28,7 +28,9 @@ class LeasesTest {
     }
 
     private static LeaseServer server() {
-        return new LeaseServer(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+        return new LeaseServer(
+                new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
+                LeaseServer.config().build());
     }
 
     @Test

@@ -10,6 +10,7 @@ import io.netty.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.codec.rpc.OpaqueAuth;
 
 class RpcCallHandlerTest {
 
@@ -82,7 +83,7 @@ class RpcCallHandlerTest {
         assertThat(failure(reply(0, 3)))
                 .hasMessage("the server has no procedure 7 in program 100003");
         assertThat(failure(reply(0, 4))).hasMessage("the server could not read the arguments");
-        assertThat(failure(reply(0, 5))).hasMessage("the server has failed (accept_stat 5)");
+        assertThat(failure(reply(0, 5))).hasMessage("the server has failed (SYSTEM_ERR)");
         assertThat(
                         failure(
                                 Unpooled.buffer()
@@ -93,7 +94,7 @@ class RpcCallHandlerTest {
                                         .writeInt(2)))
                 .hasMessage("the server does not accept the credential (auth_stat 2)");
         assertThat(failure(Unpooled.buffer().writeInt(0).writeInt(1).writeInt(0)))
-                .hasMessage("the server's reply ends too early");
+                .hasMessage("the server's reply cannot be read: ends after 0 bytes (expected: 4)");
         assertThat(
                         failure(
                                 Unpooled.buffer()
@@ -102,7 +103,9 @@ class RpcCallHandlerTest {
                                         .writeInt(0)
                                         .writeInt(0)
                                         .writeInt(1 << 30)))
-                .hasMessage("the server's reply ends too early");
+                .hasMessage(
+                        "the server's reply cannot be read: opaque data of 1073741824 bytes"
+                                + " (expected: at most 400)");
     }
 
     @Test
@@ -137,7 +140,7 @@ class RpcCallHandlerTest {
     }
 
     private Future<ByteBuf> call(ByteBuf arguments) {
-        return client.call(100003, 3, 7, RpcCredential.NONE, arguments, 1000);
+        return client.call(100003, 3, 7, OpaqueAuth.NONE, arguments, 1000);
     }
 
     private int sentXid() {

@@ -16,12 +16,12 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * The event channel of the connection manager, and the thread that waits for its events and hands each to the target of its
- * identifier. One for the whole process, as long as a context is open.
+ * The event channel of the connection manager, and the thread that waits for its events and hands each to the target of
+ * its identifier. One for the whole process, as long as a context is open.
  *
- * <p>Identifiers of connections are destroyed here too, between two events: DiSNI finds an event's identifier by its address
- * in memory, which another one could have by then. A listener, whose address has to be free at once, is not: what comes for
- * it meanwhile is refused, whoever has its address then.
+ * <p>Identifiers of connections are destroyed here too, between two events: DiSNI finds an event's identifier by its
+ * address in memory, which another one could have by then. A listener, whose address has to be free at once, is not:
+ * what comes for it meanwhile is refused, whoever has its address then.
  */
 final class CmEvents {
 
@@ -36,7 +36,7 @@ final class CmEvents {
     private static int users;
 
     private final RdmaEventChannel channel;
-    private final Map<RdmaCmId, CmTarget> targets = new ConcurrentHashMap<>();
+    private final Map<RdmaCmId, EventTarget> targets = new ConcurrentHashMap<>();
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
     private volatile boolean stopped;
 
@@ -77,7 +77,7 @@ final class CmEvents {
     }
 
     /** Sets who is told of an identifier's events from now on. */
-    void target(RdmaCmId id, CmTarget target) {
+    void target(RdmaCmId id, EventTarget target) {
         targets.put(id, target);
     }
 
@@ -87,15 +87,17 @@ final class CmEvents {
         tasks.add(() -> destroyId(id));
     }
 
-    /** As {@link #destroy}, but before it returns: so that the address is free. For listeners, who have no connections. */
+    /**
+     * As {@link #destroy}, but before it returns: so that the address is free. For listeners, who have no connections.
+     */
     void destroyNow(RdmaCmId id) {
         targets.remove(id);
         destroyId(id);
     }
 
     /**
-     * Has something done while no event is being taken, and waits for it: some milliseconds, since nothing ends the wait for
-     * an event. What librdmacm does to a queue pair when it takes an event is safe from it.
+     * Has something done while no event is being taken, and waits for it: some milliseconds, since nothing ends the
+     * wait for an event. What librdmacm does to a queue pair when it takes an event is safe from it.
      */
     void betweenEvents(Runnable action) {
         CompletableFuture<Void> done = new CompletableFuture<>();
@@ -166,9 +168,9 @@ final class CmEvents {
      * @param addressee of a request, what has the address of its listener now
      */
     void dispatch(EventType type, RdmaCmId addressee, RdmaCmId id) {
-        CmTarget target = addressee == null ? null : targets.get(addressee);
+        EventTarget target = addressee == null ? null : targets.get(addressee);
         boolean isRequest = type == EventType.RDMA_CM_EVENT_CONNECT_REQUEST;
-        if (isRequest && !(target instanceof DisniListener)) {
+        if (isRequest && (target == null || !target.isListener())) {
             destroyId(id);
         } else if (target != null) {
             target.happened(type, id);

@@ -4,21 +4,17 @@ package org.rpcrdma.verbs.disni;
 import com.ibm.disni.verbs.IbvCQ;
 import com.ibm.disni.verbs.IbvQP;
 import java.io.IOException;
+import org.rpcrdma.verbs.hardware.NativeMemory;
 
-/** The three calls that are made all the time, on C structures laid out by the caller. See {@link Layout}. */
+/** The three calls that are made all the time, on C structures laid out by the caller. */
 interface DataPath {
 
-    /**
-     * Posts a list of {@code ibv_send_wr}.
-     *
-     * @param first the index of the first
-     * @throws IOException when the device has refused one; how many were taken before nobody can tell
-     */
+    /** Posts a list of {@code ibv_send_wr} that begins at an index. */
     void postSend(IbvQP queuePair, NativeMemory memory, int first) throws IOException;
 
-    /** Posts a list of {@code ibv_recv_wr}; as {@link #postSend}. */
+    /** Posts a list of {@code ibv_recv_wr} that begins at an index. */
     void postReceive(IbvQP queuePair, NativeMemory memory, int first) throws IOException;
 
-    /** Takes up to so many completions off the queue, as {@code ibv_wc} from index 0. */
-    int poll(IbvCQ queue, NativeMemory completions, int most) throws IOException;
+    /** Takes up to so many completions off the queue, as {@code ibv_wc} from an index of the memory. */
+    int poll(IbvCQ queue, NativeMemory completions, int index, int most) throws IOException;
 }

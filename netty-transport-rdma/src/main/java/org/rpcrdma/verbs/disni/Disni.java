@@ -6,7 +6,9 @@ public final class Disni {
 
     private Disni() {}
 
-    /** Whether DiSNI, the JVM flag that it needs, {@code libdisni} and a device are there. Tried once, when first asked. */
+    /**
+     * Whether DiSNI, the JVM flag that it needs, {@code libdisni} and a device are there. Tried once, when first asked.
+     */
     public static boolean isAvailable() {
         return unavailabilityCause() == null;
     }

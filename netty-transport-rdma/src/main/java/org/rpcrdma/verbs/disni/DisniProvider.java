@@ -44,7 +44,7 @@ public final class DisniProvider implements VerbsProvider {
 
     @Override
     public VerbsContext open() throws IOException {
-        return new DisniContext(config == null ? DisniConfig.defaults() : config);
+        return DisniContexts.open(config == null ? DisniConfig.defaults() : config);
     }
 
     @Override

@@ -15,8 +15,8 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * The RDMA device that has a local address. DiSNI cannot list devices: it shows the one that an identifier was bound to by an
- * address. The identifier is kept as long as the device is used.
+ * The RDMA device that has a local address. DiSNI cannot list devices: it shows the one that an identifier was bound to
+ * by an address. The identifier is kept as long as the device is used.
  */
 final class LocalDevice implements AutoCloseable {
 

@@ -27,8 +27,8 @@ final class NativeInternals {
     }
 
     /**
-     * Gives an event channel a map that several threads may use: DiSNI's own is filled by whoever makes an identifier and read
-     * by whoever waits for events, without a lock. It has an answer for identifiers that it does not know.
+     * Gives an event channel a map that several threads may use: DiSNI's own is filled by whoever makes an identifier
+     * and read by whoever waits for events, without a lock. It has an answer for identifiers that it does not know.
      */
     static void makeThreadSafe(RdmaEventChannel channel) throws IOException {
         if (channel instanceof NatRdmaEventChannel) {
@@ -75,8 +75,8 @@ final class NativeInternals {
     }
 
     /**
-     * Stands for identifiers that are destroyed. DiSNI asks the listener of every request for its device, and without one it
-     * would lose the request, whose peer would wait for ever.
+     * Stands for identifiers that are destroyed. DiSNI asks the listener of every request for its device, and without
+     * one it would lose the request, whose peer would wait for ever.
      */
     private static final class Unknown extends NatCmaIdPrivate {
 

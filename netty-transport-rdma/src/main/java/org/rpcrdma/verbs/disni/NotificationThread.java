@@ -11,8 +11,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Waits in {@code getCqEvent} in the place of an event loop, which has other things to wait for too: DiSNI neither shows the
- * file descriptor nor lets anyone end the wait. It is the last one to use the queue and its channel, and so destroys them.
+ * Waits in {@code getCqEvent} in the place of an event loop, which has other things to wait for too: DiSNI neither
+ * shows the file descriptor nor lets anyone end the wait. It is the last one to use the queue and its channel, and so
+ * destroys them.
  */
 final class NotificationThread {
 

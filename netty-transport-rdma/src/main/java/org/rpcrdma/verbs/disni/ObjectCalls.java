@@ -13,10 +13,12 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedList;
 import java.util.List;
+import org.rpcrdma.verbs.hardware.Layout;
+import org.rpcrdma.verbs.hardware.NativeMemory;
 
 /**
- * DiSNI's public call objects, for a {@link com.ibm.disni.verbs.RdmaProvider} that is not its native one: such a provider
- * knows objects, not structures. Makes garbage for each post, as every user of DiSNI does.
+ * DiSNI's public call objects, for a {@link com.ibm.disni.verbs.RdmaProvider} that is not its native one: such a
+ * provider knows objects, not structures. Makes garbage for each post, as every user of DiSNI does.
  */
 final class ObjectCalls implements DataPath {
 
@@ -35,8 +37,8 @@ final class ObjectCalls implements DataPath {
             request.setOpcode(bytes.getInt(i + Layout.SEND_OPCODE));
             request.setSend_flags(bytes.getInt(i + Layout.SEND_FLAGS));
             request.setImm_data(bytes.getInt(i + Layout.SEND_INVALIDATE));
-            request.getRdma().setRemote_addr(bytes.getLong(i + Layout.remoteAddress()));
-            request.getRdma().setRkey(bytes.getInt(i + Layout.remoteKey()));
+            request.getRdma().setRemote_addr(bytes.getLong(i + Layout.SEND_REMOTE_ADDRESS));
+            request.getRdma().setRkey(bytes.getInt(i + Layout.SEND_REMOTE_KEY));
             request.setSg_list(ranges(memory, i));
             list.add(request);
             at = bytes.getLong(i + Layout.WR_NEXT);
@@ -69,13 +71,13 @@ final class ObjectCalls implements DataPath {
             range.setLength(bytes.getInt(i + Layout.RANGE_LENGTH));
             range.setLkey(bytes.getInt(i + Layout.RANGE_KEY));
             ranges.add(range);
-            i += Layout.rangeSize();
+            i += Layout.RANGE_SIZE;
         }
         return ranges;
     }
 
     @Override
-    public int poll(IbvCQ queue, NativeMemory completions, int most) throws IOException {
+    public int poll(IbvCQ queue, NativeMemory completions, int index, int most) throws IOException {
         if (polled != queue || results.length != most) {
             results = new IbvWC[most];
             for (int n = 0; n < most; n++) {
@@ -87,7 +89,7 @@ final class ObjectCalls implements DataPath {
         int count = poll.execute().getPolls();
         for (int n = 0; n < count; n++) {
             IbvWC from = results[n];
-            int i = n * Layout.completionSize();
+            int i = index + n * Layout.WC_SIZE;
             completions
                     .bytes
                     .putLong(i + Layout.WC_ID, from.getWr_id())

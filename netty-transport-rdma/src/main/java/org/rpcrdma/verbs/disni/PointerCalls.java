@@ -3,19 +3,34 @@ package org.rpcrdma.verbs.disni;
 
 import com.ibm.disni.verbs.IbvCQ;
 import com.ibm.disni.verbs.IbvQP;
+import com.ibm.disni.verbs.IbvWC;
+import com.ibm.disni.verbs.impl.NatIbvRecvWR;
+import com.ibm.disni.verbs.impl.NatIbvSendWR;
 import com.ibm.disni.verbs.impl.NatObject;
 import com.ibm.disni.verbs.impl.NativeDispatcher;
 import java.io.IOException;
+import org.rpcrdma.verbs.hardware.Layout;
+import org.rpcrdma.verbs.hardware.NativeMemory;
 
 /**
- * {@code libdisni} itself: takes the structures by address. DiSNI's own call objects cannot change opcode, key or number of
- * ranges once made, so that nearly each post would need a new one.
+ * {@code libdisni} itself: takes the structures by address. DiSNI's own call objects cannot change opcode, key or
+ * number of ranges once made, so that nearly each post would need a new one.
  */
 final class PointerCalls implements DataPath {
 
     private final NativeDispatcher dispatcher;
 
-    PointerCalls(NativeDispatcher dispatcher) {
+    /**
+     * @throws IOException when {@code libdisni} was built for structures of other sizes
+     */
+    PointerCalls(NativeDispatcher dispatcher) throws IOException {
+        if (NatIbvSendWR.CSIZE != Layout.SEND_SIZE
+                || NatIbvRecvWR.CSIZE != Layout.RECEIVE_SIZE
+                || IbvWC.CSIZE != Layout.WC_SIZE) {
+            throw new IOException(
+                    "libdisni has structures of other sizes than a 64-bit libibverbs; build it on"
+                            + " this machine");
+        }
         this.dispatcher = dispatcher;
     }
 
@@ -30,9 +45,10 @@ final class PointerCalls implements DataPath {
     }
 
     @Override
-    public int poll(IbvCQ queue, NativeMemory completions, int most) throws IOException {
+    public int poll(IbvCQ queue, NativeMemory completions, int index, int most) throws IOException {
         int count =
-                dispatcher._pollCQ(((NatObject) queue).getObjId(), most, completions.address(0));
+                dispatcher._pollCQ(
+                        ((NatObject) queue).getObjId(), most, completions.address(index));
         if (count < 0) {
             throw new IOException("ibv_poll_cq failed with " + count);
         }

@@ -31,7 +31,7 @@ final class Probe {
                     e);
         }
         try {
-            new DisniContext(DisniConfig.defaults()).close();
+            DisniContexts.open(DisniConfig.defaults()).close();
             return null;
         } catch (IOException | RuntimeException e) {
             return new IllegalStateException(

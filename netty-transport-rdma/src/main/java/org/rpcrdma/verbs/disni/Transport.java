@@ -6,8 +6,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * Whether a device speaks iWARP. DiSNI does not tell, but it tells the file descriptor of the device, whose name the kernel
- * knows.
+ * Whether a device speaks iWARP. DiSNI does not tell, but it tells the file descriptor of the device, whose name the
+ * kernel knows.
  */
 final class Transport {
 
@@ -17,8 +17,8 @@ final class Transport {
     private Transport() {}
 
     /**
-     * False where the kernel says that it is InfiniBand or RoCE; true for iWARP, and also when nothing is known: what iWARP
-     * needs works everywhere.
+     * False where the kernel says that it is InfiniBand or RoCE; true for iWARP, and also when nothing is known: what
+     * iWARP needs works everywhere.
      *
      * @param root of the file system
      * @param fileDescriptor of the device, in this process

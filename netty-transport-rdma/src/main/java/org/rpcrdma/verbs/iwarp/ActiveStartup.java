@@ -10,6 +10,7 @@ import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
+import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
@@ -31,6 +32,7 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
     private final MpaFrame request;
     private final ByteBuffer requestBytes;
     private final MpaFrameReader reader = new MpaFrameReader(false);
+    private final long timeoutNanos;
     private SocketChannel channel;
     private SelectionKey key;
     private boolean connected;
@@ -43,10 +45,12 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
             IwarpQueuePair queuePair,
             QueuePairConfig size,
             InetSocketAddress remote,
-            byte[] privateData) {
+            byte[] privateData,
+            long timeoutNanos) {
         this.context = context;
         this.queuePair = queuePair;
         this.remote = remote;
+        this.timeoutNanos = timeoutNanos;
         MpaOptions options = context.config.mpa();
         this.request =
                 MpaNegotiation.request(
@@ -59,21 +63,29 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
         startTimer();
     }
 
-    /** Starts; a failure is reported like a later one. */
-    void start(InetSocketAddress local) {
+    /**
+     * Starts; a failure is reported like a later one.
+     *
+     * @param bound a socket that is bound already, or {@code null}
+     * @param local the address to bind another one to, or {@code null}
+     */
+    void start(SocketChannel bound, InetSocketAddress local) {
+        channel = bound;
         try {
             if (remote.isUnresolved()) {
                 throw new UnknownHostException(
                         "Host '" + remote.getHostString() + "' is not known");
             }
-            channel =
-                    SocketChannel.open(
-                            remote.getAddress() instanceof Inet6Address
-                                    ? StandardProtocolFamily.INET6
-                                    : StandardProtocolFamily.INET);
-            Sockets.configure(channel, context.config);
-            if (local != null) {
-                channel.bind(local);
+            if (channel == null) {
+                channel =
+                        SocketChannel.open(
+                                remote.getAddress() instanceof Inet6Address
+                                        ? StandardProtocolFamily.INET6
+                                        : StandardProtocolFamily.INET);
+                Sockets.configure(channel, context.config);
+                if (local != null) {
+                    channel.bind(local);
+                }
             }
             key = context.register(channel, SelectionKey.OP_CONNECT, this);
             if (channel.connect(remote)) {
@@ -85,8 +97,10 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
     }
 
     private void startTimer() {
-        deadline = System.nanoTime() + context.config.initiatorTimeout().toNanos();
-        context.timers.add(this);
+        if (timeoutNanos > 0) {
+            deadline = System.nanoTime() + timeoutNanos;
+            context.timers.add(this);
+        }
     }
 
     private void tcpConnected() throws IOException {
@@ -110,10 +124,29 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
         } else if (requestBytes.hasRemaining()) {
             sendRequest();
         } else {
-            reply = reader.read(channel);
+            reply = readReply();
             if (reply != null) {
                 conclude();
             }
+        }
+    }
+
+    private MpaFrame readReply() throws IOException {
+        try {
+            return reader.read(channel);
+        } catch (StreamException e) {
+            throw e;
+        } catch (IOException e) {
+            ConnectException refused =
+                    new ConnectException(
+                            "The peer "
+                                    + remote
+                                    + " did not accept the connection: "
+                                    + e.getMessage()
+                                    + "; check that an iWARP service listens there and is not"
+                                    + " overloaded");
+            refused.initCause(e);
+            throw refused;
         }
     }
 
@@ -175,7 +208,7 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
                                 + (connected
                                         ? " did not answer the MPA Request within "
                                         : " did not answer within ")
-                                + context.config.initiatorTimeout().toMillis()
+                                + TimeUnit.NANOSECONDS.toMillis(timeoutNanos)
                                 + " ms; "
                                 + (connected
                                         ? "check that an iWARP service listens there"

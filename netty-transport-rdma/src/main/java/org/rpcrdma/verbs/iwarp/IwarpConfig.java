@@ -167,8 +167,8 @@ public final class IwarpConfig {
         private Builder() {}
 
         /**
-         * The MPA revision that a connecting end uses, 1 or 2; 2 by default. Revision 1 (RFC 5044) is for peers that do not know
-         * RFC 6581: it negotiates no read depths, so that one Read at a time may be outstanding, and has no
+         * The MPA revision that a connecting end uses, 1 or 2; 2 by default. Revision 1 (RFC 5044) is for peers that do
+         * not know RFC 6581: it negotiates no read depths, so that one Read at a time may be outstanding, and has no
          * peer-to-peer model. An accepting end answers in the revision of the Request.
          */
         public Builder mpaRevision(int revision) {
@@ -183,9 +183,9 @@ public final class IwarpConfig {
         }
 
         /**
-         * Whether to ask peers for markers (RFC 5044, 4.3). Off by default: they serve hardware that looks for FPDUs in TCP
-         * segments out of order, and cost a copy here; soft-iWARP refuses who asks for them. A peer that asks gets them
-         * always.
+         * Whether to ask peers for markers (RFC 5044, 4.3). Off by default: they serve hardware that looks for FPDUs in
+         * TCP segments out of order, and cost a copy here; soft-iWARP refuses who asks for them. A peer that asks gets
+         * them always.
          */
         public Builder markers(boolean asked) {
             markers = asked;
@@ -193,8 +193,8 @@ public final class IwarpConfig {
         }
 
         /**
-         * The largest ULPDU to send in bytes, 128 to 64768. 0, the default, takes it from the MTU of the local interface,
-         * so that an FPDU fits one TCP segment (RFC 5044, 5.1), which hardware peers may need.
+         * The largest ULPDU to send in bytes, 128 to 64768. 0, the default, takes it from the MTU of the local
+         * interface, so that an FPDU fits one TCP segment (RFC 5044, 5.1), which hardware peers may need.
          */
         public Builder maxUlpdu(int bytes) {
             if (bytes != 0) {
@@ -205,8 +205,8 @@ public final class IwarpConfig {
         }
 
         /**
-         * Whether a connecting end offers the peer-to-peer model of RFC 6581, so that the accepting end may speak first;
-         * Intel hardware needs it. On by default.
+         * Whether a connecting end offers the peer-to-peer model of RFC 6581, so that the accepting end may speak
+         * first; Intel hardware needs it. On by default.
          */
         public Builder peerToPeer(boolean offered) {
             peerToPeer = offered;
@@ -214,8 +214,8 @@ public final class IwarpConfig {
         }
 
         /**
-         * The ready-to-receive messages that a connecting end offers in the peer-to-peer model; a zero-length Write and a
-         * zero-length Read by default. The peer chooses. An accepting end takes each of them.
+         * The ready-to-receive messages that a connecting end offers in the peer-to-peer model; a zero-length Write and
+         * a zero-length Read by default. The peer chooses. An accepting end takes each of them.
          *
          * @param messages at least one
          */
@@ -230,9 +230,9 @@ public final class IwarpConfig {
         }
 
         /**
-         * The most private data to send in a start-up frame in bytes, 0 to 512. Of revision 2 at most 508 can be used. The
-         * default of 251 is safe: soft-iWARP of Linux 6.1 as initiator crashes its kernel when a Reply has more than
-         * 252, and Chelsio hardware takes up to 255 in all.
+         * The most private data to send in a start-up frame in bytes, 0 to 512. Of revision 2 at most 508 can be used.
+         * The default of 251 is safe: soft-iWARP of Linux 6.1 as initiator crashes its kernel when a Reply has more
+         * than 252, and Chelsio hardware takes up to 255 in all.
          */
         public Builder maxPrivateData(int bytes) {
             maxPrivateData = range("maxPrivateData", bytes, 0, MpaFrame.MAX_PRIVATE_DATA);
@@ -245,15 +245,17 @@ public final class IwarpConfig {
             return this;
         }
 
-        /** How long a peer may take for the TCP connection, and then for its MPA Reply; 10 s by default, at most a day. */
+        /**
+         * How long a peer may take for the TCP connection, and then for its MPA Reply; 10 s by default, at most a day.
+         */
         public Builder initiatorTimeout(Duration time) {
             initiatorTimeout = positive("initiatorTimeout", time);
             return this;
         }
 
         /**
-         * How long an ended connection may take to send what it owes and to see the peer's end; 2 s by default, at most a
-         * day.
+         * How long an ended connection may take to send what it owes and to see the peer's end; 2 s by default, at most
+         * a day.
          */
         public Builder drainTimeout(Duration time) {
             drainTimeout = positive("drainTimeout", time);
@@ -261,10 +263,10 @@ public final class IwarpConfig {
         }
 
         /**
-         * How long a peer that was connected to may leave what was sent to it first without any answer, before it gets a
-         * zero-length RDMA Write, and again after twice and four times as long; 1 s by default, at most a day, zero for
-         * never. soft-iWARP of Linux may overlook what arrives right after it has accepted a connection, until more
-         * comes.
+         * How long a peer that was connected to may leave what was sent to it first without any answer, before it gets
+         * a zero-length RDMA Write, and again after twice and four times as long; 1 s by default, at most a day, zero
+         * for never. soft-iWARP of Linux may overlook what arrives right after it has accepted a connection, until
+         * more comes.
          */
         public Builder nudgeAfter(Duration time) {
             nudgeAfter = time.isZero() ? time : positive("nudgeAfter", time);
@@ -272,8 +274,9 @@ public final class IwarpConfig {
         }
 
         /**
-         * The most accepted TCP connections per listener that have not sent their MPA Request, 1 to 65536; the oldest makes
-         * room for a new one. 128 by default.
+         * The most accepted TCP connections per listener that have not sent their MPA Request, 1 to 65536; 128 by
+         * default. Further ones wait in TCP's backlog until one of these is through, or its {@link #responderTimeout}
+         * is over. The backlog of the listener bounds these and the requests that wait for an answer together.
          */
         public Builder maxHalfOpen(int connections) {
             maxHalfOpen = range("maxHalfOpen", connections, 1, 1 << 16);

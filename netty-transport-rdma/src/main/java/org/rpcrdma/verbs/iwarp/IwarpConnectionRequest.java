@@ -12,8 +12,8 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 
 /**
- * A peer whose MPA Request was read and that waits for the Reply. It is answered once, by any thread: by {@link #take}, or
- * by {@link #reject}.
+ * A peer whose MPA Request was read and that waits for the Reply. It is answered once, by any thread: by {@link #take},
+ * or by {@link #reject}.
  */
 final class IwarpConnectionRequest implements ConnectionRequest {
 
@@ -107,7 +107,6 @@ final class IwarpConnectionRequest implements ConnectionRequest {
         byte[] checked = origin.config.mpa().checked(privateData, request.enhanced());
         if (answer()) {
             refuse(channel, request, checked);
-            origin.wakeup();
         }
     }
 
@@ -116,6 +115,8 @@ final class IwarpConnectionRequest implements ConnectionRequest {
             return false;
         }
         pending.remove(this);
+        // The listener may wait for room.
+        origin.wakeup();
         return true;
     }
 

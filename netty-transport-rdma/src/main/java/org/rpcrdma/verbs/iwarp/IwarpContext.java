@@ -21,6 +21,7 @@ import java.util.function.Consumer;
 import java.util.zip.CRC32C;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DeviceCapabilities;
+import org.rpcrdma.verbs.DeviceCounter;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.MemoryRegion;
@@ -30,6 +31,7 @@ import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
+import org.rpcrdma.verbs.iwarp.mpa.Snapshots;
 import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
 
 /** One event loop's share of the software RNIC: a selector, a completion queue, an STag table and its streams. */
@@ -39,6 +41,9 @@ public final class IwarpContext implements VerbsContext {
             InternalLoggerFactory.getInstance(IwarpContext.class);
 
     static final int MAX_READ_DEPTH = 128;
+
+    /** How often is asked for the memory of a message that waits, unless there is other work. */
+    private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /** Whether the thread waits, runs, or runs and was told not to wait. */
     private enum Wake {
@@ -56,6 +61,7 @@ public final class IwarpContext implements VerbsContext {
     final RateLimitedLog log = new RateLimitedLog();
     final IwarpCounters counters = new IwarpCounters();
     final StagingPool staging = new StagingPool();
+    final Snapshots snapshots = new Snapshots();
     final InterfaceMtu mtu = new InterfaceMtu();
 
     private final DeviceCapabilities capabilities;
@@ -67,25 +73,35 @@ public final class IwarpContext implements VerbsContext {
     private final Set<AutoCloseable> startups = new LinkedHashSet<>();
     private final ArrayDeque<IwarpStream> broken = new ArrayDeque<>();
     private final HotStreams hot = new HotStreams();
+
+    /** Listeners that accept nobody until there is room. */
+    private final Set<IwarpListener> fullListeners = new LinkedHashSet<>();
+
+    /** Streams with a message that waits for memory. */
+    private final Set<IwarpStream> held = new LinkedHashSet<>();
+
     private long moved;
     private boolean closed;
 
     IwarpContext(IwarpConfig config) throws IOException {
         this.config = config;
         this.capabilities =
-                new DeviceCapabilities(
-                        SendQueue.MAX_RANGES,
-                        MAX_READ_DEPTH,
-                        config.mpa().maxPrivateData(config.mpaRevision() >= 2),
-                        true,
-                        true,
-                        true,
-                        true,
-                        true,
-                        true,
-                        true,
-                        true,
-                        true);
+                DeviceCapabilities.builder()
+                        .maxScatterGather(SendQueue.MAX_RANGES)
+                        .maxReadRanges(SendQueue.MAX_RANGES)
+                        .maxReadDepth(MAX_READ_DEPTH)
+                        .maxPrivateData(config.mpa().maxPrivateData(config.mpaRevision() >= 2))
+                        .privateDataOnAccept(true)
+                        .exactExposure(true)
+                        .cheapRegistration(true)
+                        .sendWithInvalidate(true)
+                        .remoteInvalidation(true)
+                        .rejectWithData(true)
+                        .disconnectCause(true)
+                        .keyPerConnection(true)
+                        .ipv6(true)
+                        .receivesWithoutMemory(true)
+                        .build();
         this.stags = new StagTable(config.maxExposures());
         this.memory = new LocalMemory(stags, this::detachAll);
         this.selector = Selector.open();
@@ -96,9 +112,19 @@ public final class IwarpContext implements VerbsContext {
         return capabilities;
     }
 
+    @Override
+    public String toString() {
+        return "the software RNIC: iWARP over TCP, at all addresses of this machine";
+    }
+
     /** What this context has counted. */
     public IwarpCounters counters() {
         return counters;
+    }
+
+    @Override
+    public long value(DeviceCounter counter) {
+        return counters.value(counter);
     }
 
     @Override
@@ -111,6 +137,12 @@ public final class IwarpContext implements VerbsContext {
         timers.expire();
         while (!broken.isEmpty()) {
             broken.poll().resolveBroken();
+        }
+        if (!fullListeners.isEmpty()) {
+            fullListeners.removeIf(IwarpListener::resumed);
+        }
+        if (!held.isEmpty()) {
+            retryHeld();
         }
         if (!hot.poll()) {
             select();
@@ -127,6 +159,9 @@ public final class IwarpContext implements VerbsContext {
         long limit = nanos < 0 ? Long.MAX_VALUE : nanos;
         if (!timers.isEmpty()) {
             limit = Math.min(limit, timers.nanosLeft());
+        }
+        if (!held.isEmpty()) {
+            limit = Math.min(limit, RETRY_NANOS);
         }
         if (limit <= 0) {
             return;
@@ -172,7 +207,14 @@ public final class IwarpContext implements VerbsContext {
             LOGGER.trace("A key was cancelled meanwhile", e);
         } catch (IOException | RuntimeException e) {
             socket.failed(e);
+        } catch (OutOfMemoryError e) {
+            socket.failed(noMemory(e));
         }
+    }
+
+    /** What a connection ends with that asked for memory when there was none. No other connection is concerned. */
+    static IOException noMemory(OutOfMemoryError e) {
+        return new IOException("No memory is left: " + e.getMessage(), e);
     }
 
     SelectionKey register(SelectableChannel channel, int operations, Selectable socket)
@@ -206,6 +248,20 @@ public final class IwarpContext implements VerbsContext {
         broken.add(stream);
     }
 
+    /** A message of that stream waits for memory. */
+    void hold(IwarpStream stream) {
+        held.add(stream);
+        hot.remove(stream);
+    }
+
+    private void retryHeld() {
+        for (IwarpStream stream : List.copyOf(held)) {
+            if (!stream.retryHeld()) {
+                held.remove(stream);
+            }
+        }
+    }
+
     void add(IwarpStream stream) {
         streams.add(stream);
         counters.connectionsOpened++;
@@ -216,6 +272,12 @@ public final class IwarpContext implements VerbsContext {
             counters.connectionsEnded++;
         }
         hot.remove(stream);
+        held.remove(stream);
+    }
+
+    /** Has {@link IwarpListener#resumed()} asked in each poll. */
+    void full(IwarpListener listener) {
+        fullListeners.add(listener);
     }
 
     void addStartup(AutoCloseable startup) {
@@ -257,7 +319,13 @@ public final class IwarpContext implements VerbsContext {
                             + request
                             + "); use the context of its own provider");
         }
-        return track(new IwarpQueuePair(this, size, handler, mine.take(this)));
+        mine.take(this);
+        try {
+            return track(new IwarpQueuePair(this, size, handler, mine));
+        } catch (RuntimeException | OutOfMemoryError e) {
+            Sockets.close(mine.channel());
+            throw e;
+        }
     }
 
     private IwarpQueuePair track(IwarpQueuePair queuePair) {
@@ -285,6 +353,8 @@ public final class IwarpContext implements VerbsContext {
                 LOGGER.debug("Closing {} failed", startup, e);
             }
         }
+        staging.close();
+        snapshots.close();
         try {
             letGo();
             selector.close();

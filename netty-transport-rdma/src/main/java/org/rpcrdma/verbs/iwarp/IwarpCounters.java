@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp;
 
+import java.util.stream.LongStream;
+import org.rpcrdma.verbs.DeviceCounter;
 import org.rpcrdma.verbs.iwarp.mpa.StreamError;
 
 /**
- * What one context has counted. Only its thread counts; another thread may read, and may see numbers that are a little
- * old.
+ * What one context has counted. Only its thread counts; another thread may read, and may see numbers that are a
+ * little old.
  */
 public final class IwarpCounters {
 
@@ -20,6 +22,7 @@ public final class IwarpCounters {
     long startupsRefused;
     long startupsTimedOut;
     long connectionsLost;
+    long receivesHeld;
     private final long[] terminatesSent = new long[LAYERS];
     private final long[] terminatesReceived = new long[LAYERS];
 
@@ -31,6 +34,25 @@ public final class IwarpCounters {
 
     void terminateReceived(int layer) {
         terminatesReceived[Math.min(layer, LAYERS - 1)]++;
+    }
+
+    /** As {@link org.rpcrdma.verbs.VerbsContext#value}. */
+    long value(DeviceCounter counter) {
+        return switch (counter) {
+            case BYTES_IN -> bytesIn;
+            case BYTES_OUT -> bytesOut;
+            case FPDUS_IN -> fpdusIn;
+            case FPDUS_OUT -> fpdusOut;
+            case CONNECTIONS_OPENED -> connectionsOpened;
+            case CONNECTIONS_ENDED -> connectionsEnded;
+            case CONNECTIONS_LOST -> connectionsLost;
+            case STARTUPS_REFUSED -> startupsRefused;
+            case STARTUPS_TIMED_OUT -> startupsTimedOut;
+            case TERMINATES_SENT -> LongStream.of(terminatesSent).sum();
+            case TERMINATES_RECEIVED -> LongStream.of(terminatesReceived).sum();
+            case RECEIVES_HELD -> receivesHeld;
+            case COMPLETIONS_FAILED -> -1;
+        };
     }
 
     /** Bytes received after start-up, without markers. */
@@ -59,7 +81,10 @@ public final class IwarpCounters {
         return connectionsEnded;
     }
 
-    /** Start-ups that ended because a frame was malformed, something was asked that is not supported, or for lack of room. */
+    /**
+     * Start-ups that ended because a frame was malformed, something was asked that is not supported, or for lack
+     * of room.
+     */
     public long startupsRefused() {
         return startupsRefused;
     }
@@ -72,6 +97,11 @@ public final class IwarpCounters {
     /** Connections that ended by a TCP error, or inside a message. */
     public long connectionsLost() {
         return connectionsLost;
+    }
+
+    /** Messages that had to wait for memory. */
+    public long receivesHeld() {
+        return receivesHeld;
     }
 
     /**

@@ -8,7 +8,6 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -34,7 +33,9 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
     private final InetSocketAddress local;
     private final PendingRequests pending;
     private final Set<PassiveStartup> halfOpen = new LinkedHashSet<>();
+    private final int backlog;
     private boolean closed;
+    private boolean resting;
     private long resumeAt;
 
     IwarpListener(
@@ -42,7 +43,8 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
             throws IOException {
         this.context = context;
         this.handler = handler;
-        this.pending = new PendingRequests(Math.max(backlog, 1));
+        this.backlog = Math.max(backlog, 1);
+        this.pending = new PendingRequests();
         this.channel = ServerSocketChannel.open();
         try {
             channel.configureBlocking(false);
@@ -68,11 +70,15 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
     @Override
     public void ready(SelectionKey ready) throws IOException {
         for (int i = 0; i < ACCEPTS_PER_POLL; i++) {
+            if (!hasRoom()) {
+                key.interestOps(0);
+                context.full(this);
+                return;
+            }
             SocketChannel accepted = channel.accept();
             if (accepted == null) {
                 return;
             }
-            makeRoom();
             try {
                 halfOpen.add(new PassiveStartup(context, this, accepted));
             } catch (IOException | RuntimeException e) {
@@ -82,13 +88,27 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
         }
     }
 
-    /** The oldest makes room: a newcomer that is honest is done within a round trip. */
-    private void makeRoom() {
-        if (halfOpen.size() >= context.config.maxHalfOpen()) {
-            Iterator<PassiveStartup> oldest = halfOpen.iterator();
-            oldest.next()
-                    .failed(new IOException("Too many connections wait for their MPA Request"));
+    /**
+     * Whether one more can be accepted, with a place among the requests that wait for an answer once it has sent its
+     * own. Until then newcomers wait in TCP's backlog, and those that are there are not harmed.
+     */
+    private boolean hasRoom() {
+        return halfOpen.size() < context.config.maxHalfOpen()
+                && halfOpen.size() + pending.size() < backlog;
+    }
+
+    /** Accepts again if there is room now; false while there is none. */
+    boolean resumed() {
+        if (closed) {
+            return true;
         }
+        if (!hasRoom()) {
+            return false;
+        }
+        if (!resting) {
+            key.interestOps(SelectionKey.OP_ACCEPT);
+        }
+        return true;
     }
 
     /** Accepting has failed. */
@@ -99,6 +119,7 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
         }
         context.completions.add(this, Kind.ACCEPT_FAILED, cause);
         key.interestOps(0);
+        resting = true;
         resumeAt = System.nanoTime() + REST_NANOS;
         context.timers.add(this);
     }
@@ -110,6 +131,7 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
 
     @Override
     public void expired() {
+        resting = false;
         key.interestOps(SelectionKey.OP_ACCEPT);
     }
 
@@ -122,9 +144,6 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
         String objection = MpaNegotiation.objection(request, context.config.mpa());
         IwarpConnectionRequest asked =
                 new IwarpConnectionRequest(context, pending, accepted, request);
-        if (objection == null && !pending.add(asked)) {
-            objection = "too many connection requests wait for an answer";
-        }
         if (objection != null) {
             context.counters.startupsRefused++;
             context.log.warn(
@@ -134,6 +153,7 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
             IwarpConnectionRequest.refuse(accepted, request, NO_DATA);
             return;
         }
+        pending.add(asked);
         context.completions.add(this, Kind.CONNECTION_REQUESTED, asked);
     }
 

@@ -9,10 +9,12 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.util.Objects;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
+import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.memory.Exposure;
 import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
@@ -28,11 +30,13 @@ import org.rpcrdma.verbs.iwarp.rdmap.Rdmap;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapSender;
 import org.rpcrdma.verbs.iwarp.rdmap.ReceiveQueue;
+import org.rpcrdma.verbs.iwarp.rdmap.ReceiveSource;
 import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
 import org.rpcrdma.verbs.iwarp.rdmap.WorkSource;
 
 /** The verbs face of a connection: its queues, its exposed memory, and how it begins and ends. */
-final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarget, Completions {
+final class IwarpQueuePair extends ExposureOwner
+        implements QueuePair, EventTarget, Completions, ReceiveSource {
 
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(IwarpQueuePair.class);
@@ -56,6 +60,8 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     private final OutboundReads outboundReads;
 
     private State state;
+    private SocketChannel bound;
+    private long connectNanos;
     private ActiveStartup startup;
     private IwarpStream stream;
     private InetSocketAddress local;
@@ -79,6 +85,7 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
         this.inboundReads = new InboundReads(context.stags, this);
         this.outboundReads =
                 new OutboundReads(work, context.memory, ThreadLocalRandom.current().nextInt());
+        this.connectNanos = context.config.initiatorTimeout().toNanos();
         this.state = request == null ? State.IDLE : State.REQUESTED;
         if (request != null) {
             local = request.localAddress();
@@ -108,12 +115,46 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     }
 
     @Override
+    public InetSocketAddress bind(InetSocketAddress address) throws IOException {
+        require(State.IDLE, "bind");
+        SocketChannel socket = SocketChannel.open();
+        try {
+            Sockets.configure(socket, context.config);
+            socket.bind(address);
+            local = (InetSocketAddress) socket.getLocalAddress();
+        } catch (IOException | RuntimeException e) {
+            Sockets.close(socket);
+            throw e;
+        }
+        closeBound();
+        bound = socket;
+        return local;
+    }
+
+    private void closeBound() {
+        if (bound != null) {
+            Sockets.close(bound);
+            bound = null;
+        }
+    }
+
+    @Override
+    public void connectTimeout(long millis) {
+        connectNanos = TimeUnit.MILLISECONDS.toNanos(millis);
+    }
+
+    @Override
     public void connect(InetSocketAddress peer, InetSocketAddress from, byte[] privateData) {
         require(State.IDLE, "connect");
-        startup = new ActiveStartup(context, this, size, peer, privateData);
+        startup = new ActiveStartup(context, this, size, peer, privateData, connectNanos);
         state = State.CONNECTING;
         remote = peer;
-        startup.start(from);
+        if (bound != null && from != null && !from.equals(local)) {
+            closeBound();
+        }
+        SocketChannel socket = bound;
+        bound = null;
+        startup.start(socket, from);
     }
 
     @Override
@@ -130,20 +171,31 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
             open(channel, context.keyOf(channel), agreed, false);
             stream.sendFrame(reply.encode());
             context.completions.add(this, Kind.CONNECTED, request.privateData());
-        } catch (IOException | RuntimeException e) {
-            Sockets.close(channel);
-            connectFailed(e);
+        } catch (IOException | RuntimeException | OutOfMemoryError e) {
+            startFailed(channel, e);
         }
+    }
+
+    private void startFailed(SocketChannel channel, Throwable cause) {
+        if (stream != null) {
+            stream.abort();
+        }
+        Sockets.close(channel);
+        connectFailed(cause);
     }
 
     /** The initiator's start-up is complete. */
     void established(
-            SocketChannel channel, SelectionKey key, MpaNegotiation agreed, byte[] privateData)
-            throws IOException {
-        local = (InetSocketAddress) channel.getLocalAddress();
-        remote = (InetSocketAddress) channel.getRemoteAddress();
-        open(channel, key, agreed, true);
-        context.completions.add(this, Kind.CONNECTED, privateData);
+            SocketChannel channel, SelectionKey key, MpaNegotiation agreed, byte[] privateData) {
+        try {
+            local = (InetSocketAddress) channel.getLocalAddress();
+            remote = (InetSocketAddress) channel.getRemoteAddress();
+            open(channel, key, agreed, true);
+            context.completions.add(this, Kind.CONNECTED, privateData);
+        } catch (IOException | RuntimeException | OutOfMemoryError e) {
+            startFailed(channel, e);
+            return;
+        }
         stream.sender().readyToReceive(agreed.rtr());
         stream.transmit();
     }
@@ -160,7 +212,14 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
 
     RdmapReceiver newReceiver() {
         return new RdmapReceiver(
-                this, context.stags, context.memory, receives, inboundReads, outboundReads, this);
+                this,
+                context.stags,
+                context.memory,
+                receives,
+                this,
+                inboundReads,
+                outboundReads,
+                this);
     }
 
     RdmapSender newSender(FpduSender out, int mulpdu) {
@@ -191,6 +250,14 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     @Override
     public void postReceive(long id, long address, int length, int localKey) {
         receives.post(id, address, length, localKey);
+        if (state == State.ENDED) {
+            receives.flush(this, WorkStatus.FLUSHED);
+        }
+    }
+
+    @Override
+    public void postReceive(long id, int length) {
+        receives.post(id, length);
         if (state == State.ENDED) {
             receives.flush(this, WorkStatus.FLUSHED);
         }
@@ -317,6 +384,7 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
         } else if (before == State.REQUESTED) {
             Sockets.close(request.channel());
         }
+        closeBound();
         state = State.CLOSED;
         context.stags.invalidateAll(this);
         context.remove(this);
@@ -328,8 +396,8 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     }
 
     /**
-     * Sets how the oldest work request completes when the stream ends, unless what has failed is of another kind: a Write is
-     * complete once it is on its way, and what is the oldest then is innocent.
+     * Sets how the oldest work request completes when the stream ends, unless what has failed is of another kind: a
+     * Write is complete once it is on its way, and what is the oldest then is innocent.
      *
      * @param opcode what has failed, -1 when the peer does not tell
      */
@@ -359,6 +427,16 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
     }
 
     @Override
+    public ReceiveMemory memory(long id, int length) {
+        return handler.receiveMemory(id, length);
+    }
+
+    @Override
+    public boolean receivesFollow() {
+        return undelivered > 0 || handler.receivesFollow();
+    }
+
+    @Override
     public void deliver(Kind kind, Object argument, long id, int length, int key) {
         if (kind == Kind.COMPLETED) {
             undelivered--;
@@ -376,6 +454,11 @@ final class IwarpQueuePair extends ExposureOwner implements QueuePair, EventTarg
             }
         } catch (RuntimeException e) {
             LOGGER.warn("A queue pair handler failed", e);
+        } catch (OutOfMemoryError e) {
+            // What it was told is lost, so the connection is.
+            if (state == State.OPEN) {
+                stream.failed(IwarpContext.noMemory(e));
+            }
         }
     }
 

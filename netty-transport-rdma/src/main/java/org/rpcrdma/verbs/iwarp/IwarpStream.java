@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ScatteringByteChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
+import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
@@ -38,6 +39,9 @@ final class IwarpStream implements Selectable, Timer {
 
     private static final long SEND_BUDGET = 1024 * 1024;
 
+    /** How long a message waits for memory: what others hold may wait for what is behind it. */
+    private static final long HELD_NANOS = TimeUnit.SECONDS.toNanos(10);
+
     private enum State {
         OPEN,
         /** Disconnected here: what can be sent is still sent, then the output is shut down. */
@@ -51,9 +55,12 @@ final class IwarpStream implements Selectable, Timer {
     private final IwarpQueuePair queuePair;
     private final SocketChannel channel;
     private final SelectionKey key;
-    private final ByteBuffer staging;
+
+    /** Whether FPDUs are staged whole: their CRC is checked before anything is placed. */
+    private final boolean stagesWhole;
+
     private final ByteBuffer markedIn;
-    private final ByteBuffer markedOut;
+    private final ByteBuffer control;
     private final MarkerStripper stripper;
     private final ScatteringByteChannel source;
     private final FpduReceiver fpdusIn;
@@ -64,14 +71,19 @@ final class IwarpStream implements Selectable, Timer {
     private State state = State.OPEN;
     private boolean maySend;
     private boolean wantsWrite;
+
+    /** When a message began to wait for memory, if one waits. */
+    private long heldSince;
+
+    private boolean isHeld;
     private IOException brokenBy;
     private long deadline;
     private long writtenAtTimer;
     private Nudge nudge;
 
     /**
-     * @param maySend whether FPDUs may be sent at once: only an initiator may, a responder waits for the first FPDU of its
-     *     peer (RFC 5044, 7.1.2)
+     * @param maySend whether FPDUs may be sent at once: only an initiator may, a responder waits for the first FPDU of
+     *     its peer (RFC 5044, 7.1.2)
      */
     IwarpStream(
             IwarpContext context,
@@ -89,19 +101,27 @@ final class IwarpStream implements Selectable, Timer {
         CRC32C crc = agreed.crc() ? context.crc : null;
         // Behind the stripper no CRC is left to be checked.
         CRC32C crcIn = agreed.markersIn() ? null : crc;
-        this.staging = context.staging.take(crcIn != null);
-        this.markedIn = agreed.markersIn() ? context.staging.take(true) : null;
-        this.markedOut = agreed.markersOut() ? context.staging.take(true) : null;
+        this.stagesWhole = crcIn != null;
+        int mulpdu = mulpdu(context, channel, agreed.markersOut());
+        this.control = context.staging.take(agreed.markersOut());
+        try {
+            this.markedIn = agreed.markersIn() ? context.staging.take(true) : null;
+        } catch (IllegalStateException e) {
+            context.staging.give(control);
+            throw e;
+        }
         this.stripper = agreed.markersIn() ? new MarkerStripper(channel, markedIn, crc) : null;
         this.source = agreed.markersIn() ? stripper : channel;
         this.receiver = queuePair.newReceiver();
         if (!maySend && agreed.rtr() == Rtr.ZERO_LENGTH_SEND) {
             receiver.awaitReadyToReceive();
         }
-        this.fpdusIn = new FpduReceiver(staging, receiver, crcIn);
+        this.fpdusIn = new FpduReceiver(null, receiver, crcIn);
         this.fpdusOut =
-                agreed.markersOut() ? new MarkedFpduSender(crc, markedOut) : new FpduSender(crc);
-        this.sender = queuePair.newSender(fpdusOut, mulpdu(context, channel, agreed.markersOut()));
+                agreed.markersOut()
+                        ? new MarkedFpduSender(crc, control)
+                        : new FpduSender(crc, context.snapshots, control);
+        this.sender = queuePair.newSender(fpdusOut, mulpdu);
         key.attach(this);
         key.interestOps(SelectionKey.OP_READ);
         context.add(this);
@@ -151,7 +171,7 @@ final class IwarpStream implements Selectable, Timer {
     }
 
     private long receive() {
-        if (state == State.ENDED) {
+        if (state == State.ENDED || isHeld) {
             return 0;
         }
         long bytes = 0;
@@ -161,6 +181,9 @@ final class IwarpStream implements Selectable, Timer {
             stripper.allow(RECEIVE_BUDGET);
         }
         try {
+            if (!fpdusIn.hasStaging()) {
+                fpdusIn.staging(context.staging.take(stagesWhole));
+            }
             do {
                 int read = fpdusIn.receive(source);
                 if (read < 0) {
@@ -168,18 +191,27 @@ final class IwarpStream implements Selectable, Timer {
                     return bytes;
                 }
                 bytes += read;
-            } while (!fpdusIn.drained() && (bytes < RECEIVE_BUDGET || stripper != null));
+            } while (!fpdusIn.drained()
+                    && !fpdusIn.isHeld()
+                    && (bytes < RECEIVE_BUDGET || stripper != null));
+            if (fpdusIn.isHeld()) {
+                hold();
+            }
         } catch (TerminatedException e) {
             terminatedByPeer(e);
         } catch (StreamException e) {
             terminate(e, receiver.segment(), receiver.request());
         } catch (IOException | RuntimeException e) {
             lost(e);
+        } catch (OutOfMemoryError e) {
+            lost(IwarpContext.noMemory(e));
         } finally {
             context.counters.bytesIn += bytes;
             context.counters.fpdusIn += fpdusIn.fpdus() - fpdus;
             context.moved(bytes);
         }
+        // What is between two messages needs none: an idle connection costs no staging.
+        context.staging.give(fpdusIn.takeStaging());
         if (fpdusIn.fpdus() > fpdus) {
             maySend = true;
             stopNudging();
@@ -188,7 +220,65 @@ final class IwarpStream implements Selectable, Timer {
         return bytes;
     }
 
-    /** Sends an FPDU without effect, if the peer may have missed one. Nothing of the kind is needed while others wait. */
+    /** There is no memory for a message: the socket is not read, so that TCP holds the peer up, until there is some. */
+    private void hold() {
+        isHeld = true;
+        heldSince = System.nanoTime();
+        context.counters.receivesHeld++;
+        updateInterest();
+        context.hold(this);
+    }
+
+    /** Looks whether there is memory now; returns whether the stream has to wait on. */
+    boolean retryHeld() {
+        if (state == State.ENDED) {
+            return false;
+        }
+        long fpdus = fpdusIn.fpdus();
+        try {
+            fpdusIn.resume();
+        } catch (TerminatedException e) {
+            terminatedByPeer(e);
+        } catch (StreamException e) {
+            terminate(e, receiver.segment(), receiver.request());
+        } catch (IOException | RuntimeException e) {
+            lost(e);
+        } catch (OutOfMemoryError e) {
+            lost(IwarpContext.noMemory(e));
+        }
+        context.counters.fpdusIn += fpdusIn.fpdus() - fpdus;
+        if (state == State.ENDED) {
+            return false;
+        }
+        if (fpdusIn.isHeld() && fpdusIn.fpdus() == fpdus) {
+            if (System.nanoTime() - heldSince > HELD_NANOS) {
+                lost(
+                        new IOException(
+                                "There was no memory for a message within "
+                                        + TimeUnit.NANOSECONDS.toSeconds(HELD_NANOS)
+                                        + " s"));
+                return false;
+            }
+            return true;
+        }
+        context.moved(1);
+        heldSince = System.nanoTime();
+        maySend = true;
+        stopNudging();
+        doorbell();
+        if (state == State.ENDED || fpdusIn.isHeld()) {
+            return state != State.ENDED;
+        }
+        isHeld = false;
+        updateInterest();
+        // What a stripper has read already the selector does not tell of.
+        receive();
+        return isHeld;
+    }
+
+    /**
+     * Sends an FPDU without effect, if the peer may have missed one. Nothing of the kind is needed while others wait.
+     */
     void nudge() {
         if (state == State.OPEN && fpdusOut.fpdus() > 0 && sender.isIdle()) {
             sender.readyToReceive(Rtr.ZERO_LENGTH_WRITE);
@@ -245,6 +335,9 @@ final class IwarpStream implements Selectable, Timer {
             // The peer may have said why: what it sent is read before the connection is given up.
             brokenBy = e;
             context.broken(this);
+        } catch (IllegalStateException | OutOfMemoryError e) {
+            brokenBy = new IOException("No memory is left: " + e.getMessage(), e);
+            context.broken(this);
         } finally {
             long bytes = fpdusOut.writtenPosition() - written;
             context.counters.bytesOut += bytes;
@@ -256,8 +349,13 @@ final class IwarpStream implements Selectable, Timer {
     private void wantWrite(boolean wanted) {
         if (wanted != wantsWrite) {
             wantsWrite = wanted;
-            key.interestOps(SelectionKey.OP_READ | (wanted ? SelectionKey.OP_WRITE : 0));
+            updateInterest();
         }
+    }
+
+    private void updateInterest() {
+        key.interestOps(
+                (isHeld ? 0 : SelectionKey.OP_READ) | (wantsWrite ? SelectionKey.OP_WRITE : 0));
     }
 
     /** Writing has failed; reads what is left and ends the stream. */
@@ -369,13 +467,9 @@ final class IwarpStream implements Selectable, Timer {
         stopNudging();
         context.timers.remove(this);
         context.remove(this);
-        context.staging.give(staging);
-        if (markedIn != null) {
-            context.staging.give(markedIn);
-        }
-        if (markedOut != null) {
-            context.staging.give(markedOut);
-        }
+        context.staging.give(fpdusIn.dropStaging());
+        context.staging.give(markedIn);
+        context.staging.give(control);
     }
 
     /** Cuts the connection; nothing is reported. */

@@ -8,8 +8,8 @@ import java.nio.channels.SocketChannel;
 
 /**
  * The end of a socket whose stream is over: sends a last message, shuts the output down, and discards what still comes
- * until the peer's end or a deadline. Closed at once, a socket with unread input is reset, and the reset can overtake the
- * last message.
+ * until the peer's end or a deadline. Closed at once, a socket with unread input is reset, and the reset can overtake
+ * the last message.
  */
 final class Linger implements Selectable, Timer, AutoCloseable {
 

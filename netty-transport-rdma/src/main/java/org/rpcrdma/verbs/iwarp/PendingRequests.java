@@ -11,16 +11,14 @@ final class PendingRequests {
 
     private static final byte[] NO_DATA = {};
 
-    private final int limit;
     private final Set<IwarpConnectionRequest> requests = new HashSet<>();
 
-    PendingRequests(int limit) {
-        this.limit = limit;
+    synchronized void add(IwarpConnectionRequest request) {
+        requests.add(request);
     }
 
-    /** Adds a request unless there are too many. */
-    synchronized boolean add(IwarpConnectionRequest request) {
-        return requests.size() < limit && requests.add(request);
+    synchronized int size() {
+        return requests.size();
     }
 
     synchronized void remove(IwarpConnectionRequest request) {

@@ -3,9 +3,10 @@ package org.rpcrdma.verbs.iwarp;
 
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
+import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
 
-/** Keeps the staging buffers of ended streams for new ones, because direct buffers are freed late. */
+/** Lends streams the buffers that they receive into and make FPDUs in, within the budget for direct memory. */
 final class StagingPool {
 
     private static final int KEPT = 32;
@@ -14,22 +15,42 @@ final class StagingPool {
     private static final int PLAIN_BYTES = 16 * 1024;
 
     /** With the CRC or markers, FPDUs are staged whole: one of the largest size and a part of the next. */
-    private static final int CRC_BYTES = Fpdu.MAX_BYTES + 64 * 1024;
+    private static final int WHOLE_BYTES = Fpdu.MAX_BYTES + 64 * 1024;
 
     private final ArrayDeque<ByteBuffer> plain = new ArrayDeque<>();
-    private final ArrayDeque<ByteBuffer> withCrc = new ArrayDeque<>();
+    private final ArrayDeque<ByteBuffer> whole = new ArrayDeque<>();
 
-    ByteBuffer take(boolean crc) {
-        ByteBuffer buffer = (crc ? withCrc : plain).poll();
+    /**
+     * Lends a buffer until {@link #give}.
+     *
+     * @param forWholeFpdus whether it has room for an FPDU of any size
+     * @throws IllegalStateException when there is no memory for it
+     */
+    ByteBuffer take(boolean forWholeFpdus) {
+        ByteBuffer buffer = (forWholeFpdus ? whole : plain).pollLast();
         return buffer != null
                 ? buffer.clear()
-                : ByteBuffer.allocateDirect(crc ? CRC_BYTES : PLAIN_BYTES);
+                : DirectMemory.jvm().allocate(forWholeFpdus ? WHOLE_BYTES : PLAIN_BYTES);
     }
 
+    /** @param buffer what {@link #take} returned; {@code null} does nothing */
     void give(ByteBuffer buffer) {
-        ArrayDeque<ByteBuffer> pool = buffer.capacity() == CRC_BYTES ? withCrc : plain;
-        if (pool.size() < KEPT) {
-            pool.add(buffer);
+        if (buffer == null) {
+            return;
         }
+        ArrayDeque<ByteBuffer> pool = buffer.capacity() == WHOLE_BYTES ? whole : plain;
+        if (pool.size() < KEPT) {
+            pool.addLast(buffer);
+        } else {
+            DirectMemory.jvm().free(buffer);
+        }
+    }
+
+    /** Frees what is not lent. */
+    void close() {
+        plain.forEach(DirectMemory.jvm()::free);
+        plain.clear();
+        whole.forEach(DirectMemory.jvm()::free);
+        whole.clear();
     }
 }

@@ -4,5 +4,7 @@
  *
  * <p>The layers are packages, each of which uses only those below it: {@code rdmap}, {@code ddp}, {@code mpa};
  * {@code memory} holds what DDP places into. This package puts them together behind the verbs SPI.
+ *
+ * <p>Experimental, as the SPI is.
  */
 package org.rpcrdma.verbs.iwarp;

@@ -27,6 +27,7 @@ final class End implements QueuePairHandler {
 
     QueuePair queuePair;
     Throwable failure;
+    byte[] peerData;
     boolean isConnected;
     boolean hasEnded;
     boolean hasFailed;
@@ -42,6 +43,7 @@ final class End implements QueuePairHandler {
     @Override
     public void connected(byte[] privateData) {
         isConnected = true;
+        peerData = privateData;
         heard.add("connected");
     }
 

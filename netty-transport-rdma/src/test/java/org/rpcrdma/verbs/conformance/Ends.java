@@ -49,9 +49,13 @@ final class Ends implements AutoCloseable {
     }
 
     void listen() throws IOException {
+        listen(InetAddress.getLoopbackAddress());
+    }
+
+    void listen(InetAddress address) throws IOException {
         listener =
                 passiveContext.listen(
-                        new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
+                        new InetSocketAddress(address, 0),
                         16,
                         new ListenerHandler() {
                             @Override

@@ -16,9 +16,11 @@ import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CountDownLatch;
@@ -28,23 +30,31 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.disni.software.SoftwareDisniProvider;
 import org.rpcrdma.verbs.disni.software.SoftwareRdmaProvider;
+import org.rpcrdma.verbs.ffm.SoftwareFfmProvider;
 import org.rpcrdma.verbs.iwarp.IwarpProvider;
 
 /** What the SPI promises, on each provider. What a provider says it cannot do is not asked of it. */
 class ProviderConformanceTest {
 
     static Stream<VerbsProvider> providers() {
-        return Stream.of(new IwarpProvider(), new SoftwareDisniProvider());
+        return Stream.of(
+                        new IwarpProvider(),
+                        new SoftwareDisniProvider(),
+                        new SoftwareFfmProvider(),
+                        new SoftwareFfmProvider(false))
+                .filter(VerbsProvider::isAvailable);
     }
 
     @AfterAll
     static void aRealDeviceWouldNotHaveMinded() {
         assertThat(SoftwareRdmaProvider.install().problems()).isEmpty();
+        assertThat(SoftwareFfmProvider.problems()).isEmpty();
     }
 
     @ParameterizedTest
@@ -57,6 +67,8 @@ class ProviderConformanceTest {
             assertThat(ends.passive.queuePair.localAddress()).isEqualTo(listening);
             assertThat(ends.passive.queuePair.remoteAddress())
                     .isEqualTo(ends.active.queuePair.localAddress());
+            assertThat(ends.active.queuePair.outboundReads()).isEqualTo(SIZE.outboundReads());
+            assertThat(ends.passive.queuePair.outboundReads()).isEqualTo(SIZE.outboundReads());
             assertThat(ends.active.heard).containsExactly("connected");
             assertThat(ends.passive.heard).containsExactly("connected");
         }
@@ -176,6 +188,58 @@ class ProviderConformanceTest {
             assertThat(ends.passive.get(5100, 1)).containsExactly(0);
             assertThat(ends.active.get(10_000, 999)).isEqualTo(ends.passive.get(201, 999));
             assertThat(ends.active.completions()).as("unsignalled").hasSize(1);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("providers")
+    void aReadFillsAllItsRangesAndCompletesOnce(VerbsProvider provider) throws IOException {
+        try (Ends ends = Ends.connected(provider)) {
+            int most = ends.activeContext.capabilities().maxScatterGather();
+            byte[] data = new byte[most * (most + 1) / 2];
+            new Random(2).nextBytes(data);
+            ends.passive.put(0, data);
+            int key = ends.passive.expose(0, data.length, REMOTE_READ);
+            QueuePair queuePair = ends.active.queuePair;
+            queuePair.read(1, SIGNALED, ends.passive.queuePair.exposedOffset(key), key);
+            for (int i = 0; i < most; i++) {
+                ends.active.gather(1000 * i, i + 1);
+            }
+            assertThatThrownBy(() -> ends.active.gather(0, 1))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("at most " + most);
+            queuePair.read(2, 0, ends.passive.queuePair.exposedOffset(key), key);
+            ends.active.gather(50_000, 2);
+            ends.active.gather(51_000, 2);
+            queuePair.write(3, SIGNALED, 0, 0);
+            queuePair.doorbell();
+            ends.until(() -> ends.active.isComplete(3));
+            assertThat(ends.active.completions())
+                    .extracting(End.Completion::id)
+                    .containsExactly(1L, 3L);
+            int at = 0;
+            for (int i = 0; i < most; i++) {
+                assertThat(ends.active.get(1000 * i, i + 1))
+                        .isEqualTo(Arrays.copyOfRange(data, at, at + i + 1));
+                at += i + 1;
+            }
+            assertThat(ends.active.get(50_000, 2)).isEqualTo(Arrays.copyOfRange(data, 0, 2));
+            assertThat(ends.active.get(51_000, 2)).isEqualTo(Arrays.copyOfRange(data, 2, 4));
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("providers")
+    void aReadOfSeveralRangesFailsOnce(VerbsProvider provider) throws IOException {
+        try (Ends ends = Ends.connected(provider)) {
+            int key = ends.passive.expose(0, 10, REMOTE_WRITE);
+            ends.active.queuePair.read(1, 0, ends.passive.queuePair.exposedOffset(key), key);
+            ends.active.gather(0, 1);
+            ends.active.gather(10, 1);
+            ends.active.queuePair.doorbell();
+            ends.until(() -> ends.active.hasEnded);
+            assertThat(ends.active.completions())
+                    .containsExactly(new End.Completion(1, WorkStatus.REMOTE_ACCESS_ERROR, 0, 0));
         }
     }
 
@@ -677,6 +741,52 @@ class ProviderConformanceTest {
             end.queuePair.connect(ends.listener.localAddress(), null, NO_DATA);
             ends.accept();
             ends.until(() -> end.isConnected);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("providers")
+    void privateDataReachesThePeerWithRequestAnswerAndRejection(VerbsProvider provider)
+            throws IOException {
+        try (Ends ends = new Ends(provider)) {
+            assumeTrue(ends.activeContext.capabilities().privateDataOnAccept());
+            byte[] first = new byte[ends.activeContext.capabilities().maxPrivateData()];
+            Arrays.fill(first, (byte) 0xa5);
+            byte[] second = {1, 2, 3};
+            ends.listen();
+            End active = ends.newActive();
+            active.queuePair.connect(ends.listener.localAddress(), null, first);
+            ends.until(() -> !ends.requests.isEmpty());
+            assertThat(ends.requests.get(0).privateData()).isEqualTo(first);
+            End passive = ends.newPassive();
+            passive.queuePair.accept(second);
+            ends.until(() -> active.isConnected && passive.isConnected);
+            assertThat(active.peerData).startsWith(second);
+            assertThat(passive.peerData).isEqualTo(first);
+            assumeTrue(ends.activeContext.capabilities().rejectWithData());
+            End rejected = ends.newActive();
+            rejected.queuePair.connect(ends.listener.localAddress(), null, second);
+            ends.until(() -> !ends.requests.isEmpty());
+            assertThat(ends.requests.get(0).privateData()).startsWith(second);
+            ends.requests.remove(0).reject(second);
+            ends.until(() -> rejected.hasFailed);
+            assertThat(rejected.failure).isInstanceOf(RejectedException.class);
+            assertThat(((RejectedException) rejected.failure).privateData()).startsWith(second);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("providers")
+    void ipv6IsSpoken(VerbsProvider provider) throws IOException {
+        InetAddress loopback = InetAddress.getAllByName("::1")[0];
+        assumeTrue(NetworkInterface.getByInetAddress(loopback) != null, "this machine has no ::1");
+        try (Ends ends = new Ends(provider)) {
+            assumeTrue(ends.activeContext.capabilities().ipv6());
+            ends.listen(loopback);
+            ends.connect();
+            assertThat(ends.active.queuePair.remoteAddress())
+                    .isEqualTo(ends.passive.queuePair.localAddress());
+            assertThat(ends.active.queuePair.remoteAddress().getAddress()).isEqualTo(loopback);
         }
     }
 

@@ -221,7 +221,10 @@ class RegistrationTest {
         }
     }
 
-    /** Most devices flush what is posted to a queue pair that is destroyed, and nobody takes that out of the queue but us. */
+    /**
+     * Most devices flush what is posted to a queue pair that is destroyed, and nobody takes that out of the queue
+     * but us.
+     */
     @Test
     void whatAClosedQueuePairLeavesInTheCompletionQueueHasItsRoom() throws IOException {
         device.leaveCompletions(true);

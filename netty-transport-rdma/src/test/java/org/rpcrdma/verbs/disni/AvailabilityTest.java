@@ -15,7 +15,10 @@ import java.util.function.Predicate;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
-/** What is missing is said in one sentence, and keeps nobody from the software RNIC. Each test has its own copy of all classes. */
+/**
+ * What is missing is said in one sentence, and keeps nobody from the software RNIC. Each test has its own copy of
+ * all classes.
+ */
 class AvailabilityTest {
 
     private static URLClassLoader classesWithout(Predicate<String> left) throws IOException {

@@ -28,11 +28,11 @@ import org.rpcrdma.verbs.iwarp.rdmap.TerminatedException;
 import org.rpcrdma.verbs.iwarp.rdmap.Vector;
 
 /**
- * The golden frames in conversations over a socket: each one is acted upon, and where it could be ours the same bytes go
- * out. (The figures with markers are in {@link MarkerConnectionTest}.)
+ * The golden frames in conversations over a socket: each one is acted upon, and where it could be ours the same bytes
+ * go out. (The figures with markers are in {@link MarkerConnectionTest}.)
  *
- * <p>What a peer learns from us first, STags, offsets and the count of messages before, is put into a frame; the rest is as it
- * was captured.
+ * <p>What a peer learns from us first, STags, offsets and the count of messages before, is put into a frame; the rest
+ * is as it was captured.
  */
 class GoldenConversationTest {
 

@@ -24,8 +24,8 @@ import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 
 /**
- * Peers that behave as the Linux drivers of iWARP hardware do: they always ask for the CRC, insist on the peer-to-peer model
- * with the ready-to-receive message that they know, and fall back to revision 1.
+ * Peers that behave as the Linux drivers of iWARP hardware do: they always ask for the CRC, insist on the peer-to-peer
+ * model with the ready-to-receive message that they know, and fall back to revision 1.
  */
 class HardwarePeerTest {
 

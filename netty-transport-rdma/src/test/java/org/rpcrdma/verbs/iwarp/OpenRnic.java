@@ -3,6 +3,7 @@ package org.rpcrdma.verbs.iwarp;
 
 import java.io.IOException;
 import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.iwarp.memory.EveryStream;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
@@ -19,6 +20,18 @@ public final class OpenRnic {
 
     public VerbsContext context() {
         return context;
+    }
+
+    /** Exposes a range to the peer of one queue pair, at its own addresses, as hardware does. */
+    public int expose(
+            QueuePair queuePair, MemoryRegion region, long address, int length, int access) {
+        return EveryStream.exposeInPlace(
+                context.stags,
+                (IwarpQueuePair) queuePair,
+                (IwarpMemoryRegion) region,
+                address,
+                length,
+                access);
     }
 
     /** Opens a region to all peers until it is deregistered. */

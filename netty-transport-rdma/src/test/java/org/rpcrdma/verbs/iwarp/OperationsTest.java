@@ -73,6 +73,71 @@ class OperationsTest {
         carry(plain, plain.toBuilder().markers(true).build(), fromResponder);
     }
 
+    /** Verbs leave it undefined which bytes are read; the connection has nothing to do with it. */
+    @Test
+    void memoryMayChangeWhileItIsRead() throws IOException {
+        int bytes = 1 << 20;
+        IwarpConfig config =
+                IwarpConfig.builder().crc(CrcPolicy.REQUIRE).socketBuffer(8192).build();
+        try (Pair pair = Pair.connected(config, bytes)) {
+            Endpoint owner = pair.responder;
+            int key = owner.expose(0, bytes, QueuePair.REMOTE_READ);
+            pair.initiator.queuePair.read(
+                    1, QueuePair.SIGNALED, owner.queuePair.exposedOffset(key), key);
+            pair.initiator.gather(0, bytes);
+            pair.initiator.queuePair.doorbell();
+            byte change = 1;
+            while (pair.initiator.completion(1) == null && !pair.initiator.isEnded()) {
+                for (int i = 0; i < bytes; i += 64) {
+                    owner.memory.put(i, change);
+                }
+                change++;
+                pair.responderContext.poll(64);
+                pair.initiatorContext.poll(64);
+            }
+            assertThat(pair.initiator.ends).isEmpty();
+            assertThat(pair.initiator.completion(1).status()).isEqualTo(WorkStatus.SUCCESS);
+        }
+    }
+
+    /** Whoever was not told yet that its receives are used up cannot have posted others. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aPeerIsHeldUpUntilCompletionsAreDelivered(boolean markers) throws IOException {
+        int messages = Pair.SIZE.sendDepth();
+        int posted = 3;
+        try (Pair pair =
+                Pair.connected(
+                        IwarpConfig.defaults(),
+                        IwarpConfig.builder().markers(markers).build(),
+                        4096)) {
+            Endpoint receiver = pair.responder;
+            for (int i = 0; i < posted; i++) {
+                receiver.receive(i, 4 * i, 4);
+            }
+            for (int i = 0; i < messages; i++) {
+                pair.initiator.memory.putInt(4 * i, i);
+                pair.initiator.queuePair.send(i, QueuePair.SIGNALED);
+                pair.initiator.gather(4 * i, 4);
+            }
+            pair.initiator.queuePair.doorbell();
+            while (receiver.completions.size() < messages && !receiver.isEnded()) {
+                pair.initiatorContext.poll(64);
+                pair.responderContext.poll(64);
+                while (posted < Math.min(receiver.completions.size() + 3, messages)) {
+                    receiver.receive(posted, 4 * posted, 4);
+                    posted++;
+                }
+            }
+            assertThat(receiver.ends).isEmpty();
+            for (int i = 0; i < messages; i++) {
+                assertThat(receiver.completions.get(i).id()).isEqualTo(i);
+                assertThat(receiver.memory.getInt(4 * i)).isEqualTo(i);
+            }
+            assertThat(pair.responderContext.counters().receivesHeld()).isPositive();
+        }
+    }
+
     @Test
     void carriesEveryOperationOverIpv6() throws IOException {
         IwarpConfig config = IwarpConfig.defaults();

@@ -13,8 +13,8 @@ import java.util.HexFormat;
 import java.util.zip.CRC32C;
 
 /**
- * A scripted peer on a plain socket, which knows nothing of our code: it sends any bytes, and reads what comes back while
- * the contexts under test are polled.
+ * A scripted peer on a plain socket, which knows nothing of our code: it sends any bytes, and reads what comes back
+ * while the contexts under test are polled.
  */
 final class RawPeer implements AutoCloseable {
 
@@ -35,6 +35,10 @@ final class RawPeer implements AutoCloseable {
 
     static RawPeer connect(InetSocketAddress address, IwarpContext... contexts) throws IOException {
         return new RawPeer(SocketChannel.open(address), contexts);
+    }
+
+    InetSocketAddress localAddress() throws IOException {
+        return (InetSocketAddress) channel.getLocalAddress();
     }
 
     static RawPeer accept(ServerSocketChannel server, IwarpContext... contexts) throws IOException {

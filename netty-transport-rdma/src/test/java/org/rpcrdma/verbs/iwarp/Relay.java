@@ -11,7 +11,9 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 
-/** Stands between two ends of a connection, and decides in which pieces bytes go on. Driven by the thread of the test. */
+/**
+ * Stands between two ends of a connection, and decides in which pieces bytes go on. Driven by the thread of the test.
+ */
 final class Relay implements AutoCloseable {
 
     /** So often both ends are polled before bytes behind a cut follow. */

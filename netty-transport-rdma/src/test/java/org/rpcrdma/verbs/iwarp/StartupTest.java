@@ -27,6 +27,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.RejectedException;
@@ -341,35 +342,54 @@ class StartupTest {
     }
 
     @Test
-    void theOldestHalfOpenConnectionMakesRoom() throws IOException {
+    void newcomersWaitAndThoseThatAreThereStay() throws IOException {
         Pair pair = listening(PLAIN.toBuilder().maxHalfOpen(2).build());
+        byte[] request = RawPeer.request(false);
         RawPeer oldest = peerOf(pair);
-        oldest.send(new byte[] {'M'});
+        oldest.send(Arrays.copyOf(request, 1));
         RawPeer second = peerOf(pair);
-        second.send(new byte[] {'M'});
-        RawPeer honest = peerOf(pair);
-        honest.send(RawPeer.request(false));
-        Pair.until(() -> pair.request != null, pair.responderContext);
-        assertThat(oldest.readToEnd()).isEmpty();
-        assertThat(pair.responderContext.counters().startupsRefused()).isEqualTo(1);
+        second.send(Arrays.copyOf(request, 1));
+        RawPeer newcomer = peerOf(pair);
+        newcomer.send(request);
+        for (RawPeer peer : List.of(oldest, second)) {
+            pair.request = null;
+            peer.send(Arrays.copyOfRange(request, 1, request.length));
+            Pair.until(() -> pair.request != null, pair.responderContext);
+            assertThat(pair.request.remoteAddress()).isEqualTo(peer.localAddress());
+            if (peer == oldest) {
+                // There is room for the newcomer now.
+                pair.request = null;
+                Pair.until(() -> pair.request != null, pair.responderContext);
+                assertThat(pair.request.remoteAddress()).isEqualTo(newcomer.localAddress());
+            }
+        }
+        assertThat(pair.responderContext.counters().startupsRefused()).isZero();
     }
 
     @Test
-    void requestsBeyondTheBacklogAreRejected() throws IOException {
+    void requestsBeyondTheBacklogWait() throws IOException {
         Pair pair = closed(new Pair(PLAIN, PLAIN));
         pair.listen(InetAddress.getLoopbackAddress());
         List<RawPeer> peers = new ArrayList<>();
+        List<ConnectionRequest> requests = new ArrayList<>();
         for (int i = 0; i < 16; i++) {
             pair.request = null;
             RawPeer peer = peerOf(pair);
             peer.send(RawPeer.request(false));
             Pair.until(() -> pair.request != null, pair.responderContext);
             peers.add(peer);
+            requests.add(pair.request);
         }
+        pair.request = null;
         RawPeer oneMore = peerOf(pair);
         oneMore.send(RawPeer.request(false));
+        pair.responderContext.poll(64);
+        requests.get(3).reject(NOTHING);
         byte[] rejection = hex(RawPeer.REPLY, "30 02 0004 0000 0000");
-        assertThat(oneMore.readToEnd()).isEqualTo(rejection);
+        assertThat(peers.remove(3).readToEnd()).isEqualTo(rejection);
+        Pair.until(() -> pair.request != null, pair.responderContext);
+        assertThat(pair.request.remoteAddress()).isEqualTo(oneMore.localAddress());
+        peers.add(oneMore);
         pair.listener.close();
         for (RawPeer peer : peers) {
             assertThat(peer.readToEnd()).isEqualTo(rejection);

@@ -3,7 +3,9 @@ package org.rpcrdma.verbs.iwarp.ddp;
 
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 
-/** The receive side of one untagged queue: RFC 5041, 5.2.1 and 7. TCP keeps order, so exactly one segment can be next. */
+/**
+ * The receive side of one untagged queue: RFC 5041, 5.2.1 and 7. TCP keeps order, so exactly one segment can be next.
+ */
 public final class UntaggedQueue {
 
     private final int number;

@@ -12,8 +12,8 @@ public abstract class ExposureOwner {
     }
 
     /**
-     * An exposure of this stream is about to end. What was queued of it and is not yet written must not be read from its
-     * memory after this call.
+     * An exposure of this stream is about to end. What was queued of it and is not yet written must not be read from
+     * its memory after this call.
      */
     protected abstract void revoking(Exposure exposure);
 }

@@ -7,8 +7,8 @@ import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.iwarp.mpa.ViewOwner;
 
 /**
- * Registered memory. Lends views of itself, which are reused: nothing is allocated for an operation. Some regions live for one
- * operation only, so nothing is made that it might not need.
+ * Registered memory. Lends views of itself, which are reused: nothing is allocated for an operation. Some regions live
+ * for one operation only, so nothing is made that it might not need.
  */
 public final class IwarpMemoryRegion implements MemoryRegion, ViewOwner {
 

@@ -8,9 +8,9 @@ import java.util.SplittableRandom;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
- * The exposed ranges of one context, by STag: an unpredictable index in the high 24 bits and a key in the low 8, 1 to 255, that
- * changes each time the index is used again (RFC 5040, 3.1 and RFC 5042, 6.3). The index is drawn anew when its keys are
- * used up. Indices are used again in the order in which they came free.
+ * The exposed ranges of one context, by STag: an unpredictable index in the high 24 bits and a key in the low 8, 1 to
+ * 255, that changes each time the index is used again (RFC 5040, 3.1 and RFC 5042, 6.3). The index is drawn anew when
+ * its keys are used up. Indices are used again in the order in which they came free.
  */
 public final class StagTable {
 

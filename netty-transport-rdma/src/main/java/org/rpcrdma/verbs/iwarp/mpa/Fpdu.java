@@ -37,8 +37,8 @@ public final class Fpdu {
     }
 
     /**
-     * The largest ULPDU to send so that an FPDU fits one TCP segment. It makes FPDUs whose length is a multiple of 8, so
-     * that only the last segment of a message carries a pad.
+     * The largest ULPDU to send so that an FPDU fits one TCP segment. It makes FPDUs whose length is a multiple of 8,
+     * so that only the last segment of a message carries a pad.
      *
      * @param mtu the MTU of the local interface in bytes
      * @param ipHeader bytes of the IP header: 20, or 40 for IPv6

@@ -19,8 +19,8 @@ public final class FpduReceiver {
     private static final int DIRECT_MIN = 2048;
 
     /**
-     * Read behind a large payload: its trailer, the short FPDU that often ends a message, and the head of the next, so that
-     * this one can be direct too.
+     * Read behind a large payload: its trailer, the short FPDU that often ends a message, and the head of the next, so
+     * that this one can be direct too.
      */
     private static final int BEHIND_DIRECT = 1024;
 
@@ -30,7 +30,7 @@ public final class FpduReceiver {
     /** So many FPDUs after a large one another large one is expected. */
     private static final int LARGE_EXPECTED = 4;
 
-    private final ByteBuffer staging;
+    private ByteBuffer staging;
     private final UlpduHandler handler;
     private final CRC32C crc;
     private final ByteBuffer[] scatter = new ByteBuffer[2];
@@ -39,13 +39,18 @@ public final class FpduReceiver {
     private int end;
     private boolean inUlpdu;
     private boolean drained;
+
+    /** Whether an FPDU waits until its handler takes it. */
+    private boolean held;
+
     private int payload;
     private int trailer;
     private long fpdus;
     private int sinceLarge = LARGE_EXPECTED;
 
     /**
-     * @param staging a direct buffer of at least {@link #minimumStaging}; owned by the receiver until it is dropped
+     * @param staging a direct buffer of at least {@link #minimumStaging}; owned by the receiver until it is dropped;
+     *     may be {@code null} until {@link #staging} lends one
      * @param crc computes CRCs, may be shared by streams of one thread; {@code null} when the CRC is off
      */
     public FpduReceiver(ByteBuffer staging, UlpduHandler handler, CRC32C crc) {
@@ -59,6 +64,30 @@ public final class FpduReceiver {
         return withCrc ? Fpdu.MAX_BYTES : 2 * BEHIND_DIRECT;
     }
 
+    /**
+     * Lets go of the staging buffer if no byte is in it; otherwise returns {@code null}. It needs one to receive again.
+     */
+    public ByteBuffer takeStaging() {
+        return start == end ? dropStaging() : null;
+    }
+
+    /** Lets go of the staging buffer, with what is in it. Nothing more may be received. */
+    public ByteBuffer dropStaging() {
+        ByteBuffer dropped = staging;
+        staging = null;
+        return dropped;
+    }
+
+    /** Lends a staging buffer where there is none. */
+    public void staging(ByteBuffer buffer) {
+        staging = buffer;
+    }
+
+    /** Whether there is a staging buffer. */
+    public boolean hasStaging() {
+        return staging != null;
+    }
+
     /** Whether the stream stands between two FPDUs, where an orderly end is possible. */
     public boolean atBoundary() {
         return start == end && !inUlpdu;
@@ -67,6 +96,17 @@ public final class FpduReceiver {
     /** Whether the last read took all that the channel had. */
     public boolean drained() {
         return drained;
+    }
+
+    /** Whether an FPDU waits until its handler takes it: nothing is read before. */
+    public boolean isHeld() {
+        return held;
+    }
+
+    /** Offers the FPDU that waits again, and handles what is behind it. */
+    public void resume() throws IOException {
+        held = false;
+        parse();
     }
 
     /** FPDUs completely received. */
@@ -178,7 +218,12 @@ public final class FpduReceiver {
         if (crc != null) {
             verifyCrc(length);
         }
-        payload = handler.begin(staging, start + Fpdu.LENGTH_BYTES, length);
+        int begun = handler.begin(staging, start + Fpdu.LENGTH_BYTES, length);
+        if (begun == UlpduHandler.NOT_NOW) {
+            held = true;
+            return false;
+        }
+        payload = begun;
         start += Fpdu.LENGTH_BYTES + length - payload;
         trailer = Fpdu.pad(length) + Fpdu.CRC_BYTES;
         inUlpdu = true;

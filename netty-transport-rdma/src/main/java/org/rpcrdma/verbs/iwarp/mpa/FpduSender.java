@@ -4,24 +4,30 @@ package org.rpcrdma.verbs.iwarp.mpa;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.GatheringByteChannel;
+import java.util.Arrays;
 import java.util.zip.CRC32C;
 
 /**
- * Frames ULPDUs and writes several FPDUs with one gathering write: RFC 5044, 4 and 5.1, without markers (see {@link
- * MarkedFpduSender}).
+ * Frames ULPDUs and writes several FPDUs with one gathering write: RFC 5044, 4 and 5.1, without markers (see
+ * {@link MarkedFpduSender}).
  *
- * <p>A batch is built by {@link #begin}, {@link #payload} and {@link #end} for each FPDU, and must be written out before
- * the next is built. Headers, pads, CRCs and small payloads are collected in one control buffer; large payloads are
- * views that are borrowed until they are written.
+ * <p>A batch is built by {@link #begin}, {@link #payload} and {@link #end} for each FPDU, and must be written out
+ * before the next is built. Headers, pads, CRCs and small payloads are collected in one control buffer; large payloads
+ * are views that are borrowed until they are written.
  */
 public class FpduSender {
 
     /** The most payload pieces of one FPDU. */
     public static final int MAX_PIECES = 32;
 
-    private static final int CONTROL_BYTES = 16 * 1024;
-    private static final int VIEWS = 128;
-    private static final int BATCH_BYTES = 256 * 1024;
+    /** The least bytes of the buffer that FPDUs are made in. */
+    public static final int CONTROL_BYTES = 16 * 1024;
+
+    private static final int MOST_FPDUS = CONTROL_BYTES / 16;
+    static final int VIEWS = 128;
+
+    /** A batch of at least so many bytes takes no more FPDUs. */
+    static final int BATCH_BYTES = 256 * 1024;
 
     /** Room for the control bytes of one FPDU: length, the longest header, pad and CRC. */
     private static final int CONTROL_OF_FPDU = 64;
@@ -33,8 +39,13 @@ public class FpduSender {
     private final ByteBuffer[] controlViews = new ByteBuffer[VIEWS];
     private final ByteBuffer[] views = new ByteBuffer[VIEWS];
     private final ViewOwner[] owners = new ViewOwner[VIEWS];
-    private final long[] fpduEnds = new long[CONTROL_BYTES / 16];
+
+    /** Where each FPDU of the batch ends. */
+    private long[] fpduEnds = new long[16];
+
     private final CRC32C crc;
+    private final Snapshots snapshots;
+    private Snapshots.Batch snapshot;
 
     private int first;
     private int count;
@@ -49,13 +60,22 @@ public class FpduSender {
     private long written;
     private long fpdus;
 
-    /** @param crc computes CRCs, may be shared by streams of one thread; {@code null} when the CRC is off */
-    public FpduSender(CRC32C crc) {
-        this(crc, ByteBuffer.allocateDirect(CONTROL_BYTES));
+    /**
+     * @param crc computes CRCs, may be shared by streams of one thread; {@code null} when the CRC is off
+     * @param snapshots may be shared by them too
+     */
+    public FpduSender(CRC32C crc, Snapshots snapshots) {
+        this(crc, snapshots, ByteBuffer.allocateDirect(CONTROL_BYTES));
     }
 
-    FpduSender(CRC32C crc, ByteBuffer control) {
+    /**
+     * @param crc as in the other constructor
+     * @param snapshots as in the other constructor
+     * @param control a direct buffer of at least {@link #CONTROL_BYTES}, cleared; the sender's until {@link #drop}
+     */
+    public FpduSender(CRC32C crc, Snapshots snapshots, ByteBuffer control) {
         this.crc = crc;
+        this.snapshots = snapshots;
         this.control = control;
     }
 
@@ -80,7 +100,7 @@ public class FpduSender {
                 && queued - batchStart < BATCH_BYTES
                 && control.remaining() >= roomForFpdu()
                 && count + MAX_PIECES + 2 <= VIEWS
-                && fpduEndCount < fpduEnds.length;
+                && fpduEndCount < MOST_FPDUS;
     }
 
     /** The position in the stream behind the last byte that was queued. */
@@ -137,6 +157,22 @@ public class FpduSender {
         owners[count++] = owner;
     }
 
+    /**
+     * Adds a piece of the payload that may be changed by others until it is written. The CRC has to be that of the
+     * bytes which go out: with it the piece is looked at once, for a copy.
+     */
+    public void changingPayload(ByteBuffer view, ViewOwner owner) {
+        if (crc == null) {
+            payload(view, owner);
+            return;
+        }
+        if (snapshot == null) {
+            snapshot = snapshots.take();
+        }
+        payload(snapshot.copy(view), null);
+        owner.release(view);
+    }
+
     /** Ends the FPDU: adds pad and CRC. */
     public void end() {
         for (int pad = Fpdu.pad(ulpduLength); pad > 0; pad--) {
@@ -154,7 +190,7 @@ public class FpduSender {
     /** Counts an FPDU that is complete, of so many bytes. */
     void queuedFpdu(int length) {
         queued += length;
-        fpduEnds[fpduEndCount++] = queued;
+        addEnd();
         fpdus++;
     }
 
@@ -162,6 +198,13 @@ public class FpduSender {
     public void raw(byte[] bytes) {
         control.put(bytes);
         queued += bytes.length;
+        addEnd();
+    }
+
+    private void addEnd() {
+        if (fpduEndCount == fpduEnds.length) {
+            fpduEnds = Arrays.copyOf(fpduEnds, 2 * fpduEndCount);
+        }
         fpduEnds[fpduEndCount++] = queued;
     }
 
@@ -257,6 +300,7 @@ public class FpduSender {
         count = 1;
         views[0] = rest;
         owners[0] = null;
+        giveSnapshotBack();
         control.clear();
         controlStart = 0;
     }
@@ -265,6 +309,7 @@ public class FpduSender {
         for (int i = first; i < count; i++) {
             release(i);
         }
+        giveSnapshotBack();
         first = 0;
         count = 0;
         control.clear();
@@ -272,6 +317,13 @@ public class FpduSender {
         fpduEndCount = 0;
         batchStart = written;
         sealed = false;
+    }
+
+    private void giveSnapshotBack() {
+        if (snapshot != null) {
+            snapshots.give(snapshot);
+            snapshot = null;
+        }
     }
 
     private void release(int index) {

@@ -5,8 +5,8 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 
 /**
- * An {@link FpduSender} for a peer that wants markers (RFC 5044, 4.3). Every FPDU is collected and copied into its marked
- * form; nothing is borrowed.
+ * An {@link FpduSender} for a peer that wants markers (RFC 5044, 4.3). Every FPDU is collected and copied into its
+ * marked form; nothing is borrowed.
  */
 public final class MarkedFpduSender extends FpduSender {
 
@@ -27,7 +27,7 @@ public final class MarkedFpduSender extends FpduSender {
      * @param out a buffer of at least {@link Markers#MAX_FPDU_BYTES}, cleared; lent until the sender is dropped
      */
     public MarkedFpduSender(CRC32C crc, ByteBuffer out) {
-        super(crc, out);
+        super(crc, null, out);
         this.crc = crc;
     }
 
@@ -59,6 +59,11 @@ public final class MarkedFpduSender extends FpduSender {
         if (owner != null) {
             owner.release(view);
         }
+    }
+
+    @Override
+    public void changingPayload(ByteBuffer view, ViewOwner owner) {
+        payload(view, owner);
     }
 
     @Override

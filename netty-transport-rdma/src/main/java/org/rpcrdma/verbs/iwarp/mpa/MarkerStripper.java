@@ -10,8 +10,8 @@ import java.util.zip.CRC32C;
 /**
  * Takes the markers out of a stream, for an {@link FpduReceiver} that knows nothing of them: RFC 5044, 4.3 and 5.2.
  *
- * <p>It hands out whole FPDUs only, each after its CRC and its markers were checked, so the receiver behind it checks no CRC.
- * The bytes of the CRC field pass through unchanged.
+ * <p>It hands out whole FPDUs only, each after its CRC and its markers were checked, so the receiver behind it checks
+ * no CRC. The bytes of the CRC field pass through unchanged.
  */
 public final class MarkerStripper implements ScatteringByteChannel {
 
@@ -38,8 +38,8 @@ public final class MarkerStripper implements ScatteringByteChannel {
     }
 
     /**
-     * Sets how many bytes may be read from the stream from now on, or a few more. What was read before it is always handed
-     * out, because a selector knows nothing of it.
+     * Sets how many bytes may be read from the stream from now on, or a few more. What was read before it is always
+     * handed out, because a selector knows nothing of it.
      */
     public void allow(int count) {
         allowance = count;

@@ -8,8 +8,8 @@ import java.util.zip.CRC32C;
  * Where markers stand, and how they are put into an FPDU: RFC 5044, 4.3.
  *
  * <p>A marker stands before the first FPDU of a direction, and after that every 512 bytes of the TCP stream, markers
- * counted in. It tells how far back the FPDU around it begins. One that falls between two FPDUs belongs to the second. FPDUs
- * are multiples of 4 bytes, so a marker never splits a ULPDU_Length or a CRC.
+ * counted in. It tells how far back the FPDU around it begins. One that falls between two FPDUs belongs to the second.
+ * FPDUs are multiples of 4 bytes, so a marker never splits a ULPDU_Length or a CRC.
  *
  * <p>Positions count from the first byte of the first marker.
  */

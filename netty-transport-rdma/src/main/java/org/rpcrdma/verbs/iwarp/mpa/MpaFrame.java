@@ -48,8 +48,8 @@ public record MpaFrame(
     public static final int ENHANCED_BYTES = 4;
 
     /**
-     * The most private data of the ULP to send to peers that are not known: some keep PD_Length in 8 bits, and soft-iWARP
-     * of Linux 6.1 crashes when it is above 256.
+     * The most private data of the ULP to send to peers that are not known: some keep PD_Length in 8 bits, and
+     * soft-iWARP of Linux 6.1 crashes when it is above 256.
      */
     public static final int SAFE_PRIVATE_DATA = 255 - ENHANCED_BYTES;
 

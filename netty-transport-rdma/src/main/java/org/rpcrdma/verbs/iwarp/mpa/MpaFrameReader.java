@@ -8,8 +8,8 @@ import java.nio.channels.ReadableByteChannel;
 /**
  * Collects one start-up frame from a stream that may deliver it in any pieces.
  *
- * <p>It never reads beyond the frame: FPDUs that follow it at once (a responder that does not wait for the first FPDU of
- * the initiator) stay in the socket.
+ * <p>It never reads beyond the frame: FPDUs that follow it at once (a responder that does not wait for the first FPDU
+ * of the initiator) stay in the socket.
  */
 public final class MpaFrameReader {
 

@@ -11,8 +11,8 @@ import java.net.ConnectException;
  * @param markersOut whether the peer asked for markers
  * @param ird the Reads that the peer may have outstanding here
  * @param ord the Reads that may be outstanding at the peer
- * @param rtr what the initiator sends before anything else, {@code null} in the client-server model. At a responder it is the
- *     one form that its Reply lists, {@code null} when it lists several
+ * @param rtr what the initiator sends before anything else, {@code null} in the client-server model. At a responder it
+ *     is the one form that its Reply lists, {@code null} when it lists several
  */
 public record MpaNegotiation(
         boolean crc, boolean markersIn, boolean markersOut, int ird, int ord, Rtr rtr) {

@@ -2,8 +2,8 @@
 package org.rpcrdma.verbs.iwarp.mpa;
 
 /**
- * A ready-to-receive message, which an initiator owes in the peer-to-peer model: RFC 6581, 9.2. In the order in which an
- * initiator prefers them.
+ * A ready-to-receive message, which an initiator owes in the peer-to-peer model: RFC 6581, 9.2. In the order in which
+ * an initiator prefers them.
  */
 public enum Rtr {
     /** Touches nothing at the responder. */

@@ -15,13 +15,16 @@ public interface UlpduHandler {
     /** As many bytes of an ULPDU, or the whole if it is shorter, are there when {@link #begin} is called. */
     int LOOK_AHEAD = 70;
 
+    /** Instead of a number of bytes: nothing has begun, the same ULPDU is offered again later. */
+    int NOT_NOW = -1;
+
     /**
      * A ULPDU begins.
      *
      * @param bytes holds at least its first {@link #LOOK_AHEAD} bytes, or all of it; only valid during the call
      * @param at the index of its first byte
      * @param length the bytes of the whole ULPDU, 0 to 65535
-     * @return the bytes at its end that are payload, for {@link #target}
+     * @return the bytes at its end that are payload, for {@link #target}; or {@link #NOT_NOW}
      * @throws IOException when the stream must end; a {@link StreamException} names the rule that was broken
      */
     int begin(ByteBuffer bytes, int at, int length) throws IOException;

@@ -2,5 +2,7 @@
 /**
  * MPA, RFC 5044 and RFC 6581: the start-up frames and the framing of ULPDUs in a TCP stream. Knows nothing of what is
  * in an ULPDU.
+ *
+ * <p>Internal: it may change with any release.
  */
 package org.rpcrdma.verbs.iwarp.mpa;

@@ -31,9 +31,6 @@ public final class InboundReads implements PayloadSource {
     /** Sets the agreed depth. */
     public void depth(int ird) {
         requests = new ReadRequest[ird];
-        for (int i = 0; i < ird; i++) {
-            requests[i] = new ReadRequest();
-        }
     }
 
     boolean isEmpty() {
@@ -55,7 +52,12 @@ public final class InboundReads implements PayloadSource {
         if (request.size > 0) {
             check(request, request.sourceOffset, request.size);
         }
-        requests[(head + count++) % requests.length].set(request);
+        int slot = (head + count) % requests.length;
+        if (requests[slot] == null) {
+            requests[slot] = new ReadRequest();
+        }
+        requests[slot].set(request);
+        count++;
     }
 
     /** The response to the oldest request is made. */
@@ -121,7 +123,9 @@ public final class InboundReads implements PayloadSource {
         if (out.wantsCopy(bytes)) {
             out.copy(exposure.region().bytes(), exposure.region().index(address), bytes);
         } else {
-            out.payload(exposure.region().borrow(address, bytes), exposure.region());
+            // The owner of the memory may change it: then it is undefined which bytes the peer
+            // reads, but they have the right CRC.
+            out.changingPayload(exposure.region().borrow(address, bytes), exposure.region());
             exposure.queuedUntil(
                     out.queuedPosition() + Fpdu.LENGTH_BYTES + DdpSegment.TAGGED_BYTES + bytes);
         }

@@ -12,8 +12,8 @@ import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 /**
  * Our Reads that wait for their data, oldest first: as many as the outbound read depth (ORD).
  *
- * <p>The sink STag is made up for each Read and is in no table: it only ties a Read Response to its request, and a Write
- * to it fails. The sink's TO counts from 0.
+ * <p>The sink STag is made up for each Read and is in no table: it only ties a Read Response to its request, and a
+ * Write to it fails. The sink's TO counts from 0.
  */
 public final class OutboundReads {
 

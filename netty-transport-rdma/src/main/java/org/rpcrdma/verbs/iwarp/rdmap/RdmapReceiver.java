@@ -2,6 +2,7 @@
 package org.rpcrdma.verbs.iwarp.rdmap;
 
 import java.nio.ByteBuffer;
+import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.ddp.DdpError;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
@@ -25,6 +26,7 @@ public final class RdmapReceiver implements UlpduHandler {
     private final StagTable stags;
     private final LocalMemory memory;
     private final ReceiveQueue receives;
+    private final ReceiveSource source;
     private final InboundReads inboundReads;
     private final OutboundReads outboundReads;
     private final Completions completions;
@@ -56,6 +58,7 @@ public final class RdmapReceiver implements UlpduHandler {
             StagTable stags,
             LocalMemory memory,
             ReceiveQueue receives,
+            ReceiveSource source,
             InboundReads inboundReads,
             OutboundReads outboundReads,
             Completions completions) {
@@ -63,6 +66,7 @@ public final class RdmapReceiver implements UlpduHandler {
         this.stags = stags;
         this.memory = memory;
         this.receives = receives;
+        this.source = source;
         this.inboundReads = inboundReads;
         this.outboundReads = outboundReads;
         this.completions = completions;
@@ -112,7 +116,11 @@ public final class RdmapReceiver implements UlpduHandler {
             case Rdmap.READ_RESPONSE -> outboundReads.check(segment);
             case Rdmap.READ_REQUEST -> beginReadRequest(bytes, body);
             case Rdmap.TERMINATE -> throw terminated(bytes, body);
-            default -> beginSend();
+            default -> {
+                if (!beginSend()) {
+                    return NOT_NOW;
+                }
+            }
         }
         return remaining;
     }
@@ -174,7 +182,8 @@ public final class RdmapReceiver implements UlpduHandler {
                 String.format("Write names STag 0x%08x, %s", segment.stag(), why));
     }
 
-    private void beginSend() throws StreamException {
+    /** Returns whether it can be taken now: whether there is a receive for it, and memory. */
+    private boolean beginSend() throws StreamException {
         if (sendQueue.isMessageOpen() && opcode != sendOpcode) {
             throw new StreamException(
                     RdmapError.OPERATION_UNEXPECTED_OPCODE,
@@ -192,9 +201,12 @@ public final class RdmapReceiver implements UlpduHandler {
                         && segment.isLast()
                         && segment.payloadBytes() == 0;
         if (awaitsReadyToReceive) {
-            return;
+            return true;
         }
         if (receives.isEmpty()) {
+            if (source.receivesFollow()) {
+                return false;
+            }
             throw new StreamException(
                     DdpError.UNTAGGED_NO_BUFFER, "Send came, but no receive is posted");
         }
@@ -207,7 +219,17 @@ public final class RdmapReceiver implements UlpduHandler {
                             "Send has %d bytes or more, the receive has room for %d",
                             offset + remaining, receives.length()));
         }
+        if (!receives.hasMemory()) {
+            // Only a message of one segment says at once how long it is.
+            int length = segment.isLast() ? remaining : receives.length();
+            ReceiveMemory found = source.memory(receives.id(), length);
+            if (found == null) {
+                return false;
+            }
+            receives.memory(found);
+        }
         cursor = receives.address() + offset;
+        return true;
     }
 
     private void beginReadRequest(ByteBuffer bytes, int body) throws StreamException {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp.rdmap;
 
+import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
 
-/** The posted receives of one stream, oldest first. */
+/** The posted receives of one stream, oldest first. One without memory has key 0, which no region has. */
 public final class ReceiveQueue {
+
+    private static final int NO_KEY = 0;
 
     private final int depth;
     private final long[] ids;
@@ -46,6 +49,27 @@ public final class ReceiveQueue {
 
     boolean isEmpty() {
         return count == 0;
+    }
+
+    /** Posts a receive that gets its memory by {@link #memory}. */
+    public void post(long id, int length) {
+        post(id, 0, length, NO_KEY);
+    }
+
+    /** Whether the oldest receive has memory. */
+    boolean hasMemory() {
+        return keys[head] != NO_KEY;
+    }
+
+    /** The number of the oldest receive. */
+    long id() {
+        return ids[head];
+    }
+
+    /** Gives the oldest receive its memory. */
+    void memory(ReceiveMemory memory) {
+        addresses[head] = memory.address();
+        keys[head] = memory.region().localKey();
     }
 
     /** The address of the oldest receive. */

@@ -9,29 +9,31 @@ import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 /**
  * The work requests of one stream, from posting to completion, in a ring of primitive arrays.
  *
- * <p>Positions count work requests since the stream began: {@code head} is the oldest that is not complete, {@code next}
- * the next to start, {@code posted} the end of what the doorbell has handed over, {@code tail} the end of what was
- * opened. They grow without a limit and are compared by difference.
+ * <p>Positions count work requests since the stream began: {@code head} is the oldest that is not complete,
+ * {@code next} the next to start, {@code posted} the end of what the doorbell has handed over, {@code tail} the end of
+ * what was opened. They grow without a limit and are compared by difference.
  */
 public final class SendQueue {
 
     /** The most memory ranges of a work request: they all fit one FPDU. */
     public static final int MAX_RANGES = FpduSender.MAX_PIECES;
 
+    private static final int FIRST_SLOTS = 16;
+
     private static final long NOT_SENT = Long.MAX_VALUE;
 
     private final Completions completions;
     private final int depth;
-    private final int mask;
-    private final long[] ids;
-    private final byte[] opcodes;
-    private final byte[] flags;
-    private final long[] remoteAddresses;
-    private final int[] remoteKeys;
-    private final long[] lengths;
-    private final int[] firstRanges;
-    private final long[] endPositions;
-    private final WorkStatus[] results;
+    private int mask;
+    private long[] ids;
+    private byte[] opcodes;
+    private byte[] flags;
+    private long[] remoteAddresses;
+    private int[] remoteKeys;
+    private long[] lengths;
+    private int[] firstRanges;
+    private long[] endPositions;
+    private WorkStatus[] results;
 
     private long[] rangeAddresses;
     private int[] rangeLengths;
@@ -48,7 +50,15 @@ public final class SendQueue {
     public SendQueue(int depth, Completions completions) {
         this.completions = completions;
         this.depth = depth;
-        int slots = Integer.highestOneBit(Math.max(depth, 1) * 2 - 1);
+        // A power of two; an idle connection keeps few.
+        int slots = Math.min(FIRST_SLOTS, Integer.highestOneBit(Math.max(depth, 1) * 2 - 1));
+        allocate(slots);
+        rangeAddresses = new long[2 * slots];
+        rangeLengths = new int[2 * slots];
+        rangeKeys = new int[2 * slots];
+    }
+
+    private void allocate(int slots) {
         mask = slots - 1;
         ids = new long[slots];
         opcodes = new byte[slots];
@@ -59,9 +69,34 @@ public final class SendQueue {
         firstRanges = new int[slots];
         endPositions = new long[slots];
         results = new WorkStatus[slots];
-        rangeAddresses = new long[2 * slots];
-        rangeLengths = new int[2 * slots];
-        rangeKeys = new int[2 * slots];
+    }
+
+    /** Doubles the ring. */
+    private void growSlots() {
+        final long[] oldIds = ids;
+        final byte[] oldOpcodes = opcodes;
+        final byte[] oldFlags = flags;
+        final long[] oldRemoteAddresses = remoteAddresses;
+        final int[] oldRemoteKeys = remoteKeys;
+        final long[] oldLengths = lengths;
+        final int[] oldFirstRanges = firstRanges;
+        final long[] oldEndPositions = endPositions;
+        final WorkStatus[] oldResults = results;
+        int oldMask = mask;
+        allocate(2 * oldIds.length);
+        for (int position = head; position != tail; position++) {
+            int from = position & oldMask;
+            int to = position & mask;
+            ids[to] = oldIds[from];
+            opcodes[to] = oldOpcodes[from];
+            flags[to] = oldFlags[from];
+            remoteAddresses[to] = oldRemoteAddresses[from];
+            remoteKeys[to] = oldRemoteKeys[from];
+            lengths[to] = oldLengths[from];
+            firstRanges[to] = oldFirstRanges[from];
+            endPositions[to] = oldEndPositions[from];
+            results[to] = oldResults[from];
+        }
     }
 
     /**
@@ -75,6 +110,9 @@ public final class SendQueue {
                     "The send queue is full with "
                             + depth
                             + " work requests; raise QueuePairConfig.sendDepth");
+        }
+        if (tail - head == ids.length) {
+            growSlots();
         }
         int slot = tail++ & mask;
         ids[slot] = id;

@@ -66,8 +66,8 @@ public record Terminate(int layer, int type, int code, int opcode) {
     }
 
     /**
-     * Decodes a received Terminate. Soft-iWARP on little-endian hosts swaps the nibbles of the first byte and mirrors the
-     * flags of the third, so what cannot be in the RFC's layout is taken in that one.
+     * Decodes a received Terminate. Soft-iWARP on little-endian hosts swaps the nibbles of the first byte and mirrors
+     * the flags of the third, so what cannot be in the RFC's layout is taken in that one.
      *
      * @param at the index of the Terminate control field
      * @param length the bytes from there on; without the control field the result says 'unknown'

@@ -27,9 +27,9 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /**
- * A program of DiSNI's, after the SendRecv and Read examples that it comes with: endpoint groups with threads of their own, an
- * endpoint that registers and posts before it is connected, a message each way, and an RDMA Read. Nothing but the first line of
- * the test is not as on hardware.
+ * A program of DiSNI's, after the SendRecv and Read examples that it comes with: endpoint groups with threads of their
+ * own, an endpoint that registers and posts before it is connected, a message each way, and an RDMA Read. Nothing but
+ * the first line of the test is not as on hardware.
  */
 class SendRecvTest {
 

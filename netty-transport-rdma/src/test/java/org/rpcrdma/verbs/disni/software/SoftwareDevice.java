@@ -3,18 +3,14 @@ package org.rpcrdma.verbs.disni.software;
 
 import java.io.IOException;
 import java.util.Map;
-import java.util.Queue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicLong;
 import org.rpcrdma.verbs.VerbsContext;
-import org.rpcrdma.verbs.iwarp.IwarpConfig;
 import org.rpcrdma.verbs.iwarp.OpenRnic;
+import org.rpcrdma.verbs.iwarp.RnicThread;
 
-/** A software RNIC with a thread of its own, to which all others give their work: DiSNI may be called by any thread. */
+/** The device, and what is made of it and has to be destroyed. */
 final class SoftwareDevice {
 
     static final int EBUSY = 16;
@@ -29,17 +25,12 @@ final class SoftwareDevice {
     /** By local key. */
     final Map<Integer, SoftwareMr> regions = new ConcurrentHashMap<>();
 
-    private final VerbsContext context;
-    private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
-    private final Thread thread;
+    private final RnicThread thread;
 
     SoftwareDevice(SoftwareRdmaProvider provider) throws IOException {
         this.provider = provider;
-        rnic = new OpenRnic(IwarpConfig.defaults());
-        context = rnic.context();
-        thread = new Thread(this::run, "software-rdma-device");
-        thread.setDaemon(true);
-        thread.start();
+        thread = new RnicThread(provider::problem);
+        rnic = thread.rnic();
     }
 
     /** Something was made that has to be destroyed. */
@@ -53,60 +44,20 @@ final class SoftwareDevice {
     }
 
     VerbsContext context() {
-        return context;
+        return thread.context();
     }
 
     long registeredBytes() {
         return registered.get();
     }
 
-    private void run() {
-        while (true) {
-            try {
-                int done = 0;
-                for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
-                    done++;
-                    task.run();
-                }
-                done += context.poll(256);
-                if (done == 0) {
-                    context.await(-1);
-                }
-            } catch (IOException | RuntimeException e) {
-                provider.problem("The device has failed: " + e);
-            }
-        }
-    }
-
     /** Has something done soon, after all that was given before. */
     void execute(Runnable task) {
-        tasks.add(task);
-        context.wakeup();
+        thread.execute(task);
     }
 
     /** Has something done, and waits for it. */
     <T> T call(Callable<T> action) throws IOException {
-        FutureTask<T> task = new FutureTask<>(action);
-        if (Thread.currentThread() == thread) {
-            task.run();
-        } else {
-            execute(task);
-        }
-        boolean interrupted = false;
-        try {
-            while (true) {
-                try {
-                    return task.get();
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-        } catch (ExecutionException e) {
-            throw e.getCause() instanceof IOException io ? io : new IOException(e.getCause());
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
-        }
+        return thread.call(action);
     }
 }

@@ -44,8 +44,8 @@ public final class SoftwareDisniProvider implements VerbsProvider {
         DisniConfig defaults = DisniConfig.defaults();
         return new DisniProvider(
                         new DisniConfig(
-                                // Where the tests are, so that they meet the addresses that they
-                                // expect.
+                                // Where the tests are, so that they meet the addresses that
+                                // they expect.
                                 InetAddress.getLoopbackAddress(),
                                 defaults.completions(),
                                 defaults.registrationCache(),

@@ -46,7 +46,9 @@ final class SoftwareEventChannel extends RdmaEventChannel {
         return taker == Thread.currentThread();
     }
 
-    /** The next event of an identifier that still exists, or {@code null} after so many milliseconds; -1 waits for ever. */
+    /**
+     * The next event of an identifier that still exists, or {@code null} after so many milliseconds; -1 waits for ever.
+     */
     @SuppressWarnings("EnumOrdinal") // the numbers of DiSNI's constants
     RdmaCmEvent next(int timeout) throws IOException {
         taker = Thread.currentThread();

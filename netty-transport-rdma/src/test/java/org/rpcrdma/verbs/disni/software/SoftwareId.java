@@ -20,8 +20,8 @@ final class SoftwareId extends RdmaCmId {
     volatile SoftwareQueuePair queuePair;
 
     /**
-     * Whether an answer to connect, or to accept, may still come: taking it, librdmacm changes the state of the queue pair, on
-     * the passive side if it is a rejection.
+     * Whether an answer to connect, or to accept, may still come: taking it, librdmacm changes the state of the queue
+     * pair, on the passive side if it is a rejection.
      */
     volatile boolean awaitsAnswer;
 

@@ -19,15 +19,17 @@ import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.WorkStatus;
 
 /**
- * A queue pair of the software RNIC with the numbers, completions and events of verbs. Work is done on the device's thread.
+ * A queue pair of the software RNIC with the numbers, completions and events of verbs. Work is done on the
+ * device's thread.
  *
- * <p>As soft-iWARP it completes an RDMA Read after what was posted behind it, whose completion does not wait for the answer of
- * the peer.
+ * <p>As soft-iWARP it completes an RDMA Read after what was posted behind it, whose completion does not wait for the
+ * answer of the peer. As soft-iWARP, too, it takes the first range of a Read and drops the others without a word.
  */
 final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
 
     private static final AtomicInteger NUMBERS = new AtomicInteger(16);
     private static final int SEND_WITH_INVALIDATE = 9;
+    private static final int READ_RANGES = 1;
     private static final long RECEIVE = 1L << 62;
     private static final byte[] NO_DATA = {};
 
@@ -171,7 +173,11 @@ final class SoftwareQueuePair extends IbvQP implements QueuePairHandler {
                     }
                     boolean isSignaled = (flags & QueuePair.SIGNALED) != 0;
                     sends.add(new Posted(number, request.workId(), opcode, isSignaled));
-                    for (Range range : request.ranges()) {
+                    List<Range> ranges = request.ranges();
+                    if (opcode == IbvWcOpcode.IBV_WC_RDMA_READ && ranges.size() > READ_RANGES) {
+                        ranges = ranges.subList(0, READ_RANGES);
+                    }
+                    for (Range range : ranges) {
                         queuePair.gather(range.address(), range.length(), range.key());
                     }
                 });

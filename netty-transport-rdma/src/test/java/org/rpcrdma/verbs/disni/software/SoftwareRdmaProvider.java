@@ -19,11 +19,12 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.UnaryOperator;
 
 /**
- * A provider for DiSNI that needs no hardware, no {@code libdisni} and no privileges: its device is the software RNIC, which
- * has every local IPv4 address and speaks iWARP with every peer. Loses what DiSNI loses: private data on accept and in events,
- * the reason of a rejection.
+ * A provider for DiSNI that needs no hardware, no {@code libdisni} and no privileges: its device is the software RNIC,
+ * which has every local IPv4 address and speaks iWARP with every peer. Loses what DiSNI loses: private data on accept
+ * and in events, the reason of a rejection.
  *
- * <p>What a real device would punish, such as destroying things in the wrong order, is written down: see {@link #problems()}.
+ * <p>What a real device would punish, such as destroying things in the wrong order, is written down: see
+ * {@link #problems()}.
  */
 public final class SoftwareRdmaProvider extends RdmaProvider {
 
@@ -97,7 +98,9 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
         problems.add(problem);
     }
 
-    /** Lets connection events be others than they would; {@code null} from the filter drops one. For tests of faults. */
+    /**
+     * Lets connection events be others than they would; {@code null} from the filter drops one. For tests of faults.
+     */
     public void filterEvents(UnaryOperator<EventType> filter) {
         eventFilter = filter;
     }
@@ -121,7 +124,9 @@ public final class SoftwareRdmaProvider extends RdmaProvider {
         notificationsFail = failing;
     }
 
-    /** Whether what a destroyed queue pair has flushed stays in its completion queue, as with soft-iWARP and soft-RoCE. */
+    /**
+     * Whether what a destroyed queue pair has flushed stays in its completion queue, as with soft-iWARP and soft-RoCE.
+     */
     public void leaveCompletions(boolean left) {
         completionsAreLeft = left;
     }

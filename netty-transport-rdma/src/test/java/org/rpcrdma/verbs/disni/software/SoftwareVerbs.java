@@ -26,8 +26,8 @@ import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
- * The verbs. Memory is registered by its buffer; by its address only where that is registered already, or Netty can make a
- * buffer of one.
+ * The verbs. Memory is registered by its buffer; by its address only where that is registered already, or Netty can
+ * make a buffer of one.
  */
 final class SoftwareVerbs extends RdmaVerbs {
 

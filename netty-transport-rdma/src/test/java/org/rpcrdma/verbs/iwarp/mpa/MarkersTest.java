@@ -150,7 +150,9 @@ class MarkersTest {
         }
     }
 
-    /** However much was written: the rest of the FPDU that was begun, then the last one, its markers in their places. */
+    /**
+     * However much was written: the rest of the FPDU that was begun, then the last one, its markers in their places.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void theLastFpduFollowsAWholeOne(boolean crc) throws IOException {
@@ -244,7 +246,10 @@ class MarkersTest {
         }
     }
 
-    /** A hostile length is waited for, never allocated; the bytes that come are judged at the latest when they are there. */
+    /**
+     * A hostile length is waited for, never allocated; the bytes that come are judged at the latest when they
+     * are there.
+     */
     @Test
     void anFpduTooLongForAFpduptrIsAnError() {
         byte[] stream = new byte[Markers.lengthWith(0, Fpdu.length(0xffff))];

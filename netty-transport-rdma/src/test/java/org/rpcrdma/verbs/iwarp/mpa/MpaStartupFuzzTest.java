@@ -18,8 +18,8 @@ import org.rpcrdma.FuzzTarget;
 import org.rpcrdma.verbs.iwarp.rdmap.Vector;
 
 /**
- * The start-up frames and what is made of them. An input is four bytes of choices (the frame that is expected, the options
- * of this end, its two read depths) and what comes from TCP.
+ * The start-up frames and what is made of them. An input is four bytes of choices (the frame that is expected, the
+ * options of this end, its two read depths) and what comes from TCP.
  */
 class MpaStartupFuzzTest extends FuzzTarget {
 

@@ -26,14 +26,15 @@ import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MarkerStripper;
 import org.rpcrdma.verbs.iwarp.mpa.Markers;
+import org.rpcrdma.verbs.iwarp.mpa.Snapshots;
 import org.rpcrdma.verbs.iwarp.mpa.StreamError;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 import org.rpcrdma.verbs.iwarp.mpa.UlpduHandler;
 
 /**
- * One end of a stream that checks itself: receives of several lengths, one range that the peer may write, one that it may
- * read, one of another connection and one that is not exposed any more, Reads that wait for their data, and guard bytes
- * around all of them.
+ * One end of a stream that checks itself: receives of several lengths, one range that the peer may write, one that it
+ * may read, one of another connection and one that is not exposed any more, Reads that wait for their data, and guard
+ * bytes around all of them.
  */
 final class FpduFuzzEnd extends ExposureOwner implements Completions, UlpduHandler {
 
@@ -144,7 +145,15 @@ final class FpduFuzzEnd extends ExposureOwner implements Completions, UlpduHandl
             receives.post(i, BASE + RECEIVED[i][0], RECEIVED[i][1], region.localKey());
         }
         receiver =
-                new RdmapReceiver(this, stags, local, receives, inboundReads, outboundReads, this);
+                new RdmapReceiver(
+                        this,
+                        stags,
+                        local,
+                        receives,
+                        (id, length) -> null,
+                        inboundReads,
+                        outboundReads,
+                        this);
         inboundReads.depth(READ_DEPTH);
         outboundReads.depth(SINKS.length);
         sender =
@@ -153,7 +162,7 @@ final class FpduFuzzEnd extends ExposureOwner implements Completions, UlpduHandl
                         outboundReads,
                         inboundReads,
                         new WorkSource(work, local),
-                        new FpduSender(null),
+                        new FpduSender(null, new Snapshots()),
                         MULPDU);
         for (int i = 0; i < SINKS.length; i++) {
             work.open(FIRST_READ + i, Rdmap.READ_REQUEST, QueuePair.SIGNALED, 0, 1);
@@ -234,8 +243,8 @@ final class FpduFuzzEnd extends ExposureOwner implements Completions, UlpduHandl
         } catch (StreamException | TerminatedException e) {
             failure = e;
         } catch (IOException e) {
-            // The end of the stream inside of an FPDU with markers; nothing else is known as an
-            // IOException.
+            // The end of the stream inside of an FPDU with markers; nothing else is known as
+            // an IOException.
             assertThat(markers).isTrue();
             assertThat(e).hasMessageContaining("inside an FPDU");
             failure = e;

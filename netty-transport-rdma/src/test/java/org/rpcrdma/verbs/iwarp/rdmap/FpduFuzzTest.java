@@ -22,11 +22,12 @@ import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
 
 /**
- * A stream of FPDUs into a receiver with all that it can reach: receives, exposed memory, Reads that wait for their data.
+ * A stream of FPDUs into a receiver with all that it can reach: receives, exposed memory, Reads that wait for
+ * their data.
  *
- * <p>An input is two bytes of choices and the stream. It cannot know STags and offsets, which are random, nor guess a CRC.
- * So in an FPDU the STags 1 to 4 stand for those of {@link FpduFuzzEnd} and offsets count from the beginning of their
- * memory, and CRC fields are filled in, unless the choice is not to.
+ * <p>An input is two bytes of choices and the stream. It cannot know STags and offsets, which are random, nor guess a
+ * CRC. So in an FPDU the STags 1 to 4 stand for those of {@link FpduFuzzEnd} and offsets count from the beginning of
+ * their memory, and CRC fields are filled in, unless the choice is not to.
  */
 class FpduFuzzTest extends FuzzTarget {
 
@@ -195,8 +196,8 @@ class FpduFuzzTest extends FuzzTarget {
     }
 
     /**
-     * Puts in what an input cannot know. What is not a whole FPDU at the end stays as it is. No length is ever taken from
-     * what is random: that would be another input each time.
+     * Puts in what an input cannot know. What is not a whole FPDU at the end stays as it is. No length is ever taken
+     * from what is random: that would be another input each time.
      */
     private static byte[] finish(byte[] stream, FpduFuzzEnd end, int choices, byte spoil) {
         boolean crc = (choices & CRC) != 0;

@@ -15,6 +15,7 @@ import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+import org.rpcrdma.verbs.iwarp.mpa.Snapshots;
 import org.rpcrdma.verbs.iwarp.mpa.UlpduHandler;
 
 /** What the Linux kernel sends is understood, and what we send is the same to the byte. */
@@ -116,7 +117,7 @@ class GoldenVectorsTest {
     }
 
     private static byte[] make(Vector vector, boolean borrowed) throws IOException {
-        FpduSender sender = new FpduSender(vector.validCrc ? new CRC32C() : null);
+        FpduSender sender = new FpduSender(vector.validCrc ? new CRC32C() : null, new Snapshots());
         boolean tagged = vector.flag("T");
         int header = tagged ? DdpSegment.TAGGED_BYTES : DdpSegment.UNTAGGED_BYTES;
         int length = vector.integer("payload_len");

@@ -25,6 +25,7 @@ import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
+import org.rpcrdma.verbs.iwarp.mpa.Snapshots;
 
 /** However TCP cuts the stream, on either side, the same messages come out. */
 class SegmentationPropertyTest {
@@ -160,7 +161,15 @@ class SegmentationPropertyTest {
         final OutboundReads outboundReads = new OutboundReads(work, local, 1);
         final InboundReads inboundReads = new InboundReads(stags, this);
         final RdmapReceiver receiver =
-                new RdmapReceiver(this, stags, local, receives, inboundReads, outboundReads, this);
+                new RdmapReceiver(
+                        this,
+                        stags,
+                        local,
+                        receives,
+                        (id, length) -> null,
+                        inboundReads,
+                        outboundReads,
+                        this);
         final RdmapSender sender;
         final FpduReceiver fpdus;
 
@@ -172,7 +181,7 @@ class SegmentationPropertyTest {
                             outboundReads,
                             inboundReads,
                             new WorkSource(work, local),
-                            new FpduSender(sum),
+                            new FpduSender(sum, new Snapshots()),
                             mulpdu);
             fpdus =
                     new FpduReceiver(

@@ -15,8 +15,8 @@ import org.rpcrdma.verbs.iwarp.mpa.StreamError;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 
 /**
- * The Terminate message and the header of a DDP segment. An input is one byte of choices and a ULPDU: its first bytes are
- * taken as the header, the rest as a Terminate.
+ * The Terminate message and the header of a DDP segment. An input is one byte of choices and a ULPDU: its first bytes
+ * are taken as the header, the rest as a Terminate.
  */
 class TerminateFuzzTest extends FuzzTarget {
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.benchmarks.compare;
+
+import org.HdrHistogram.Histogram;
+
+/**
+ * What one transport did in one window of time.
+ *
+ * @param calls answered
+ * @param nanos that it took
+ * @param median latency of a call in nanoseconds, as the others
+ * @param client what the client's process has used
+ * @param server what the server's process has used; the client's own where both are one
+ */
+record Window(
+        long calls,
+        long nanos,
+        long median,
+        long p90,
+        long p99,
+        long p999,
+        long maximum,
+        Cost client,
+        Cost server) {
+
+    static Window of(long calls, long nanos, Histogram latencies, Cost client) {
+        return new Window(
+                calls,
+                nanos,
+                latencies.getValueAtPercentile(50),
+                latencies.getValueAtPercentile(90),
+                latencies.getValueAtPercentile(99),
+                latencies.getValueAtPercentile(99.9),
+                latencies.getMaxValue(),
+                client,
+                null);
+    }
+
+    Window with(Cost ofServer) {
+        return new Window(calls, nanos, median, p90, p99, p999, maximum, client, ofServer);
+    }
+
+    double callsPerSecond() {
+        return calls * 1e9 / nanos;
+    }
+
+    double medianMicros() {
+        return median / 1e3;
+    }
+
+    /** Of both processes. */
+    double cpuMicrosPerCall() {
+        return (client.cpuNanos() + server.cpuNanos()) / 1e3 / calls;
+    }
+
+    /** Of both event loops. */
+    double allocatedBytesPerCall() {
+        return (double) (client.allocatedBytes() + server.allocatedBytes()) / calls;
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.benchmarks.compare;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import com.google.gson.Gson;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.DoubleStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.DisabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.benchmarks.Transport;
+
+/** Whether all work is done on what is compared, and what is found arrives; never how fast. */
+@DisabledOnOs(value = OS.WINDOWS, disabledReason = "processes are stopped by signals")
+class CompareTest {
+
+    private static final int ROUNDS = 2;
+
+    @TempDir Path directory;
+
+    @ParameterizedTest
+    @ValueSource(strings = {"--one-process", "--rounds=" + ROUNDS})
+    void eachTransportAnswersInEachRound(String option) throws Exception {
+        Path json = directory.resolve("deeper/comparison.json");
+        int status =
+                Compare.commandLine()
+                        .execute(
+                                "--transports=RDMA,NIO",
+                                "--baseline=NIO",
+                                "--work=NULL, 1 out|READ 4 KiB, 16 out$|WRITE 64 KiB, 1 out",
+                                "--smoke",
+                                "--millis=20",
+                                "--json=" + json,
+                                option);
+        assertThat(status).isZero();
+        Comparison found = new Gson().fromJson(Files.readString(json), Comparison.class);
+        assertThat(found.transports()).containsExactly(Transport.RDMA, Transport.NIO);
+        assertThat(found.works()).hasSize(3);
+        assertThat(found.rows())
+                .hasSize(6)
+                .allSatisfy(
+                        row ->
+                                assertThat(row.windows())
+                                        .hasSize(ROUNDS)
+                                        .allSatisfy(CompareTest::isWhole));
+        assertThat(Report.text(found)).contains("### READ 4 KiB, 16 out").contains("| NIO |");
+    }
+
+    private static void isWhole(Window window) {
+        assertThat(window.calls()).isPositive();
+        assertThat(window.median()).isPositive().isLessThanOrEqualTo(window.maximum());
+        assertThat(window.client().cpuNanos()).isPositive();
+    }
+
+    @Test
+    void aMistakeGetsOneSentence() {
+        StringWriter said = new StringWriter();
+        int status =
+                Compare.commandLine()
+                        .setErr(new PrintWriter(said, true))
+                        .execute("--work=no such work");
+        assertThat(status).isEqualTo(1);
+        assertThat(said.toString())
+                .startsWith(
+                        "compare: --work: nothing has a match for 'no such work' (there are: NULL,"
+                                + " 1 out;")
+                .hasLineCount(1);
+    }
+
+    @Test
+    void ratiosAreTakenRoundByRound() {
+        assertThat(Spread.of(DoubleStream.of(3, 1, 2)))
+                .isEqualTo(new Spread(1, 2, 3))
+                .hasToString("2.00 (1.00 to 3.00)");
+        assertThat(Spread.of(DoubleStream.of(1, 2, 4, 8)).median()).isCloseTo(3, within(1e-9));
+        assertThat(Spread.of(DoubleStream.empty()).median()).isNaN();
+    }
+}

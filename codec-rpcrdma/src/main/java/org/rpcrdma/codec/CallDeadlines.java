@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+/** When calls are late, and what that says about the channel that they are out on. Event loop only. */
+final class CallDeadlines {
+
+    private final CallSettings settings;
+    private final CallTable table;
+    private final CallChannel channel;
+    private final CallTimer timer;
+
+    /**
+     * @param due is run when a deadline is over; they are to be armed again then
+     */
+    CallDeadlines(
+            CallSettings settings,
+            CallLoop loop,
+            CallTable table,
+            CallChannel channel,
+            Runnable due) {
+        this.settings = settings;
+        this.table = table;
+        this.channel = channel;
+        timer = new CallTimer(settings.clock(), loop, due);
+    }
+
+    /** Has it run at that time, or earlier. */
+    void arm(long deadline) {
+        timer.arm(deadline);
+    }
+
+    void armAll() {
+        for (ClientCall<?> call : table.all()) {
+            arm(call.deadline);
+        }
+    }
+
+    void stop() {
+        timer.stop();
+    }
+
+    /**
+     * Fails what is late.
+     *
+     * @param lastFailure why there is no channel, if that is so and anybody knows
+     * @return whether nothing has come on the channel in the time of calls that are over, and no other needs it
+     */
+    boolean expire(long now, Throwable lastFailure) {
+        long patience = 0;
+        for (ClientCall<?> call : table.late(now)) {
+            if (channel.isSilentSince(call)) {
+                patience = Math.max(patience, settings.timeoutMillis(call.options));
+            }
+            channel.cancel(call);
+            settings.config().metrics().increment(RpcRdmaCounter.CALLS_TIMED_OUT);
+            table.fail(call, timeout(call, lastFailure));
+        }
+        return patience > 0 && isNeededByNobody(patience);
+    }
+
+    private CallTimeoutException timeout(ClientCall<?> call, Throwable lastFailure) {
+        return new CallTimeoutException(
+                settings.timeoutMillis(call.options),
+                call.transmissions,
+                channel.badReplies(),
+                channel.isThere() ? null : lastFailure);
+    }
+
+    /**
+     * Whether the channel, which has been silent for so long, may be closed: no call would fail by that, and none is
+     * out that was given more time. As long as one is, nobody can tell a slow responder from a dead one.
+     */
+    private boolean isNeededByNobody(long millis) {
+        return !table.anyMatch(call -> call.isInDoubt && isNeededBy(call, millis));
+    }
+
+    private boolean isNeededBy(ClientCall<?> call, long millis) {
+        if (call.isOfOneChannel) {
+            return false; // it ends with the channel whatever happens
+        }
+        return !call.options.isRetransmitted()
+                || (settings.timeoutMillis(call.options) > millis && channel.isAwaited(call.xid));
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import org.rpcrdma.codec.wire.ReadList;
+import org.rpcrdma.codec.wire.SegmentList;
+import org.rpcrdma.codec.wire.TransportHeader;
+import org.rpcrdma.codec.wire.WriteList;
+
+/** Whether a call fits one Send, and whether its reply needs a Reply chunk (RFC 8166, 4.3). */
+final class CallSizes {
+
+    /** A marker, a count and one segment. */
+    private static final int CHUNK_BYTES = 8 + SegmentList.SEGMENT_BYTES;
+
+    private CallSizes() {}
+
+    /** Whether the call fits one Send, with its items reduced and so much inline. */
+    static boolean fitsInline(Call call, long payload) {
+        int lists =
+                TransportHeader.EMPTY_LISTS_BYTES
+                        + ReadList.ENTRY_BYTES * call.payload.items().count()
+                        + CHUNK_BYTES * call.sinks.count()
+                        + (needsReplyChunk(call) ? CHUNK_BYTES - 4 : 0); // it has a marker anyway
+        return payload <= call.protocol.sendRoom(lists);
+    }
+
+    /** Whether the longest reply fits one Send, with the lists that it repeats. */
+    static boolean replyFitsInline(Call call) {
+        int lists = TransportHeader.EMPTY_LISTS_BYTES + CHUNK_BYTES * call.sinks.count();
+        return call.replyMaximum <= call.protocol.receiveRoom(lists);
+    }
+
+    /** Whether a Reply chunk is offered, because the longest reply may not fit (RFC 8166, 4.3.3). */
+    static boolean needsReplyChunk(Call call) {
+        return !replyFitsInline(call) && mayOfferReplyChunk(call);
+    }
+
+    /** What does not come inline can be pulled, if the responder can do that (reliable reply draft, 5.3.1). */
+    private static boolean mayOfferReplyChunk(Call call) {
+        Link link = call.link();
+        if (!link.takesReadChunkReplies(call.protocol.number())) {
+            return true;
+        }
+        return switch (link.readChunkReplies().replyChunks()) {
+            case IF_NEEDED -> true;
+            case IF_BOUNDED -> call.isReplyBounded && call.replyMaximum <= worthOffering(call);
+            case NEVER -> false;
+        };
+    }
+
+    /**
+     * The longest reply that a Reply chunk is offered for where none has to be: what has as much memory of the
+     * connection as each call may take, unless a pull has failed before.
+     */
+    private static long worthOffering(Call call) {
+        RpcRdmaConfig config = call.link().config();
+        return call.payload.parts().growth() > 0
+                ? config.maxMessageBytes()
+                : Math.min(
+                        config.maxMessageBytes(),
+                        config.maxConnectionBytes() / config.requestedCredits());
+    }
+
+    /** Whether another attempt could offer more room than this one, which was refused, and that could help. */
+    static boolean mayGrow(Call call) {
+        int threshold = call.protocol.receiveThreshold();
+        WriteList writes = call.header.writes();
+        if (call.replyLimit > 0) {
+            long offered =
+                    writes.sum(0, writes.segments())
+                            + Math.max(threshold, call.header.reply().chunkLength());
+            // The binding knows the longest reply, here with the round-up of each result.
+            if (offered + 3L * writes.chunks() >= call.replyLimit) {
+                return false;
+            }
+        }
+        RpcRdmaConfig config = call.link().config();
+        return (!neverOffersReplyChunk(call)
+                        && Math.max(call.replyMaximum, threshold) < config.maxMessageBytes())
+                || hasGrowingSink(call, config.maxChunkBytes());
+    }
+
+    /** Those of the user have the size that they have. */
+    private static boolean hasGrowingSink(Call call, int maximum) {
+        for (int i = 0; i < call.sinks.count(); i++) {
+            if (call.payload.parts().sinks() == 0 && call.sinks.length(i) < maximum) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean neverOffersReplyChunk(Call call) {
+        Link link = call.link();
+        return link.takesReadChunkReplies(call.protocol.number())
+                && link.readChunkReplies().replyChunks() == ReadChunkReplies.ReplyChunks.NEVER;
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import java.util.Arrays;
+
+/** The sinks of an {@link RpcMessage} in their order: what a call offers for results, or what a reply has in them. */
+final class MessageSinks {
+
+    /** Of a message without sinks; nothing is added to it. */
+    static final MessageSinks NONE = new MessageSinks();
+
+    /** In {@link #numbers}, for each sink. */
+    private static final int INDEX = 0;
+
+    private static final int LENGTH = 1;
+    private static final int POSITION = 2;
+    private static final int NUMBERS = 3;
+
+    private int count;
+    private ByteBuf[] memory = new ByteBuf[1];
+    private int[] numbers = new int[NUMBERS];
+
+    /** Takes memory for a result over; {@code null} for a result that comes with the payload. */
+    void offer(ByteBuf sink) {
+        add(sink, sink == null ? 0 : sink.writerIndex(), sink == null ? 0 : sink.writableBytes());
+    }
+
+    /**
+     * Takes a sink with its result over.
+     *
+     * @param position of the result in the whole message; -1 when the sink was not used
+     */
+    void addResult(ByteBuf sink, int position, int length) {
+        add(sink, sink == null ? 0 : sink.writerIndex(), length);
+        numbers[(count - 1) * NUMBERS + POSITION] = position;
+    }
+
+    private void add(ByteBuf sink, int index, int length) {
+        if (count == memory.length) {
+            memory = Arrays.copyOf(memory, count << 1);
+            numbers = Arrays.copyOf(numbers, (count << 1) * NUMBERS);
+        }
+        memory[count] = sink;
+        numbers[count * NUMBERS + INDEX] = index;
+        numbers[count * NUMBERS + LENGTH] = length;
+        numbers[count * NUMBERS + POSITION] = -1;
+        count++;
+    }
+
+    int count() {
+        return count;
+    }
+
+    /** {@code null} for an inline one. */
+    ByteBuf memory(int sink) {
+        return memory[sink];
+    }
+
+    /** Where the memory that is offered begins. */
+    int index(int sink) {
+        return numbers[sink * NUMBERS + INDEX];
+    }
+
+    /** The bytes that are offered, or those of the result. */
+    int length(int sink) {
+        return numbers[sink * NUMBERS + LENGTH];
+    }
+
+    /** Where the result belongs in the whole message; -1 when the sink was not used. */
+    int position(int sink) {
+        return numbers[sink * NUMBERS + POSITION];
+    }
+
+    /** The same sinks with one more reference each. */
+    MessageSinks retained() {
+        if (count == 0) {
+            return NONE;
+        }
+        MessageSinks copy = new MessageSinks();
+        copy.count = count;
+        copy.memory = memory.clone();
+        copy.numbers = numbers.clone();
+        for (int i = 0; i < count; i++) {
+            if (memory[i] != null) {
+                memory[i].retain();
+            }
+        }
+        return copy;
+    }
+
+    void release() {
+        for (int i = 0; i < count; i++) {
+            if (memory[i] != null) {
+                memory[i].release();
+            }
+        }
+    }
+}

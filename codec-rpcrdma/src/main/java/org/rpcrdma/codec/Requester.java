@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.channel.ChannelPromise;
+import io.netty.util.collection.IntObjectHashMap;
+
+/**
+ * The side of a connection that calls: the calls that are out, and what may be sent. Event loop only.
+ */
+final class Requester {
+
+    /** Calls kept for later ones: more than this are only out in a burst. */
+    private static final int MAX_SPARES = 256;
+
+    private final Link link;
+    private final IntObjectHashMap<Call> calls = new IntObjectHashMap<>();
+    private final Call[] spares = new Call[MAX_SPARES];
+    private int spareCount;
+
+    /** Memory of ours that calls which are not answered offer for their replies. */
+    private long offeredBytes;
+
+    /** {@code null} until calls may be sent. */
+    private RequesterCredits credits;
+
+    Requester(Link link) {
+        this.link = link;
+        link.metrics().set(RpcRdmaGauge.CREDITS_GRANTED, 1);
+    }
+
+    // ------------------------------------------------------------------ credits
+
+    /**
+     * Calls may be sent from now on.
+     *
+     * @param requested credits that are asked for
+     */
+    void open(int requested) {
+        credits = new RequesterCredits(requested);
+        publishCredits();
+    }
+
+    /** Whether calls may be sent from here. */
+    boolean isOpen() {
+        return credits != null;
+    }
+
+    RequesterCredits credits() {
+        return credits;
+    }
+
+    /** What was granted, and what of it is used, for those who watch from outside. */
+    void publishCredits() {
+        link.metrics().set(RpcRdmaGauge.CREDITS_GRANTED, credits.granted());
+        link.metrics().set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight());
+    }
+
+    // ------------------------------------------------------------------ calls
+
+    /** Why no call with this XID can be sent; {@code null} when it can. */
+    Exception problem(int xid) {
+        if (!isOpen()) {
+            return new IllegalStateException(
+                    "call from the accepting side (expected: none before allowReverseCalls says"
+                            + " that the peer is ready; RFC 8167, 6)");
+        }
+        if (link.isServer() && !link.versions().isSettled()) {
+            return new IllegalStateException(
+                    "call before one of the peer was answered (expected: none, it has the version"
+                            + " of the peer's calls)");
+        }
+        return calls.containsKey(xid)
+                ? new IllegalStateException(
+                        "call with XID 0x"
+                                + Integer.toHexString(xid)
+                                + " (expected: one that is not in use)")
+                : null;
+    }
+
+    /** A call that has no {@link #problem}; {@link #finish} or {@link #fail} ends it. */
+    Call newCall(int xid) {
+        Call call = spareCount == 0 ? new Call(link) : spares[--spareCount];
+        call.xid = xid;
+        call.protocol = link.versions().current();
+        calls.put(xid, call);
+        return call;
+    }
+
+    /** The call with this XID; {@code null} when there is none. */
+    Call call(int xid) {
+        return calls.get(xid);
+    }
+
+    /** The call that waits for an answer under this XID; {@code null} when there is none. */
+    Call unanswered(int xid) {
+        Call call = calls.get(xid);
+        return call == null || !call.isUnanswered() ? null : call;
+    }
+
+    /**
+     * Whether the connection's memory has room for what a call offers for its reply. One call may always offer: nothing
+     * would make room for it.
+     */
+    boolean hasRoom(Call call) {
+        return offeredBytes == 0
+                || offeredBytes + bytesFor(call) <= link.config().maxConnectionBytes();
+    }
+
+    /** The memory of ours that a call is about to offer. */
+    void offers(Call call) {
+        call.offeredBytes = bytesFor(call);
+        offeredBytes += call.offeredBytes;
+    }
+
+    private static long bytesFor(Call call) {
+        long bytes = call.replyChunkBytes;
+        if (call.payload.parts().sinks() == 0) {
+            for (int i = 0; i < call.sinks.count(); i++) {
+                bytes += call.sinks.length(i);
+            }
+        }
+        return bytes;
+    }
+
+    /** What a call has offered is its reply's now, or nobody's. */
+    void offersNoMore(Call call) {
+        offeredBytes -= call.offeredBytes;
+        call.offeredBytes = 0;
+    }
+
+    /** Forgets a call; it is fenced, or was never sent. */
+    void finish(Call call) {
+        offersNoMore(call);
+        if (calls.get(call.xid) == call) {
+            calls.remove(call.xid);
+        }
+        call.clear();
+        if (spareCount < MAX_SPARES) {
+            spares[spareCount++] = call;
+        }
+    }
+
+    /**
+     * Ends a call that was not sent, wherever that was found out.
+     *
+     * @param promise of its write; the one that the call keeps is allowed
+     */
+    void fail(Call call, ChannelPromise promise, Throwable cause) {
+        call.fence();
+        finish(call);
+        promise.tryFailure(cause);
+    }
+
+    /** The responder, or what was pulled from it, is to blame: the user gets this in the place of the reply. */
+    void spoil(Call call, RpcRdmaException problem) {
+        call.failure = problem;
+        link.metrics().increment(RpcRdmaCounter.BAD_REPLIES);
+        link.problem(call.xid, problem.getMessage(), "the call fails");
+    }
+
+    /** Ends all calls: nobody reaches their memory any more, because the channel is closed. */
+    void close() {
+        for (Call call : calls.values()) {
+            if (call.isUnanswered()) {
+                link.metrics().increment(RpcRdmaCounter.CALLS_LOST);
+            }
+            call.fence();
+            call.clear();
+        }
+        calls.clear();
+        link.metrics().set(RpcRdmaGauge.CALLS_IN_FLIGHT, 0);
+    }
+}

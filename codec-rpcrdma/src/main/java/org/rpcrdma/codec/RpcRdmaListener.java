@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+/**
+ * Is told how long things have taken, by {@link RpcRdmaMetrics#addListener}. Runs on the event loop of the
+ * connection, in the middle of a message: it must be quick, must not throw, and must not touch the channel. All times
+ * are in nanoseconds.
+ */
+public interface RpcRdmaListener {
+
+    /**
+     * A call has ended by an answer.
+     *
+     * @param procedure what the upper-layer binding calls it: one of a small number of constants; {@code null} when no
+     *     binding knows it
+     * @param nanos as requester from its write to its reply, the wait for a credit included; as responder from when its
+     *     message was received until its reply is given to the device
+     */
+    default void callEnded(RpcRdmaRole role, String procedure, CallOutcome outcome, long nanos) {}
+
+    /** A call that had to wait for a credit has got one. */
+    default void creditGot(long nanos) {}
+
+    /** An attempt of an {@link RpcRdmaClient} to connect is over. */
+    default void connectEnded(boolean isConnected, long nanos) {}
+}

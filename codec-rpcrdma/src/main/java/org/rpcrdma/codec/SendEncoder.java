@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import org.rpcrdma.codec.wire.TransportHeader;
+
+/** Builds Sends: one registered buffer for the header and what goes inline. */
+final class SendEncoder {
+
+    private final Link link;
+
+    SendEncoder(Link link) {
+        this.link = link;
+    }
+
+    /**
+     * An RPC message, whose header is complete.
+     *
+     * @param role whose it is
+     * @throws CallTooLongException when a header is longer than any Send
+     */
+    ByteBuf message(
+            RpcRdmaRole role, ProtocolVersion protocol, TransportHeader header, Payload payload)
+            throws CallTooLongException {
+        boolean isInline = header.proc() == TransportHeader.RDMA_MSG;
+        int inline = isInline ? payload.reducedBytes() : 0;
+        ByteBuf send = allocate(protocol, header.encodedBytes() + inline);
+        header.encode(send);
+        if (isInline) {
+            payload.writeReduced(send);
+            link.metrics().add(role, RpcRdmaCounter.INLINE_BYTES, inline);
+        }
+        return send;
+    }
+
+    /** An optional operation. */
+    ByteBuf option(ProtocolVersion protocol, RpcRdmaOption option, int credit)
+            throws CallTooLongException {
+        ByteBuf send = allocate(protocol, option.encodedBytes());
+        option.encode(send, credit);
+        return send;
+    }
+
+    private ByteBuf allocate(ProtocolVersion protocol, int length) throws CallTooLongException {
+        if (!protocol.fitsSend(length)) {
+            throw new CallTooLongException(
+                    "message of "
+                            + length
+                            + " bytes (expected: at most the inline threshold of "
+                            + protocol.sendThreshold()
+                            + ')');
+        }
+        return link.buffer(length);
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.rpc;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The body of AUTH_SYS (RFC 5531, appendix A): what a client says of its user. Nothing proves it.
+ *
+ * @param stamp any number
+ * @param machine the client's name, at most 255 bytes in UTF-8
+ * @param uid the user, unsigned
+ * @param gid the user's group, unsigned
+ * @param gids further groups, at most 16, unsigned
+ */
+public record AuthSys(int stamp, String machine, int uid, int gid, List<Integer> gids) {
+
+    private static final int MAXIMUM_NAME = 255;
+    private static final int MAXIMUM_GROUPS = 16;
+
+    /**
+     * @throws IllegalArgumentException if the name or the list is too long
+     */
+    public AuthSys {
+        gids = List.copyOf(gids);
+        int name = ByteBufUtil.utf8Bytes(machine);
+        if (name > MAXIMUM_NAME || gids.size() > MAXIMUM_GROUPS) {
+            throw new IllegalArgumentException(
+                    "AUTH_SYS with a name of "
+                            + name
+                            + " bytes and "
+                            + gids.size()
+                            + " groups (expected: at most "
+                            + MAXIMUM_NAME
+                            + " and "
+                            + MAXIMUM_GROUPS
+                            + ')');
+        }
+    }
+
+    /**
+     * What a credential says.
+     *
+     * @throws IllegalArgumentException if it is of another flavor
+     * @throws MalformedHeaderException if the body makes no sense, or is longer than what it says
+     */
+    public static AuthSys of(OpaqueAuth credential) throws MalformedHeaderException {
+        if (credential.flavor() != OpaqueAuth.AUTH_SYS) {
+            throw new IllegalArgumentException(credential + " (expected: AUTH_SYS, flavor 1)");
+        }
+        ByteBuf in = Unpooled.wrappedBuffer(credential.body());
+        int stamp = XdrReader.readInt(in);
+        String machine = new String(XdrReader.readOpaque(in, MAXIMUM_NAME), StandardCharsets.UTF_8);
+        int uid = XdrReader.readInt(in);
+        int gid = XdrReader.readInt(in);
+        int groups = XdrReader.readInt(in);
+        if (groups < 0 || groups > MAXIMUM_GROUPS || in.readableBytes() != 4 * groups) {
+            throw new MalformedHeaderException(
+                    Integer.toUnsignedString(groups)
+                            + " groups in "
+                            + in.readableBytes()
+                            + " bytes (expected: at most "
+                            + MAXIMUM_GROUPS
+                            + ", and nothing behind)");
+        }
+        List<Integer> gids = new ArrayList<>(groups);
+        for (int i = 0; i < groups; i++) {
+            gids.add(XdrReader.readInt(in));
+        }
+        return new AuthSys(stamp, machine, uid, gid, gids);
+    }
+
+    /** As a credential. */
+    public OpaqueAuth toAuth() {
+        byte[] name = machine.getBytes(StandardCharsets.UTF_8);
+        ByteBuf body = Unpooled.buffer().writeInt(stamp).writeInt(name.length).writeBytes(name);
+        body.writeZero(-name.length & 3).writeInt(uid).writeInt(gid).writeInt(gids.size());
+        gids.forEach(body::writeInt);
+        return OpaqueAuth.of(OpaqueAuth.AUTH_SYS, ByteBufUtil.getBytes(body));
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.rpc;
+
+import io.netty.buffer.ByteBuf;
+
+/**
+ * The header of a call (RFC 5531, 9), from the XID to the verifier; the arguments follow. All numbers are unsigned and
+ * in network byte order.
+ *
+ * @param xid a client of this library puts its own here, whatever it is
+ */
+public record CallHeader(
+        int xid,
+        int program,
+        int version,
+        int procedure,
+        OpaqueAuth credential,
+        OpaqueAuth verifier) {
+
+    private static final int CALL = 0;
+    private static final int RPC_VERSION = 2;
+    private static final int FIXED_BYTES = 24;
+
+    /** The longest header, in bytes. */
+    public static final int MAXIMUM_BYTES = FIXED_BYTES + 2 * (8 + OpaqueAuth.MAXIMUM_BODY);
+
+    /** The call is of another version of RPC than 2; what follows is not known. */
+    public static final class RpcMismatchException extends MalformedHeaderException {
+
+        private static final long serialVersionUID = 1L;
+
+        private final int xid;
+
+        RpcMismatchException(int xid, int version) {
+            super("RPC version " + Integer.toUnsignedString(version) + " (expected: 2)");
+            this.xid = xid;
+        }
+
+        /** What the call is to be answered with (RFC 5531, 9). */
+        public ReplyHeader reply() {
+            return ReplyHeader.rpcMismatch(xid, RPC_VERSION, RPC_VERSION);
+        }
+    }
+
+    /** A header with XID 0 and an empty verifier. */
+    public static CallHeader of(int program, int version, int procedure, OpaqueAuth credential) {
+        return new CallHeader(0, program, version, procedure, credential, OpaqueAuth.NONE);
+    }
+
+    /** Whether a message is a call, as far as its second word tells. */
+    public static boolean isIn(ByteBuf message) {
+        return message.readableBytes() >= 8 && message.getInt(message.readerIndex() + 4) == CALL;
+    }
+
+    /**
+     * Takes the header out of a message.
+     *
+     * @param in read up to the arguments; stays the caller's
+     * @throws RpcMismatchException if it is a call of another version of RPC
+     * @throws MalformedHeaderException if it is no call, or not all there
+     */
+    public static CallHeader read(ByteBuf in) throws MalformedHeaderException {
+        int xid = XdrReader.readInt(in);
+        int type = XdrReader.readInt(in);
+        if (type != CALL) {
+            throw new MalformedHeaderException(
+                    "message of type " + Integer.toUnsignedString(type) + " (expected: 0, a call)");
+        }
+        int rpcVersion = XdrReader.readInt(in);
+        if (rpcVersion != RPC_VERSION) {
+            throw new RpcMismatchException(xid, rpcVersion);
+        }
+        return new CallHeader(
+                xid,
+                XdrReader.readInt(in),
+                XdrReader.readInt(in),
+                XdrReader.readInt(in),
+                OpaqueAuth.read(in),
+                OpaqueAuth.read(in));
+    }
+
+    /** How many bytes {@link #writeTo} appends: a multiple of 4, from 40 to {@link #MAXIMUM_BYTES}. */
+    public int encodedBytes() {
+        return FIXED_BYTES + credential.encodedBytes() + verifier.encodedBytes();
+    }
+
+    /**
+     * Appends the header.
+     *
+     * @param out stays the caller's
+     */
+    public void writeTo(ByteBuf out) {
+        out.writeInt(xid).writeInt(CALL).writeInt(RPC_VERSION);
+        out.writeInt(program).writeInt(version).writeInt(procedure);
+        credential.writeTo(out);
+        verifier.writeTo(out);
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.wire;
+
+import io.netty.buffer.ByteBuf;
+
+/** Which of the two transactions with its XID a message belongs to (RFC 8167, 2.4 and 4.1). */
+public enum Direction {
+    CALL,
+    REPLY,
+    /** Nothing says so. */
+    UNKNOWN;
+
+    /** What the header alone says: version 2 has a word for it (draft, 4.2.2), version 1 says nothing. */
+    public static Direction fromHeader(TransportHeader header, ByteBuf message) {
+        boolean hasWord =
+                header.version() == TransportHeader.VERSION_TWO
+                        && (header.proc() == TransportHeader.RDMA_MSG
+                                || header.proc() == TransportHeader.RDMA_NOMSG
+                                || header.proc() == TransportHeader.RDMA2_OPTIONAL);
+        if (!hasWord) {
+            return UNKNOWN;
+        }
+        header.decodeDirection(message, message.readerIndex() + TransportHeader.FIXED_BYTES);
+        return ofWord(header.direction());
+    }
+
+    /**
+     * Version 2: the direction word, which the payload has to confirm. Version 1: the message type of the payload, or
+     * the list that holds a long message.
+     *
+     * @param payload where it begins
+     */
+    public static Direction of(TransportHeader header, ByteBuf message, int payload) {
+        boolean hasPayload =
+                header.proc() == TransportHeader.RDMA_MSG
+                        && message.writerIndex() - payload >= RpcCallHeader.DIRECTION_BYTES;
+        Direction inline = hasPayload ? ofWord(message.getInt(payload + 4)) : UNKNOWN;
+        if (header.proc() == TransportHeader.RDMA_MSG
+                && header.version() == TransportHeader.VERSION_TWO) {
+            return inline == ofWord(header.direction()) ? inline : UNKNOWN;
+        }
+        if (header.proc() == TransportHeader.RDMA_MSG) {
+            return inline;
+        }
+        if (header.version() == TransportHeader.VERSION_TWO) {
+            return ofWord(header.direction());
+        }
+        if (header.reads().hasChunkAt(0)) {
+            return CALL;
+        }
+        return header.reads().segments() == 0 && header.reply().isPresent() ? REPLY : UNKNOWN;
+    }
+
+    private static Direction ofWord(int word) {
+        return switch (word) {
+            case RpcCallHeader.CALL -> CALL;
+            case RpcCallHeader.REPLY -> REPLY;
+            default -> UNKNOWN;
+        };
+    }
+}

@@ -1,0 +1,25 @@
+# Proves: libibverbs and librdmacm called by the JDK: on soft-iWARP and soft-RoCE, with the kernel's client, and with the software RNIC.
+# It takes a JDK of version 22 or newer, and a jar that such a one has built.
+jdk=$(newer_jdk)
+if [ -z "$jdk" ]; then
+    result "SKIP the provider ffm: there is no JDK of version 22 or newer; set JAVA_HOME to one, or RPCRDMA_JDK22"
+elif ! has_ffm "$jdk"; then
+    result "SKIP the provider ffm: $root/examples/target/rpcrdma.jar was built without it; build with $jdk"
+else
+    mkdir -p "$work/job" "$work/export"
+    cp "$root/examples/target/rpcrdma.jar" "$work/job/"
+    check "a Java for the guest" "$jdk/bin/jlink" --strip-debug --no-header-files --no-man-pages --compress zip-1 --output "$work/job/jdk" \
+        --add-modules java.base,java.logging,java.management,java.naming,java.security.jgss,java.security.sasl,java.xml,jdk.unsupported
+    if start_server "$work/export"; then
+        guest_port=$(free_port 21049)
+        start_guest verbs PROVIDER=ffm DEVICE=siw "HOST_PORT=$port" -- --timeout 600 --memory 2048 --forward "$guest_port:20049"
+        if wait_says 500 "$work/$guest.log" '^READY' "$guest_pid"; then
+            check "the software RNIC pings the provider ffm" client ping "127.0.0.1:$guest_port" --device iwarp -c 20
+            tell go
+        fi
+        finish_guest
+        stop_server
+    fi
+    start_guest verbs PROVIDER=ffm DEVICE=rxe -- --timeout 600 --memory 2048
+    finish_guest
+fi

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples.verify;
+
+import static org.rpcrdma.verbs.QueuePair.REMOTE_READ;
+import static org.rpcrdma.verbs.QueuePair.REMOTE_WRITE;
+import static org.rpcrdma.verbs.QueuePair.SIGNALED;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.util.concurrent.TimeUnit;
+import org.HdrHistogram.Histogram;
+import org.rpcrdma.verbs.VerbsProvider;
+import org.rpcrdma.verbs.WorkStatus;
+
+/**
+ * How fast a device is between two event loops of one thread, which polls both all the time: an order of magnitude,
+ * since neither loop has a processor of its own.
+ */
+public final class DeviceSpeed implements AutoCloseable {
+
+    private static final int SMALL = 64;
+    private static final int LARGE = 1 << 20;
+    private static final int WARM_UP = 500;
+    private static final long NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private final Ends ends;
+    private final End near;
+    private final End far;
+
+    /**
+     * Connects.
+     *
+     * @param address one that belongs to the device
+     * @throws IOException when the device cannot be opened
+     */
+    public DeviceSpeed(VerbsProvider provider, InetAddress address) throws IOException {
+        ends = new Ends(provider, address);
+        near = ends.connecting(LARGE, ends.listener.localAddress());
+        far = ends.accept(LARGE);
+        ends.established(near, far);
+    }
+
+    /** Round trips of messages of 64 bytes, in nanoseconds. */
+    public Histogram pingPong() {
+        Histogram nanos = new Histogram(TimeUnit.SECONDS.toNanos(60), 3);
+        long start = System.nanoTime();
+        for (int round = 0; round < WARM_UP || System.nanoTime() - start < NANOS; round++) {
+            far.receive(1, 0, SMALL);
+            near.receive(1, 0, SMALL);
+            ends.far.poll(1);
+            ends.near.poll(1);
+            long sent = System.nanoTime();
+            near.send(2, SMALL, SMALL);
+            ends.until("a message", () -> far.isComplete(1));
+            far.send(2, SMALL, SMALL);
+            ends.until("the answer", () -> near.isComplete(1));
+            if (round >= WARM_UP) {
+                nanos.recordValue(System.nanoTime() - sent);
+            }
+            ends.until("the sends", () -> near.isComplete(2) && far.isComplete(2));
+            requireSuccess(near, 1);
+            requireSuccess(near, 2);
+            requireSuccess(far, 1);
+            requireSuccess(far, 2);
+        }
+        return nanos;
+    }
+
+    /** RDMA Writes of 1 MiB, one after the other: bytes a second. */
+    public double writes() {
+        return transfers(true);
+    }
+
+    /** RDMA Reads of 1 MiB, one after the other: bytes a second. */
+    public double reads() {
+        return transfers(false);
+    }
+
+    private double transfers(boolean isWrite) {
+        int key = far.expose(0, LARGE, isWrite ? REMOTE_WRITE : REMOTE_READ);
+        long offset = far.queuePair.exposedOffset(key);
+        long start = System.nanoTime();
+        long bytes = 0;
+        do {
+            if (isWrite) {
+                near.queuePair.write(3, SIGNALED, offset, key);
+            } else {
+                near.queuePair.read(3, SIGNALED, offset, key);
+            }
+            near.gather(0, LARGE).queuePair.doorbell();
+            ends.until("a transfer", () -> near.isComplete(3));
+            requireSuccess(near, 3);
+            bytes += LARGE;
+        } while (System.nanoTime() - start < NANOS);
+        // That a Write is complete does not say that it has arrived: a message behind it does.
+        far.receive(4, 0, SMALL);
+        ends.far.poll(1);
+        near.send(5, 0, SMALL);
+        ends.until("a message", () -> far.isComplete(4));
+        double rate = bytes * 1e9 / (System.nanoTime() - start);
+        far.queuePair.invalidate(key);
+        return rate;
+    }
+
+    private static void requireSuccess(End end, long id) {
+        WorkStatus status = end.take(id);
+        if (status != WorkStatus.SUCCESS) {
+            throw new IllegalStateException("a work request ended with " + status);
+        }
+    }
+
+    @Override
+    public void close() {
+        ends.close();
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples.verify;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Queue;
+import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.QueuePairHandler;
+import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.WorkStatus;
+
+/** One end of a connection, its memory, and what it has heard. */
+final class End implements QueuePairHandler {
+
+    private record Completion(WorkStatus status, int length, int invalidatedKey) {}
+
+    final ByteBuf memory;
+    private final MemoryRegion region;
+    private final Map<Long, Queue<Completion>> completions = new HashMap<>();
+    QueuePair queuePair;
+    byte[] peerData;
+    Throwable failure;
+    boolean hasEnded;
+    private int length;
+    private int invalidatedKey;
+
+    /** The number of completions, of any kind. */
+    int completed;
+
+    End(VerbsContext context, int bytes) {
+        memory = Unpooled.directBuffer(bytes, bytes).setZero(0, bytes);
+        region = context.register(memory.nioBuffer(0, bytes), memory.memoryAddress());
+    }
+
+    void receive(long id, int at, int bytes) {
+        queuePair.postReceive(id, memory.memoryAddress() + at, bytes, region.localKey());
+    }
+
+    /** Adds a range of the memory to the work request that was opened last. */
+    End gather(int at, int bytes) {
+        queuePair.gather(memory.memoryAddress() + at, bytes, region.localKey());
+        return this;
+    }
+
+    /** Posts a message. */
+    void send(long id, int at, int bytes) {
+        queuePair.send(id, QueuePair.SIGNALED);
+        gather(at, bytes).queuePair.doorbell();
+    }
+
+    int expose(int at, int bytes, int access) {
+        return queuePair.expose(region, memory.memoryAddress() + at, bytes, access);
+    }
+
+    boolean isComplete(long id) {
+        return completions.containsKey(id) && !completions.get(id).isEmpty();
+    }
+
+    /** The status of a work request that is complete. */
+    WorkStatus take(long id) {
+        Completion taken = completions.get(id).remove();
+        length = taken.length;
+        invalidatedKey = taken.invalidatedKey;
+        return taken.status;
+    }
+
+    /** Of the one that was taken last: the length of its message. */
+    int length() {
+        return length;
+    }
+
+    /** Of the one that was taken last: the key that the peer has invalidated, or 0. */
+    int invalidatedKey() {
+        return invalidatedKey;
+    }
+
+    void close() {
+        if (queuePair != null) {
+            queuePair.close();
+        }
+        region.deregister();
+        memory.release();
+    }
+
+    @Override
+    public void connected(byte[] privateData) {
+        peerData = privateData;
+    }
+
+    @Override
+    public void connectFailed(Throwable cause) {
+        failure = cause;
+    }
+
+    @Override
+    public void completed(long id, WorkStatus status, int bytes, int key) {
+        completed++;
+        completions
+                .computeIfAbsent(id, any -> new ArrayDeque<>())
+                .add(new Completion(status, bytes, key));
+    }
+
+    @Override
+    public void disconnected(Throwable cause) {
+        hasEnded = true;
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Sources and documents can be read beside each other: no line is wider than {@link #COLUMNS}. */
+class ProseTest {
+
+    private static final int COLUMNS = 120;
+    private static final Path ROOT = Path.of("..");
+
+    @Test
+    void noLineIsWide() throws IOException {
+        List<String> wide = new ArrayList<>();
+        List<Path> files = files();
+        assertThat(files)
+                .contains(ROOT.resolve("README.md"), ROOT.resolve("docs/architecture.md"))
+                .hasSizeGreaterThan(500);
+        files.forEach(file -> addWide(file, wide));
+        assertThat(wide)
+                .as(
+                        "lines of more than %d columns: break them, comments where they read best",
+                        COLUMNS)
+                .isEmpty();
+    }
+
+    private static void addWide(Path file, List<String> wide) {
+        try {
+            List<String> lines = Files.readAllLines(file);
+            for (int i = 0; i < lines.size(); i++) {
+                String line = lines.get(i);
+                int columns = line.codePointCount(0, line.length());
+                if (columns > COLUMNS && isBreakable(line)) {
+                    wide.add(ROOT.relativize(file) + ":" + (i + 1) + ": " + columns + " columns");
+                }
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Not a row of a table, nor a single long word such as an address. */
+    private static boolean isBreakable(String line) {
+        String text = line.strip();
+        return !text.startsWith("|") && text.indexOf(' ') >= 0;
+    }
+
+    /** Without what is built, and what tools keep in directories whose names begin with a dot. */
+    private static List<Path> files() throws IOException {
+        List<Path> files = new ArrayList<>();
+        Files.walkFileTree(
+                ROOT,
+                new SimpleFileVisitor<>() {
+                    @Override
+                    public FileVisitResult preVisitDirectory(
+                            Path directory, BasicFileAttributes attributes) {
+                        String name = directory.getFileName().toString();
+                        boolean isSource =
+                                directory.equals(ROOT)
+                                        || !(name.equals("target") || name.startsWith("."));
+                        return isSource ? FileVisitResult.CONTINUE : FileVisitResult.SKIP_SUBTREE;
+                    }
+
+                    @Override
+                    public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
+                        String name = file.getFileName().toString();
+                        if (name.endsWith(".java") || name.endsWith(".md")) {
+                            files.add(file);
+                        }
+                        return FileVisitResult.CONTINUE;
+                    }
+                });
+        return files;
+    }
+}

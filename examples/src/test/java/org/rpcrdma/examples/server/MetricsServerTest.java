@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.micrometer.core.instrument.Tags;
+import io.micrometer.prometheusmetrics.PrometheusConfig;
+import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.metrics.RpcRdmaMeterBinder;
+import org.rpcrdma.examples.NfsFixture;
+import org.rpcrdma.examples.client.NfsSession;
+import org.rpcrdma.examples.export.Export;
+
+class MetricsServerTest {
+
+    private static final InetSocketAddress ANY =
+            new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+
+    private static final Path DOCUMENTS =
+            Path.of(System.getProperty("basedir")).resolveSibling("docs").resolve("monitoring");
+
+    /** A series by name, with what it is asked for by label. */
+    private static final Pattern SELECTOR = Pattern.compile("\\b((?:rpc)?rdma_\\w+)(\\{[^}]*\\})?");
+
+    private static final Pattern MATCHER = Pattern.compile("(\\w+)=\"([^\"]*)\"");
+
+    private final PrometheusMeterRegistry meters =
+            new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
+
+    @TempDir private Path directory;
+
+    @Test
+    void whatDashboardAndAlertsAskForIsInAScrape() throws Exception {
+        String scrape = scrapeAfterSomeCalls();
+        for (String file : List.of("grafana.json", "alerts.yml")) {
+            String queries = Files.readString(DOCUMENTS.resolve(file));
+            int selectors = 0;
+            for (String query : queries(queries)) {
+                Matcher selector = SELECTOR.matcher(query);
+                while (selector.find()) {
+                    selectors++;
+                    assertThat(isIn(scrape, selector.group(1), selector.group(2)))
+                            .as(
+                                    "%s asks for %s, which is not in%n%s",
+                                    file, selector.group(), scrape)
+                            .isTrue();
+                }
+            }
+            assertThat(selectors).as(file).isGreaterThan(10);
+        }
+    }
+
+    @Test
+    void everySeriesSaysWhatItIs() throws Exception {
+        String scrape = scrapeAfterSomeCalls();
+        scrape.lines()
+                .filter(line -> line.startsWith("# TYPE "))
+                .map(line -> line.split(" ", -1)[2])
+                .forEach(
+                        name ->
+                                assertThat(scrape)
+                                        .containsPattern("(?m)^# HELP " + name + " {1,2}\\S"));
+    }
+
+    @Test
+    void onlyMetricsAreServed() throws Exception {
+        try (MetricsServer server = new MetricsServer(ANY, meters)) {
+            assertThat(get(server, "/").statusCode()).isEqualTo(404);
+            assertThat(get(server, "/metrics").statusCode()).isEqualTo(200);
+            HttpRequest post =
+                    request(server, "/metrics").POST(HttpRequest.BodyPublishers.noBody()).build();
+            assertThat(
+                            HttpClient.newHttpClient()
+                                    .send(post, HttpResponse.BodyHandlers.ofString())
+                                    .statusCode())
+                    .isEqualTo(405);
+        }
+    }
+
+    private String scrapeAfterSomeCalls() throws Exception {
+        RpcRdmaConfig serverConfig = NfsServer.rdmaConfig().build();
+        RpcRdmaConfig clientConfig = RpcRdmaConfig.defaults();
+        for (RpcRdmaConfig config : List.of(serverConfig, clientConfig)) {
+            new RpcRdmaMeterBinder(config.metrics(), Tags.empty(), Duration.ofMillis(1))
+                    .bindTo(meters);
+        }
+        Path exported = Files.createDirectory(directory.resolve("export"));
+        try (Export export = new Export(exported, true, directory.resolve("key"));
+                NfsServer nfs = new NfsServer(export);
+                MetricsServer server = new MetricsServer(ANY, meters)) {
+            nfs.bindTo(meters);
+            InetSocketAddress rdma = nfs.serveNfsOverRdma(ANY, serverConfig);
+            InetSocketAddress mount = nfs.serveMountOverTcp(ANY);
+            try (NfsSession session = NfsSession.open(rdma, clientConfig, mount, NfsFixture.ROOT)) {
+                session.nfs().limits(session.find("/").handle());
+                HttpResponse<String> response = get(server, "/metrics");
+                assertThat(response.statusCode()).isEqualTo(200);
+                assertThat(response.headers().firstValue("Content-Type").orElse(""))
+                        .startsWith("text/plain; version=0.0.4");
+                assertThat(response.body())
+                        .contains("role=\"responder\"")
+                        .contains("procedure=\"NFSv3.FSINFO\"");
+                return response.body();
+            }
+        }
+    }
+
+    private static HttpResponse<String> get(MetricsServer server, String path)
+            throws IOException, InterruptedException {
+        return HttpClient.newHttpClient()
+                .send(request(server, path).build(), HttpResponse.BodyHandlers.ofString());
+    }
+
+    private static HttpRequest.Builder request(MetricsServer server, String path) {
+        return HttpRequest.newBuilder(
+                URI.create("http://127.0.0.1:" + server.address().getPort() + path));
+    }
+
+    /** The expressions of a dashboard, or of rules; nothing else in them names a series. */
+    private static List<String> queries(String text) {
+        List<String> queries = new ArrayList<>();
+        Matcher found =
+                Pattern.compile(
+                                "\"expr\": \"((?:[^\"\\\\]|\\\\.)*)\"|expr: (?!>)(.*)|expr: >-\\n"
+                                        + "((?: {10}\\S.*\\n"
+                                        + ")*)")
+                        .matcher(text);
+        while (found.find()) {
+            for (int i = 1; i <= found.groupCount(); i++) {
+                if (found.group(i) != null) {
+                    queries.add(found.group(i).replace("\\\"", "\""));
+                }
+            }
+        }
+        return queries;
+    }
+
+    private static boolean isIn(String scrape, String name, String labels) {
+        Matcher matcher = MATCHER.matcher(labels == null ? "" : labels);
+        List<String> wanted = new ArrayList<>();
+        while (matcher.find()) {
+            wanted.add(matcher.group());
+        }
+        return scrape.lines()
+                .filter(line -> line.startsWith(name + "{") || line.startsWith(name + " "))
+                .anyMatch(line -> wanted.stream().allMatch(line::contains));
+    }
+}

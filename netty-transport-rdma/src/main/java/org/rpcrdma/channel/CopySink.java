@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.buffer.ByteBuf;
+import java.nio.ByteBuffer;
+import java.nio.channels.WritableByteChannel;
+
+/** Takes bytes of a file into a buffer, up to a number. */
+final class CopySink implements WritableByteChannel {
+
+    private ByteBuf target;
+    private int left;
+
+    /** From now on bytes go there, until it is full or so many were taken. */
+    void begin(ByteBuf buffer, int most) {
+        target = buffer;
+        left = Math.min(most, buffer.writableBytes());
+    }
+
+    @Override
+    public int write(ByteBuffer source) {
+        int bytes = Math.min(left, source.remaining());
+        int limit = source.limit();
+        target.writeBytes(source.limit(source.position() + bytes));
+        source.limit(limit);
+        left -= bytes;
+        return bytes;
+    }
+
+    @Override
+    public boolean isOpen() {
+        return true;
+    }
+
+    @Override
+    public void close() {
+        // It belongs to the stream.
+    }
+}

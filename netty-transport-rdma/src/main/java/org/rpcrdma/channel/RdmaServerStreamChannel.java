@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.net.SocketAddress;
+import java.util.concurrent.TimeUnit;
+import org.rpcrdma.stream.ConnectionData;
+import org.rpcrdma.stream.StreamProtocolException;
+import org.rpcrdma.verbs.ConnectionRequest;
+
+/**
+ * Takes connection requests of the rsocket protocol and hands each to the pipeline as a {@link RdmaStreamChannel}. A
+ * peer that speaks something else is rejected, and the pipeline does not hear of it.
+ *
+ * <p>A peer's connect completes when this channel reads (which it does by itself unless {@code AUTO_READ} is off).
+ */
+public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel {
+
+    private static final InternalLogger logger =
+            InternalLoggerFactory.getInstance(RdmaServerStreamChannel.class);
+
+    private static final byte[] NO_DATA = {};
+
+    private static final long WARN_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private long rejected;
+    private long warnedAt = System.nanoTime() - WARN_NANOS;
+
+    @Override
+    protected void doBind(SocketAddress address) throws Exception {
+        RdmaStreamChannel.checkDevice(loop().context().capabilities(), true);
+        super.doBind(address);
+    }
+
+    @Override
+    RdmaStreamChannel child(ConnectionRequest request) {
+        try {
+            ConnectionData.decode(request.privateData());
+            return new RdmaStreamChannel(this, request);
+        } catch (StreamProtocolException e) {
+            request.reject(NO_DATA);
+            warn(request, e);
+            return null;
+        }
+    }
+
+    /** At most once in a second: any peer can cause it. */
+    private void warn(ConnectionRequest request, StreamProtocolException cause) {
+        rejected++;
+        long now = System.nanoTime();
+        if (now - warnedAt >= WARN_NANOS) {
+            warnedAt = now;
+            logger.warn(
+                    "Connection of {} rejected, the {}. so far: {}",
+                    request.remoteAddress(),
+                    rejected,
+                    cause.getMessage());
+        }
+    }
+}

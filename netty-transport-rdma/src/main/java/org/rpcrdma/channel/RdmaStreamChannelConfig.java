@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import static io.netty.channel.ChannelOption.ALLOW_HALF_CLOSURE;
+import static io.netty.channel.ChannelOption.SO_KEEPALIVE;
+import static io.netty.channel.ChannelOption.SO_LINGER;
+import static io.netty.channel.ChannelOption.SO_RCVBUF;
+import static io.netty.channel.ChannelOption.SO_SNDBUF;
+import static io.netty.channel.ChannelOption.TCP_NODELAY;
+import static io.netty.util.internal.ObjectUtil.checkInRange;
+import static io.netty.util.internal.ObjectUtil.checkPositive;
+import static io.netty.util.internal.ObjectUtil.checkPositiveOrZero;
+import static org.rpcrdma.channel.RdmaChannelOption.DRAIN_MILLIS;
+import static org.rpcrdma.channel.RdmaChannelOption.KEEP_ALIVE_SECONDS;
+import static org.rpcrdma.channel.RdmaChannelOption.RECEIVE_DEPTH;
+import static org.rpcrdma.channel.RdmaChannelOption.SEND_DEPTH;
+
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.DefaultChannelConfig;
+import io.netty.channel.MessageSizeEstimator;
+import io.netty.channel.RecvByteBufAllocator;
+import io.netty.channel.WriteBufferWaterMark;
+import io.netty.channel.socket.DuplexChannelConfig;
+import java.util.Map;
+
+/**
+ * The configuration of a {@link RdmaStreamChannel}. Beside Netty's own options it takes these of sockets:
+ *
+ * <table>
+ * <caption>Options</caption>
+ * <tr><td>{@code SO_RCVBUF}<td>bytes of registered memory that the peer may fill, in two halves; from 512,
+ * default 131072
+ * <tr><td>{@code SO_SNDBUF}<td>most bytes under way; from 512, default 131072
+ * <tr><td>{@code SO_LINGER}<td>seconds that a close waits until the peer has everything; 0 breaks the connection at
+ *     once, negative (the default) goes by {@link RdmaChannelOption#DRAIN_MILLIS}
+ * <tr><td>{@code SO_KEEPALIVE}<td>whether an idle stream shows its peer that it is there; default false
+ * <tr><td>{@code TCP_NODELAY}<td>of no effect: what is flushed goes out at once
+ * <tr><td>{@code ALLOW_HALF_CLOSURE}<td>whether the channel stays open when the peer has ended its direction;
+ * default false
+ * </table>
+ *
+ * <p>and {@link RdmaChannelOption#RECEIVE_DEPTH}, {@link RdmaChannelOption#SEND_DEPTH},
+ * {@link RdmaChannelOption#DRAIN_MILLIS} and {@link RdmaChannelOption#KEEP_ALIVE_SECONDS}. Sizes and depths are fixed
+ * once the channel connects.
+ */
+public final class RdmaStreamChannelConfig extends DefaultChannelConfig
+        implements DuplexChannelConfig {
+
+    private static final int LEAST_BUFFER = 512;
+
+    private static final int MOST_BUFFER = 1 << 30;
+
+    private volatile int receiveBufferSize = 128 << 10;
+    private volatile int sendBufferSize = 128 << 10;
+    private volatile int soLinger = -1;
+    private volatile boolean keepAlive;
+    private volatile boolean tcpNoDelay = true;
+    private volatile boolean allowHalfClosure;
+    private volatile int receiveDepth = 256;
+    private volatile int sendDepth = 256;
+    private volatile int drainMillis = 2000;
+    private volatile int keepAliveSeconds = 7200;
+
+    RdmaStreamChannelConfig(RdmaStreamChannel channel) {
+        super(channel);
+    }
+
+    @Override
+    public Map<ChannelOption<?>, Object> getOptions() {
+        return getOptions(
+                super.getOptions(),
+                SO_RCVBUF,
+                SO_SNDBUF,
+                SO_LINGER,
+                SO_KEEPALIVE,
+                TCP_NODELAY,
+                ALLOW_HALF_CLOSURE,
+                RECEIVE_DEPTH,
+                SEND_DEPTH,
+                DRAIN_MILLIS,
+                KEEP_ALIVE_SECONDS);
+    }
+
+    @Override
+    @SuppressWarnings("unchecked")
+    public <T> T getOption(ChannelOption<T> option) {
+        if (option == SO_RCVBUF) {
+            return (T) (Integer) receiveBufferSize;
+        }
+        if (option == SO_SNDBUF) {
+            return (T) (Integer) sendBufferSize;
+        }
+        if (option == SO_LINGER) {
+            return (T) (Integer) soLinger;
+        }
+        if (option == SO_KEEPALIVE) {
+            return (T) (Boolean) keepAlive;
+        }
+        if (option == TCP_NODELAY) {
+            return (T) (Boolean) tcpNoDelay;
+        }
+        if (option == ALLOW_HALF_CLOSURE) {
+            return (T) (Boolean) allowHalfClosure;
+        }
+        if (option == RECEIVE_DEPTH) {
+            return (T) (Integer) receiveDepth;
+        }
+        if (option == SEND_DEPTH) {
+            return (T) (Integer) sendDepth;
+        }
+        if (option == DRAIN_MILLIS) {
+            return (T) (Integer) drainMillis;
+        }
+        if (option == KEEP_ALIVE_SECONDS) {
+            return (T) (Integer) keepAliveSeconds;
+        }
+        return super.getOption(option);
+    }
+
+    @Override
+    public <T> boolean setOption(ChannelOption<T> option, T value) {
+        validate(option, value);
+        if (option == SO_RCVBUF) {
+            receiveBufferSize =
+                    checkInRange((Integer) value, LEAST_BUFFER, MOST_BUFFER, "SO_RCVBUF");
+        } else if (option == SO_SNDBUF) {
+            sendBufferSize = checkInRange((Integer) value, LEAST_BUFFER, MOST_BUFFER, "SO_SNDBUF");
+        } else if (option == SO_LINGER) {
+            soLinger = (Integer) value;
+        } else if (option == SO_KEEPALIVE) {
+            keepAlive = (Boolean) value;
+        } else if (option == TCP_NODELAY) {
+            tcpNoDelay = (Boolean) value;
+        } else if (option == ALLOW_HALF_CLOSURE) {
+            allowHalfClosure = (Boolean) value;
+        } else if (option == RECEIVE_DEPTH) {
+            receiveDepth = checkInRange((Integer) value, 16, 1 << 15, "RECEIVE_DEPTH");
+        } else if (option == SEND_DEPTH) {
+            sendDepth =
+                    checkInRange((Integer) value, 2 * StreamOutput.RESERVE, 1 << 16, "SEND_DEPTH");
+        } else if (option == DRAIN_MILLIS) {
+            drainMillis = checkPositiveOrZero((Integer) value, "DRAIN_MILLIS");
+        } else if (option == KEEP_ALIVE_SECONDS) {
+            keepAliveSeconds = checkPositive((Integer) value, "KEEP_ALIVE_SECONDS");
+        } else {
+            return super.setOption(option, value);
+        }
+        return true;
+    }
+
+    @Override
+    protected void autoReadCleared() {
+        ((RdmaStreamChannel) channel).clearReadPending();
+    }
+
+    /** Bytes of registered memory that the peer may fill. */
+    public int getReceiveBufferSize() {
+        return receiveBufferSize;
+    }
+
+    /** The most bytes under way. */
+    public int getSendBufferSize() {
+        return sendBufferSize;
+    }
+
+    /** Seconds that a close waits; 0 breaks the connection at once; negative goes by {@link #getDrainMillis()}. */
+    public int getSoLinger() {
+        return soLinger;
+    }
+
+    /** Whether an idle stream shows its peer that it is there. */
+    public boolean isKeepAlive() {
+        return keepAlive;
+    }
+
+    /** After how many seconds it does. */
+    public int getKeepAliveSeconds() {
+        return keepAliveSeconds;
+    }
+
+    /** The messages about data that the peer may have under way. */
+    public int getReceiveDepth() {
+        return receiveDepth;
+    }
+
+    /** The most work requests posted and not complete. */
+    public int getSendDepth() {
+        return sendDepth;
+    }
+
+    /** How long a closing channel waits until the peer has everything, in milliseconds. */
+    public int getDrainMillis() {
+        return drainMillis;
+    }
+
+    @Override
+    public boolean isAllowHalfClosure() {
+        return allowHalfClosure;
+    }
+
+    @Override
+    public RdmaStreamChannelConfig setAllowHalfClosure(boolean allow) {
+        allowHalfClosure = allow;
+        return this;
+    }
+
+    @Override
+    @Deprecated
+    public RdmaStreamChannelConfig setMaxMessagesPerRead(int maxMessagesPerRead) {
+        super.setMaxMessagesPerRead(maxMessagesPerRead);
+        return this;
+    }
+
+    @Override
+    public RdmaStreamChannelConfig setWriteSpinCount(int writeSpinCount) {
+        super.setWriteSpinCount(writeSpinCount);
+        return this;
+    }
+
+    @Override
+    public RdmaStreamChannelConfig setAllocator(ByteBufAllocator allocator) {
+        super.setAllocator(allocator);
+        return this;
+    }
+
+    @Override
+    public RdmaStreamChannelConfig setRecvByteBufAllocator(RecvByteBufAllocator allocator) {
+        super.setRecvByteBufAllocator(allocator);
+        return this;
+    }
+
+    @Override
+    public RdmaStreamChannelConfig setAutoRead(boolean autoRead) {
+        super.setAutoRead(autoRead);
+        return this;
+    }
+
+    @Override
+    public RdmaStreamChannelConfig setAutoClose(boolean autoClose) {
+        super.setAutoClose(autoClose);
+        return this;
+    }
+
+    @Override
+    public RdmaStreamChannelConfig setMessageSizeEstimator(MessageSizeEstimator estimator) {
+        super.setMessageSizeEstimator(estimator);
+        return this;
+    }
+
+    @Override
+    public RdmaStreamChannelConfig setWriteBufferWaterMark(WriteBufferWaterMark waterMark) {
+        super.setWriteBufferWaterMark(waterMark);
+        return this;
+    }
+}

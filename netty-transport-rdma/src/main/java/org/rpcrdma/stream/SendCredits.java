@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.stream;
+
+/**
+ * How many DATA messages may be sent. The peer names an absolute limit, modulo 2<sup>16</sup>.
+ *
+ * <p>Credits count DATA messages only, and over iWARP a message that finds no receive costs the connection. An end of
+ * librdmacm posts as many receives as it grants credits, so half of them are left for the messages that nobody counts.
+ * A larger reserve could wait for ever, because such an end grants by itself when half of its credits were used.
+ */
+public final class SendCredits {
+
+    private static final int MASK = 0xffff;
+
+    private final int window;
+    private final int reserve;
+    private int sent;
+    private int limit;
+
+    /** @param credits what the peer's private data offers, 1 to 65535 */
+    public SendCredits(int credits) {
+        window = credits;
+        reserve = credits / 2;
+        limit = credits;
+    }
+
+    /**
+     * A SGL message came.
+     *
+     * @param value of which the low 16 bits count
+     * @throws StreamProtocolException when so many messages were never offered
+     */
+    public void limit(int value) throws StreamProtocolException {
+        int left = (value - sent) & MASK;
+        if (left > window) {
+            throw new StreamProtocolException(
+                    "The peer sets its credit limit to "
+                            + (value & MASK)
+                            + " after "
+                            + (sent & MASK)
+                            + " messages, expected at most "
+                            + window
+                            + " more than that");
+        }
+        limit = value & MASK;
+    }
+
+    /** How many DATA messages may be sent now. */
+    public int available() {
+        return Math.max(0, ((limit - sent) & MASK) - reserve);
+    }
+
+    /** A DATA message was sent. */
+    public void sent() {
+        sent = (sent + 1) & MASK;
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.stream;
+
+/** Which directions of a stream are over, and who has said so. */
+public final class StreamEnds {
+
+    private boolean inputOver;
+    private boolean outputOver;
+    private boolean disconnectReceived;
+    private boolean disconnectSent;
+
+    /** A SHUTDOWN message was received: no data follows. */
+    public void shutdownReceived() {
+        inputOver = true;
+    }
+
+    /** A DISCONNECT message was received: both directions are over. */
+    public void disconnectReceived() {
+        inputOver = true;
+        disconnectReceived = true;
+    }
+
+    /** A SHUTDOWN message was sent, or will be behind the data that is under way. */
+    public void shutdownSent() {
+        outputOver = true;
+    }
+
+    /** A DISCONNECT message was sent. */
+    public void disconnectSent() {
+        outputOver = true;
+        disconnectSent = true;
+    }
+
+    /** Whether the peer sends no more data. What it has sent may still wait to be read. */
+    public boolean isInputOver() {
+        return inputOver;
+    }
+
+    /** Whether this end sends no more data. */
+    public boolean isOutputOver() {
+        return outputOver || disconnectReceived;
+    }
+
+    /** Whether the peer has ended both directions. */
+    public boolean isDisconnected() {
+        return disconnectReceived;
+    }
+
+    /** Whether it is this end's turn to say that both directions are over. An end that was told so does not answer. */
+    public boolean owesDisconnect() {
+        return !disconnectReceived && !disconnectSent;
+    }
+
+    /** Whether a connection that ends now has lost nothing: both directions were ended before by messages. */
+    public boolean isOrderly() {
+        return disconnectReceived || disconnectSent || (inputOver && outputOver);
+    }
+
+    /**
+     * Data came.
+     *
+     * @throws StreamProtocolException when the peer had ended its direction
+     */
+    public void dataReceived() throws StreamProtocolException {
+        if (inputOver) {
+            throw new StreamProtocolException(
+                    "The peer sent data after its "
+                            + (disconnectReceived ? "DISCONNECT" : "SHUTDOWN")
+                            + " message");
+        }
+    }
+}

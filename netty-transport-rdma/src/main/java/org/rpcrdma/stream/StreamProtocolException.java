@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.stream;
+
+import java.io.IOException;
+
+/**
+ * The peer of a byte stream broke the rules of the rsocket protocol. The message says what came and what was expected.
+ */
+public final class StreamProtocolException extends IOException {
+
+    private static final long serialVersionUID = 1L;
+
+    public StreamProtocolException(String message) {
+        super(message);
+    }
+}

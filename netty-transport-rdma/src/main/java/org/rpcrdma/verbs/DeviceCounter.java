@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs;
+
+/** What a context may count, see {@link VerbsContext#value}. Each device counts some of them. */
+public enum DeviceCounter {
+    /** Bytes received on connections, as far as the device sees them. */
+    BYTES_IN,
+    /** Bytes sent on connections. */
+    BYTES_OUT,
+    /** FPDUs received (RFC 5044). */
+    FPDUS_IN,
+    /** FPDUs sent. */
+    FPDUS_OUT,
+    /** Connections that were made, by either side. */
+    CONNECTIONS_OPENED,
+    /** Connections that ended, for whatever reason. */
+    CONNECTIONS_ENDED,
+    /** Connections that ended by an error of the network, or inside a message. */
+    CONNECTIONS_LOST,
+    /** Start-ups that were refused here: malformed, not supported, or without room. */
+    STARTUPS_REFUSED,
+    /** Start-ups whose peer did not answer in time. */
+    STARTUPS_TIMED_OUT,
+    /** Terminate messages sent (RFC 5040, 4.8). */
+    TERMINATES_SENT,
+    /** Terminate messages received. */
+    TERMINATES_RECEIVED,
+    /** Messages that had to wait for memory. */
+    RECEIVES_HELD,
+    /** Completions of work requests that have failed, those that were flushed not among them. */
+    COMPLETIONS_FAILED
+}

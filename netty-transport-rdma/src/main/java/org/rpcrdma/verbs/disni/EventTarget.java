@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.disni;
+
+import com.ibm.disni.verbs.RdmaCmEvent.EventType;
+import com.ibm.disni.verbs.RdmaCmId;
+
+/** Who is told of the events of one connection identifier, on the thread of {@link CmEvents}. */
+interface EventTarget {
+
+    /** Whether requests may come for it. */
+    boolean isListener();
+
+    /**
+     * @param id the identifier of the connection; for a request the new one
+     */
+    void happened(EventType event, RdmaCmId id);
+}

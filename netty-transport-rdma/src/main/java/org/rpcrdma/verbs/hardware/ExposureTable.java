@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.hardware;
+
+import io.netty.util.collection.IntObjectHashMap;
+import io.netty.util.collection.IntObjectMap;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.util.List;
+import org.rpcrdma.verbs.QueuePair;
+
+/** What is exposed to the peer of one queue pair, by key. */
+final class ExposureTable {
+
+    private static final InternalLogger logger =
+            InternalLoggerFactory.getInstance(ExposureTable.class);
+
+    private final Registrations registrations;
+    private final Windows windows;
+    private final WindowBinder binder;
+    private final IntObjectMap<Exposure> byKey = new IntObjectHashMap<>(4);
+
+    /**
+     * @param windows {@code null} where there are none
+     * @param binder binds them
+     */
+    ExposureTable(Registrations registrations, Windows windows, WindowBinder binder) {
+        this.registrations = registrations;
+        this.windows = windows;
+        this.binder = binder;
+    }
+
+    int expose(HardwareMemoryRegion region, long address, int length, int access) {
+        boolean isShared = (access & QueuePair.SHARED) != 0;
+        int right = access & ~QueuePair.SHARED;
+        if (right != QueuePair.REMOTE_READ && right != QueuePair.REMOTE_WRITE) {
+            throw new IllegalArgumentException(
+                    "Access is "
+                            + access
+                            + ", expected REMOTE_READ or REMOTE_WRITE; expose twice to give both");
+        }
+        region.checked(address, length);
+        if (windows != null && length > 0 && binder.canBind()) {
+            // A key of its own costs no registration, and is one that the peer may invalidate.
+            return bind(region, address, length, right);
+        }
+        if (isShared) {
+            Exposure existing = byKey.get(region.shared().remoteKey());
+            if (existing != null) {
+                existing.share(address);
+                return existing.key();
+            }
+        }
+        NativeRegion registration =
+                isShared ? region.shared() : region.registerRange(address, length, rights(right));
+        new RegisteredExposure(registrations, registration, isShared).begin(this, region, address);
+        return registration.remoteKey();
+    }
+
+    private int bind(HardwareMemoryRegion region, long address, int length, int right) {
+        NativeRegion registration = region.local();
+        WindowExposure exposure = windows.take();
+        try {
+            exposure.bind(
+                    binder,
+                    registration,
+                    address,
+                    length,
+                    right == QueuePair.REMOTE_READ ? Codes.REMOTE_READ : Codes.REMOTE_WRITE);
+        } catch (RuntimeException e) {
+            windows.give(exposure);
+            throw e;
+        }
+        exposure.begin(this, region, address);
+        return exposure.key();
+    }
+
+    private static int rights(int right) {
+        return right == QueuePair.REMOTE_READ
+                ? Codes.REMOTE_READ
+                : Codes.LOCAL_WRITE | Codes.REMOTE_WRITE;
+    }
+
+    long offset(int key) {
+        Exposure exposure = byKey.get(key);
+        if (exposure == null) {
+            throw new IllegalArgumentException(
+                    String.format(
+                            "Key 0x%08x is not valid: it was not exposed here or was invalidated",
+                            key));
+        }
+        return exposure.offset();
+    }
+
+    boolean contains(int key) {
+        return byKey.containsKey(key);
+    }
+
+    void invalidate(int key) {
+        Exposure exposure = byKey.get(key);
+        if (exposure != null) {
+            exposure.release();
+        }
+    }
+
+    /** The peer has invalidated a key by a Send with Invalidate. */
+    void invalidated(int key) {
+        if (byKey.get(key) instanceof WindowExposure exposure) {
+            exposure.invalidated();
+        }
+    }
+
+    void add(Exposure exposure) {
+        byKey.put(exposure.key(), exposure);
+    }
+
+    void remove(Exposure exposure) {
+        byKey.remove(exposure.key());
+    }
+
+    /** Ends the peer's access by windows, before the queue pair that they are bound to is destroyed. */
+    void clearWindows() {
+        if (windows != null) {
+            for (Exposure exposure : List.copyOf(byKey.values())) {
+                if (exposure instanceof WindowExposure) {
+                    end(exposure);
+                }
+            }
+        }
+    }
+
+    /** Ends the peer's access to everything, when its queue pair is gone. */
+    void clear() {
+        while (!byKey.isEmpty()) {
+            end(byKey.values().iterator().next());
+        }
+    }
+
+    private static void end(Exposure exposure) {
+        try {
+            exposure.end();
+        } catch (IllegalStateException e) {
+            logger.warn("Memory is left behind: {}", e.getMessage());
+        }
+    }
+}

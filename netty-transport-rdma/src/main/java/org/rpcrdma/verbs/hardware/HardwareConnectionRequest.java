@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.hardware;
+
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.rpcrdma.verbs.ConnectionRequest;
+
+/** A peer's request, answered once, by any thread. */
+final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
+
+    private static final InternalLogger logger =
+            InternalLoggerFactory.getInstance(HardwareConnectionRequest.class);
+
+    private final NativeId id;
+    private final CmEvent event;
+    private final Set<HardwareConnectionRequest> pending;
+    private final InetSocketAddress local;
+    private final InetSocketAddress remote;
+    private final AtomicBoolean answered = new AtomicBoolean();
+
+    /** Who has taken the connection over, and may live on another event loop. */
+    private volatile HardwareQueuePair successor;
+
+    private volatile boolean gone;
+
+    /** @param pending the unanswered requests of the listener */
+    HardwareConnectionRequest(CmEvent event, Set<HardwareConnectionRequest> pending)
+            throws IOException {
+        this.event = event;
+        this.id = event.connection();
+        this.pending = pending;
+        this.local = id.localAddress();
+        this.remote = id.remoteAddress();
+        id.target(this);
+    }
+
+    @Override
+    public byte[] privateData() {
+        return event.privateData().clone();
+    }
+
+    @Override
+    public InetSocketAddress localAddress() {
+        return local;
+    }
+
+    @Override
+    public InetSocketAddress remoteAddress() {
+        return remote;
+    }
+
+    /** What the peer says of the Reads that it has in mind. */
+    CmEvent event() {
+        return event;
+    }
+
+    NativeId id() {
+        return id;
+    }
+
+    /**
+     * Any event before the answer says that the peer has given up. One that was under way when it was given is for
+     * the successor.
+     */
+    @Override
+    public void happened(CmEvent late) {
+        gone = true;
+        HardwareQueuePair taker = successor;
+        if (taker != null) {
+            taker.happenedElsewhere(late);
+        }
+    }
+
+    /**
+     * Takes the connection over.
+     *
+     * @throws IOException when it was answered before
+     */
+    void take() throws IOException {
+        if (!answer()) {
+            throw new IOException(
+                    "The connection request of " + remote + " was answered or withdrawn before");
+        }
+    }
+
+    /**
+     * Lets a queue pair hear of the connection from now on.
+     *
+     * @throws IOException when the peer has gone away
+     */
+    void handTo(NativeDevice loop, HardwareQueuePair queuePair) throws IOException {
+        successor = queuePair;
+        id.adopt(loop, queuePair);
+        if (gone) {
+            throw new IOException(
+                    "The peer " + remote + " closed the connection before it was accepted");
+        }
+    }
+
+    /**
+     * Refuses. The connection manager does it by itself, without data, for an identifier that is destroyed unanswered.
+     */
+    @Override
+    public void reject(byte[] privateData) {
+        if (answer()) {
+            try {
+                id.reject(privateData);
+            } catch (IOException e) {
+                logger.debug("A rejection could not be sent", e);
+            }
+            id.destroy();
+        }
+    }
+
+    private boolean answer() {
+        pending.remove(this);
+        return answered.compareAndSet(false, true);
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.hardware;
+
+import java.io.IOException;
+import java.net.BindException;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.rpcrdma.verbs.Listener;
+import org.rpcrdma.verbs.ListenerHandler;
+
+/** A bound identifier that takes connection requests. */
+final class HardwareListener implements Listener, CmTarget {
+
+    private static final byte[] NO_DATA = {};
+
+    private final HardwareContext context;
+    private final ListenerHandler handler;
+    private final NativeId id;
+    private final int backlog;
+    private final Set<HardwareConnectionRequest> pending = ConcurrentHashMap.newKeySet();
+    private InetSocketAddress local;
+    private volatile boolean closed;
+
+    HardwareListener(
+            HardwareContext context,
+            InetSocketAddress address,
+            int backlog,
+            ListenerHandler handler)
+            throws IOException {
+        this.context = context;
+        this.handler = handler;
+        this.backlog = Math.max(backlog, 1);
+        this.id = context.device().newId();
+        try {
+            id.target(this);
+            InetSocketAddress wanted = context.device().listenAt(address);
+            NativeError.explain(
+                    () -> {
+                        id.bind(wanted);
+                        id.listen(this.backlog);
+                    },
+                    reason ->
+                            new BindException(
+                                    "Cannot listen at "
+                                            + wanted
+                                            + ": "
+                                            + reason
+                                            + "; the port has to be free, and the address one of an"
+                                            + " RDMA device (see 'rdma link' and 'ip address')"));
+            this.local = id.localAddress();
+        } catch (IOException | RuntimeException e) {
+            id.destroy();
+            throw e;
+        }
+    }
+
+    @Override
+    public InetSocketAddress localAddress() {
+        return local;
+    }
+
+    @Override
+    public void happened(CmEvent event) {
+        switch (event.type()) {
+            case CONNECT_REQUEST -> requested(event);
+            case DEVICE_REMOVAL -> end();
+            default -> {}
+        }
+    }
+
+    private void requested(CmEvent event) {
+        HardwareConnectionRequest request;
+        try {
+            request = new HardwareConnectionRequest(event, pending);
+        } catch (IOException e) {
+            event.connection().destroy();
+            fail(e);
+            return;
+        }
+        if (closed || pending.size() >= backlog) {
+            request.reject(NO_DATA);
+            return;
+        }
+        pending.add(request);
+        handler.connectionRequested(request);
+    }
+
+    private void fail(IOException cause) {
+        if (!closed) {
+            handler.acceptFailed(cause);
+        }
+    }
+
+    private void end() {
+        if (!closed) {
+            handler.ended(new IOException("The RDMA device of " + local + " is gone"));
+        }
+    }
+
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        context.remove(this);
+        id.destroy();
+        List.copyOf(pending).forEach(request -> request.reject(NO_DATA));
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.hardware;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketException;
+import java.nio.ByteBuffer;
+import org.rpcrdma.verbs.DeviceCapabilities;
+
+/**
+ * One event loop's share of a device, as a library gives it: a protection domain, a completion queue, connection events
+ * and a wait that others can end. Called by the thread of the loop alone, but for {@link #wakeup()}.
+ *
+ * <p>Failed calls are told by an {@link IOException} that {@link NativeError#reason} can read. An object that was
+ * destroyed, or that {@link #close()} has found, forgets its native one first: to destroy it again does nothing.
+ */
+public interface NativeDevice {
+
+    /** What the device and the library can do. */
+    DeviceCapabilities capabilities();
+
+    /** How many completions the completion queue can hold. */
+    int completions();
+
+    /** Whether the peer of an RDMA Read needs the right of remote writing in its sink, as on iWARP. */
+    boolean needsRemoteSinks();
+
+    /** The device, for a message: {@code the RDMA device of 10.0.0.1}. */
+    @Override
+    String toString();
+
+    /** The address of the byte at the position of a direct buffer. */
+    long address(ByteBuffer memory);
+
+    /**
+     * Registers a buffer, all of its capacity.
+     *
+     * @param access {@link Codes#LOCAL_WRITE} and the like
+     */
+    NativeRegion register(ByteBuffer memory, int access) throws IOException;
+
+    /** Registers memory that the caller keeps in place. */
+    NativeRegion register(long address, int length, int access) throws IOException;
+
+    /** A memory window that is not bound. Where {@link DeviceCapabilities#remoteInvalidation()} says so. */
+    default NativeWindow newWindow() throws IOException {
+        throw new UnsupportedOperationException("the library has no memory windows");
+    }
+
+    /** A new identifier, for a connection of the active side or for listening. */
+    NativeId newId() throws IOException;
+
+    /**
+     * Where to bind for a connection.
+     *
+     * @param local where the user wants to, or {@code null}
+     * @throws SocketException in one sentence, when the library cannot speak with the peer
+     */
+    InetSocketAddress connectFrom(InetSocketAddress local, InetSocketAddress peer)
+            throws SocketException;
+
+    /**
+     * Where to listen.
+     *
+     * @throws SocketException in one sentence, when the library cannot
+     */
+    InetSocketAddress listenAt(InetSocketAddress local) throws SocketException;
+
+    /** Takes up to so many completions off the queue, as {@code ibv_wc} from an index of the memory in bytes. */
+    int poll(NativeMemory completions, int index, int most) throws IOException;
+
+    /** Tells the targets of identifiers what has happened, at most so many times, and returns how often. */
+    int deliverEvents(int most);
+
+    /** Has the next completion end the wait. One that is there already does not: look again after this call. */
+    void arm() throws IOException;
+
+    /**
+     * Waits for a completion, if armed, for an event or for {@link #wakeup()}.
+     *
+     * @param nanos the longest time; {@link Long#MAX_VALUE} is without a limit
+     */
+    void sleep(long nanos) throws IOException;
+
+    /** Ends the current, or else the next, wait. Callable from any thread. */
+    void wakeup();
+
+    /**
+     * Frees everything. Queue pairs, identifiers and regions are destroyed before. What still happens to identifiers is
+     * told: their targets know that they are closed.
+     */
+    void close();
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.hardware;
+
+/** The key is that of a memory window, which is used again. */
+final class WindowExposure extends Exposure {
+
+    private final Windows windows;
+    private final NativeWindow window;
+    private WindowBinder binder;
+
+    WindowExposure(Windows windows, NativeWindow window) {
+        this.windows = windows;
+        this.window = window;
+    }
+
+    NativeWindow window() {
+        return window;
+    }
+
+    void bind(WindowBinder by, NativeRegion registration, long address, int length, int access) {
+        binder = by;
+        by.bind(window, registration, address, length, access);
+    }
+
+    @Override
+    int key() {
+        return window.key();
+    }
+
+    @Override
+    void revoke() {
+        if (binder.unbind(window)) {
+            windows.give(this);
+        } else {
+            windows.free(this);
+        }
+    }
+
+    /** The peer has ended its access itself. */
+    void invalidated() {
+        forget();
+        windows.give(this);
+    }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp.rdmap;
+
+import org.rpcrdma.verbs.ReceiveMemory;
+
+/** Says what becomes of a Send that finds no receive, or a receive without memory. */
+public interface ReceiveSource {
+
+    /** Memory for the oldest receive: {@link org.rpcrdma.verbs.QueuePairHandler#receiveMemory}. */
+    ReceiveMemory memory(long id, int length);
+
+    /**
+     * Whether receives will be posted without anything more from the peer: the owner has not heard yet that the last
+     * ones are used, or it says so ({@link org.rpcrdma.verbs.QueuePairHandler#receivesFollow}).
+     */
+    default boolean receivesFollow() {
+        return false;
+    }
+}

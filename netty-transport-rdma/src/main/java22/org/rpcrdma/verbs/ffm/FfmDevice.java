@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.ffm;
+
+import io.netty.util.collection.LongObjectHashMap;
+import io.netty.util.collection.LongObjectMap;
+import io.netty.util.internal.PlatformDependent;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.net.InetSocketAddress;
+import java.net.SocketException;
+import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
+import java.util.Queue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+import org.rpcrdma.verbs.DeviceCapabilities;
+import org.rpcrdma.verbs.hardware.CmEvent;
+import org.rpcrdma.verbs.hardware.CmTarget;
+import org.rpcrdma.verbs.hardware.NativeDevice;
+import org.rpcrdma.verbs.hardware.NativeId;
+import org.rpcrdma.verbs.hardware.NativeMemory;
+import org.rpcrdma.verbs.hardware.NativeRegion;
+import org.rpcrdma.verbs.hardware.NativeWindow;
+
+/**
+ * One event loop's share of a device through libibverbs and librdmacm. The loop's thread waits in one {@code ppoll} for
+ * completions, connection events, device events and wake-ups.
+ *
+ * <p>Each event is copied and acknowledged at once, so that nothing that is destroyed has to wait for it.
+ */
+final class FfmDevice implements NativeDevice {
+
+    private static final InternalLogger logger = InternalLoggerFactory.getInstance(FfmDevice.class);
+
+    /** A look for events is a system call: after so many polls without one. */
+    private static final int POLLS_WITHOUT_A_LOOK = 64;
+
+    /** Room for the largest structure that is passed, and private data behind it. */
+    private static final int SCRATCH = 1024;
+
+    private record Known(FfmId id, CmTarget target) {}
+
+    private final Supplier<Library> libraries;
+    private final Library library;
+    private final Library.Operations operations;
+    private final LocalDevice device;
+    private final DeviceCapabilities capabilities;
+    private final Waiter waiter;
+    private final long domain;
+    private final long channel;
+    private final long queue;
+    private final long events;
+    private final Arena arena = Arena.ofShared();
+    private final long scratch = arena.allocate(SCRATCH, Long.BYTES).address();
+    private final long bad = arena.allocate(Long.BYTES, Long.BYTES).address();
+    private final long event = arena.allocate(Long.BYTES, Long.BYTES).address();
+
+    /** By the address of the identifier. */
+    private final LongObjectMap<Known> known = new LongObjectHashMap<>();
+
+    /** What other threads want to be done here. */
+    private final Queue<Runnable> tasks = PlatformDependent.newMpscQueue();
+
+    /** The loop, and whatever else still needs what {@link #free} frees. */
+    private final AtomicInteger users = new AtomicInteger(1);
+
+    private volatile boolean isClosed;
+    private int polls;
+    private boolean isArmed;
+
+    /**
+     * @param libraries makes one for each thread
+     */
+    FfmDevice(FfmConfig config, Supplier<Library> libraries) throws IOException {
+        this.libraries = libraries;
+        library = libraries.get();
+        Undo undo = new Undo();
+        try {
+            undo.add(arena::close);
+            device = LocalDevice.open(library, config.device());
+            undo.add(() -> device.close(library));
+            operations = library.operations(device.context());
+            domain = Errno.checkPointer(library, "ibv_alloc_pd", library.allocPd(context()));
+            undo.add(() -> library.deallocPd(domain));
+            boolean hasWindows = config.windows() && device.mayHaveWindows() && givesWindow();
+            capabilities =
+                    device.capabilities().toBuilder()
+                            .cheapRegistration(config.registrationCache() > 0)
+                            .remoteInvalidation(hasWindows)
+                            .keyPerConnection(hasWindows)
+                            .build();
+            channel =
+                    Errno.checkPointer(
+                            library,
+                            "ibv_create_comp_channel",
+                            library.createCompChannel(context()));
+            undo.add(() -> library.destroyCompChannel(channel));
+            queue =
+                    Errno.checkPointer(
+                            library,
+                            "ibv_create_cq",
+                            library.createCq(
+                                    context(),
+                                    Math.min(config.completions(), device.maxCompletions()),
+                                    channel,
+                                    device.nextVector()));
+            undo.add(() -> library.destroyCq(queue));
+            events =
+                    Errno.checkPointer(
+                            library, "rdma_create_event_channel", library.createEventChannel());
+            undo.add(() -> library.destroyEventChannel(events));
+            waiter =
+                    new Waiter(
+                            library,
+                            CMemory.getInt(channel + Structs.CHANNEL_FD),
+                            CMemory.getInt(events),
+                            CMemory.getInt(context() + Structs.CONTEXT_ASYNC_FD));
+        } catch (IOException | RuntimeException | Error e) {
+            undo.run();
+            throw e;
+        }
+    }
+
+    /** Some libraries do not know what their device says that it can. */
+    private boolean givesWindow() throws IOException {
+        long window = operations.allocMw(domain, Structs.MW_TYPE_2);
+        if (window == 0) {
+            logger.debug("{} gives no memory window: {}", this, Errno.text(library.errno()));
+            return false;
+        }
+        Errno.checkNumber("ibv_dealloc_mw", operations.deallocMw(window));
+        return true;
+    }
+
+    Library library() {
+        return library;
+    }
+
+    /** For another thread. */
+    Library newLibrary() {
+        return libraries.get();
+    }
+
+    Library.Operations operations() {
+        return operations;
+    }
+
+    long context() {
+        return device.context();
+    }
+
+    long domain() {
+        return domain;
+    }
+
+    long queue() {
+        return queue;
+    }
+
+    long eventChannel() {
+        return events;
+    }
+
+    boolean isIwarp() {
+        return device.isIwarp();
+    }
+
+    /** Memory for what one call is given. */
+    long scratch() {
+        return scratch;
+    }
+
+    /** Where posts write what was refused; nobody reads it. */
+    long bad() {
+        return bad;
+    }
+
+    /** An address for one call. */
+    long put(InetSocketAddress address) throws UnknownHostException {
+        SocketAddresses.put(scratch, address);
+        return scratch;
+    }
+
+    @Override
+    public DeviceCapabilities capabilities() {
+        return capabilities;
+    }
+
+    @Override
+    public int completions() {
+        return CMemory.getInt(queue + Structs.CQ_ENTRIES);
+    }
+
+    @Override
+    public boolean needsRemoteSinks() {
+        return device.isIwarp();
+    }
+
+    @Override
+    public String toString() {
+        return "the RDMA device " + device.name();
+    }
+
+    @Override
+    public long address(ByteBuffer memory) {
+        return MemorySegment.ofBuffer(memory).address();
+    }
+
+    @Override
+    public NativeRegion register(ByteBuffer memory, int access) throws IOException {
+        return register(address(memory.duplicate().clear()), memory.capacity(), access);
+    }
+
+    @Override
+    public NativeRegion register(long address, int length, int access) throws IOException {
+        long region =
+                Errno.checkPointer(
+                        library, "ibv_reg_mr", library.regMr(domain, address, length, access));
+        return new FfmRegion(this, address, length, region);
+    }
+
+    @Override
+    public NativeWindow newWindow() throws IOException {
+        return new FfmWindow(
+                operations,
+                Errno.checkPointer(
+                        library, "ibv_alloc_mw", operations.allocMw(domain, Structs.MW_TYPE_2)));
+    }
+
+    @Override
+    public NativeId newId() throws IOException {
+        Errno.check(library, "rdma_create_id", library.createId(events, scratch));
+        return new FfmId(this, CMemory.getLong(scratch), false);
+    }
+
+    @Override
+    public InetSocketAddress connectFrom(InetSocketAddress local, InetSocketAddress peer)
+            throws SocketException {
+        int port = local == null ? 0 : local.getPort();
+        return local == null || local.getAddress().isAnyLocalAddress()
+                ? new InetSocketAddress(device.addressTowards(library, events, peer), port)
+                : local;
+    }
+
+    /** At all addresses it hears one family: the other one's wildcard may be listened at beside. */
+    @Override
+    public InetSocketAddress listenAt(InetSocketAddress local) {
+        return local;
+    }
+
+    // ------------------------------------------------------------------ what comes from the device
+
+    @Override
+    public int poll(NativeMemory to, int index, int most) throws IOException {
+        int count = operations.pollCq(queue, most, to.address(index));
+        if (count < 0) {
+            throw Errno.failed("ibv_poll_cq", count);
+        }
+        return count;
+    }
+
+    void target(FfmId id, CmTarget target) {
+        known.put(id.pointer(), new Known(id, target));
+    }
+
+    /** An identifier is destroyed, or of another loop now. At its address there may be a new one. */
+    void forget(long pointer, FfmId id) {
+        Known entry = known.get(pointer);
+        if (entry != null && entry.id == id) {
+            known.remove(pointer);
+        }
+    }
+
+    /** Has something done by the thread of the loop. Callable from any thread. */
+    void later(Runnable task) {
+        tasks.add(task);
+        waiter.wakeup();
+        if (isClosed) {
+            runLateTasks();
+        }
+    }
+
+    /** The loop has ended, so that its memory is nobody's. */
+    private synchronized void runLateTasks() {
+        for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
+            guard(task);
+        }
+    }
+
+    /** Has something done, now if this is the thread of the loop for certain. */
+    void onLoop(boolean maybeNot, Runnable task) {
+        if (maybeNot) {
+            later(task);
+        } else {
+            task.run();
+        }
+    }
+
+    @Override
+    public int deliverEvents(int most) {
+        int delivered = runTasks();
+        boolean isLook = ++polls >= POLLS_WITHOUT_A_LOOK || most == Integer.MAX_VALUE;
+        if (!isLook && !waiter.hasEvents()) {
+            return delivered;
+        }
+        polls = 0;
+        takeDeviceEvents();
+        while (delivered < most) {
+            if (library.getCmEvent(events, event) == -1) {
+                waiter.eventsTaken();
+                break;
+            }
+            delivered++;
+            deliver(CMemory.getLong(event));
+        }
+        return delivered;
+    }
+
+    private int runTasks() {
+        int count = tasks.size();
+        for (int i = 0; i < count; i++) {
+            guard(tasks.remove());
+        }
+        return count;
+    }
+
+    private static void guard(Runnable task) {
+        try {
+            task.run();
+        } catch (RuntimeException e) {
+            logger.warn("A handler of connection events failed", e);
+        }
+    }
+
+    private void deliver(long at) {
+        CmEvent.Type type = CmEvent.Type.of(CMemory.getInt(at + Structs.EVENT_TYPE));
+        int status = CMemory.getInt(at + Structs.EVENT_STATUS);
+        long id = CMemory.getLong(at + Structs.EVENT_ID);
+        boolean isRequest = type == CmEvent.Type.CONNECT_REQUEST;
+        long subject = isRequest ? CMemory.getLong(at + Structs.EVENT_LISTENER) : id;
+        byte[] data = privateData(at);
+        int inbound = CMemory.getUnsignedByte(at + Structs.EVENT_RESPONDER);
+        int outbound = CMemory.getUnsignedByte(at + Structs.EVENT_INITIATOR);
+        library.ackCmEvent(at);
+        if (device.isIwarp() && type == CmEvent.Type.ESTABLISHED) {
+            // With an answer they come the wrong way round from soft-iWARP. Those of a request are
+            // right, and
+            // one of them may well be 0: the kernel's client sends no Reads.
+            inbound = Math.min(inbound, outbound);
+            outbound = inbound;
+        }
+        Known addressee = known.get(subject);
+        FfmId connection = isRequest ? new FfmId(this, id, true) : null;
+        if (addressee == null || type == null) {
+            if (connection != null) {
+                connection.destroy();
+            }
+            return;
+        }
+        if (type != CmEvent.Type.ADDR_RESOLVED && type != CmEvent.Type.ROUTE_RESOLVED) {
+            addressee.id.answered();
+        }
+        boolean isRefused = type == CmEvent.Type.REJECTED && device.meansNobody(status);
+        CmEvent copy = new CmEvent(type, connection, isRefused, data, inbound, outbound);
+        guard(() -> addressee.target.happened(copy));
+    }
+
+    /** InfiniBand always carries as much as it can, filled up with zeros, whatever was sent. */
+    private byte[] privateData(long at) {
+        long data = CMemory.getLong(at + Structs.EVENT_DATA);
+        int length = CMemory.getUnsignedByte(at + Structs.EVENT_DATA_LENGTH);
+        if (data == 0 || length == 0) {
+            return new byte[0];
+        }
+        byte[] bytes = CMemory.getBytes(data, length);
+        for (byte b : bytes) {
+            if (b != 0 || device.isIwarp()) {
+                return bytes;
+            }
+        }
+        return new byte[0];
+    }
+
+    /** A connect that was made elsewhere has failed, of which no event tells. */
+    void connectFailed(long id, int number) {
+        Known connecting = known.get(id);
+        if (connecting != null) {
+            connecting.id.answered();
+            connecting.target.happened(FfmId.failure(number));
+        }
+    }
+
+    private void takeDeviceEvents() {
+        while (library.getAsyncEvent(context(), scratch) != -1) {
+            int type = CMemory.getInt(scratch + Structs.ASYNC_TYPE);
+            long element = CMemory.getLong(scratch + Structs.ASYNC_ELEMENT);
+            library.ackAsyncEvent(scratch);
+            AsyncEvents.happened(type, element);
+        }
+    }
+
+    /** The device says that a queue pair is broken. */
+    void broken(long id, String what) {
+        Known owner = known.get(id);
+        if (owner != null) {
+            owner.target.broken(what);
+        }
+    }
+
+    /** The device touches no memory for it any more. */
+    void breakQueuePair(long queuePair) {
+        CMemory.clear(scratch, Structs.QP_ATTR_SIZE);
+        CMemory.putInt(scratch + Structs.QP_ATTR_STATE, Structs.QP_STATE_ERROR);
+        int result = library.modifyQp(queuePair, scratch, Structs.QP_STATE_MASK);
+        if (result != 0) {
+            logger.debug("A queue pair could not be broken: {}", Errno.text(Math.abs(result)));
+        }
+    }
+
+    // ------------------------------------------------------------------ waiting
+
+    @Override
+    public void arm() throws IOException {
+        if (!isArmed) {
+            Errno.checkNumber("ibv_req_notify_cq", operations.reqNotifyCq(queue, 0));
+            isArmed = true;
+        }
+    }
+
+    @Override
+    public void sleep(long nanos) throws IOException {
+        if (!tasks.isEmpty()) {
+            return;
+        }
+        waiter.sleep(nanos);
+        if (waiter.hasCompletions()) {
+            while (library.getCqEvent(channel, scratch, scratch + Long.BYTES) != -1) {
+                library.ackCqEvents(queue, 1); // else the queue could not be destroyed
+                isArmed = false;
+            }
+        }
+    }
+
+    @Override
+    public void wakeup() {
+        waiter.wakeup();
+    }
+
+    // ------------------------------------------------------------------ the end
+
+    /** Something needs what there is beyond the end of the loop. */
+    void retain() {
+        users.incrementAndGet();
+    }
+
+    /** @param mine of the calling thread */
+    void release(Library mine) {
+        if (users.decrementAndGet() == 0) {
+            free(mine);
+        }
+    }
+
+    @Override
+    public void close() {
+        isClosed = true;
+        runLateTasks();
+        waiter.close();
+        release(library);
+    }
+
+    private void free(Library mine) {
+        report("ibv_destroy_cq", mine.destroyCq(queue));
+        report("ibv_destroy_comp_channel", mine.destroyCompChannel(channel));
+        report("ibv_dealloc_pd", mine.deallocPd(domain));
+        mine.destroyEventChannel(events);
+        device.close(mine);
+        arena.close();
+    }
+
+    private static void report(String call, int result) {
+        if (result != 0) {
+            logger.warn("{} failed: {}", call, Errno.text(Math.abs(result)));
+        }
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.ffm;
+
+import java.io.IOException;
+import org.rpcrdma.verbs.hardware.NativeRegion;
+
+/** An {@code ibv_mr}. */
+final class FfmRegion extends NativeRegion {
+
+    private final FfmDevice device;
+    private final long pointer;
+
+    FfmRegion(FfmDevice device, long address, int length, long pointer) {
+        super(
+                address,
+                length,
+                CMemory.getInt(pointer + Structs.MR_LOCAL_KEY),
+                CMemory.getInt(pointer + Structs.MR_REMOTE_KEY));
+        this.device = device;
+        this.pointer = pointer;
+    }
+
+    @Override
+    protected long pointer() {
+        return pointer;
+    }
+
+    @Override
+    protected void end() throws IOException {
+        Errno.checkNumber("ibv_dereg_mr", device.library().deregMr(pointer));
+    }
+}

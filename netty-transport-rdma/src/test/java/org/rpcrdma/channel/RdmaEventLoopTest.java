@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+import static org.rpcrdma.channel.ConnectedPair.PATIENCE_SECONDS;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.util.concurrent.DefaultEventExecutorChooserFactory;
+import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.EventExecutorChooserFactory;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.RejectedExecutionHandlers;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.util.Iterator;
+import java.util.Queue;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.rpcrdma.verbs.DirectMemory;
+
+class RdmaEventLoopTest {
+
+    private static RdmaEventLoopGroup group(PollMode mode) {
+        return new RdmaEventLoopGroup(1, Rdma.provider(), mode);
+    }
+
+    private static void shutDown(RdmaEventLoopGroup group) throws InterruptedException {
+        assertThat(
+                        group.shutdownGracefully(0, 0, TimeUnit.SECONDS)
+                                .await(PATIENCE_SECONDS, TimeUnit.SECONDS))
+                .isTrue();
+    }
+
+    /** Submits itself until it is told to end, or nobody takes it. */
+    private static final class Insistent implements Runnable {
+        private final EventExecutor executor;
+        private final AtomicBoolean end = new AtomicBoolean();
+
+        Insistent(EventExecutor executor) {
+            this.executor = executor;
+        }
+
+        @Override
+        public void run() {
+            if (!end.get()) {
+                executor.execute(this);
+            }
+        }
+    }
+
+    @Test
+    void roundsSleepsAndStallsAreCounted() throws Exception {
+        RdmaEventLoopGroup group = group(PollMode.BLOCKING);
+        long tooLong = TimeUnit.MILLISECONDS.toNanos(RdmaEventLoopGroup.STALL_MILLIS);
+        group.submit(
+                        () -> {
+                            long begin = System.nanoTime();
+                            while (System.nanoTime() - begin <= tooLong) {
+                                Thread.onSpinWait();
+                            }
+                        })
+                .sync();
+        await().untilAsserted(
+                        () -> {
+                            assertThat(group.value(RdmaCounter.STALLS)).isPositive();
+                            assertThat(group.value(RdmaCounter.TASK_NANOS)).isGreaterThan(tooLong);
+                            assertThat(group.value(RdmaCounter.SLEEPS)).isPositive();
+                        });
+        assertThat(group.value(RdmaCounter.ROUNDS))
+                .isGreaterThanOrEqualTo(group.value(RdmaCounter.ROUNDS_WITH_WORK));
+        assertThat(group.value(RdmaCounter.FAILED_ROUNDS)).isZero();
+        shutDown(group);
+    }
+
+    @Test
+    void memoryThatIsRefusedIsCounted() throws Exception {
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1, Rdma.provider(), new DirectMemory(0));
+        RdmaEventLoop loop = (RdmaEventLoop) group.next();
+        loop.submit(
+                        () ->
+                                assertThatThrownBy(() -> loop.pool().registered(1))
+                                        .isInstanceOf(IllegalStateException.class))
+                .sync();
+        assertThat(group.value(RdmaCounter.MEMORY_REFUSALS)).isEqualTo(1);
+        assertThat(group.registeredBytes()).isZero();
+        assertThat(group.registeredBytesInUse()).isZero();
+        shutDown(group);
+    }
+
+    @Test
+    void aTaskThatSubmitsItselfDoesNotEndIo() throws Exception {
+        try (ConnectedPair pair = new ConnectedPair()) {
+            Insistent task = new Insistent(pair.server.eventLoop());
+            pair.server.eventLoop().execute(task);
+            pair.client.writeAndFlush(Unpooled.copyInt(1));
+            assertThat(pair.serverInbox.takeBytes()).containsExactly(0, 0, 0, 1);
+            task.end.set(true);
+        }
+    }
+
+    @Test
+    void aTaskThatSubmitsItselfDoesNotKeepTheLoopFromEnding() throws Exception {
+        RdmaEventLoopGroup group = group(PollMode.ADAPTIVE);
+        Insistent task = new Insistent(group.next());
+        group.next().execute(task);
+        shutDown(group);
+        task.end.set(true);
+    }
+
+    @Test
+    void aConnectThatIsRepeatedInItsListenerDoesNotKeepTheLoopFromEnding() throws Exception {
+        InetSocketAddress nobody;
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            nobody = (InetSocketAddress) socket.getLocalSocketAddress();
+        }
+        RdmaEventLoopGroup group = group(PollMode.ADAPTIVE);
+        Bootstrap bootstrap =
+                new Bootstrap()
+                        .group(group)
+                        .channel(RdmaChannel.class)
+                        .handler(ConnectedPair.initializer(new ConnectedPair.Inbox()));
+        CountDownLatch failures = new CountDownLatch(10);
+        repeat(bootstrap, nobody, failures);
+        assertThat(failures.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        shutDown(group);
+    }
+
+    private static void repeat(
+            Bootstrap bootstrap, InetSocketAddress nobody, CountDownLatch failures) {
+        bootstrap
+                .connect(nobody)
+                .addListener(
+                        future -> {
+                            failures.countDown();
+                            if (!(future.cause() instanceof RejectedExecutionException)) {
+                                repeat(bootstrap, nobody, failures);
+                            }
+                        });
+    }
+
+    @Test
+    void thePeerThatTakesNothingIsCutWhenTheTimeOutOfTheShutdownIsOver() throws Exception {
+        try (ConnectedPair pair =
+                new ConnectedPair(
+                        bootstrap ->
+                                bootstrap.option(RdmaChannelOption.DRAIN_MILLIS, Integer.MAX_VALUE),
+                        bootstrap -> {})) {
+            // The loop of the peer is held up, so that TCP takes no more at some time.
+            CountDownLatch release = new CountDownLatch(1);
+            pair.server.eventLoop().execute(() -> awaitQuietly(release));
+            try {
+                for (int i = 0; i < 16; i++) {
+                    pair.client.write(
+                            new RdmaWrite(Unpooled.directBuffer(1 << 20).writeZero(1 << 20), 1, 0));
+                }
+                ChannelFuture last = pair.client.writeAndFlush(Unpooled.copyInt(1));
+                Future<?> end =
+                        pair.client
+                                .eventLoop()
+                                .parent()
+                                .shutdownGracefully(0, 1, TimeUnit.MILLISECONDS);
+                assertThat(end.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+                assertThat(last.isDone()).isTrue();
+                assertThat(last.isSuccess()).isFalse();
+            } finally {
+                release.countDown();
+            }
+        }
+    }
+
+    private static void awaitQuietly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** A thread that stays interrupted never blocks, and takes a whole CPU. */
+    @ParameterizedTest
+    @EnumSource(
+            value = PollMode.class,
+            names = {"BLOCKING", "ADAPTIVE"})
+    void theLoopTakesNoNoticeOfAnInterruption(PollMode mode) throws Exception {
+        RdmaEventLoopGroup group = group(mode);
+        Thread thread = group.submit(Thread::currentThread).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        thread.interrupt();
+        await().until(() -> !thread.isInterrupted());
+        assertThat(group.submit(() -> 1).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(1);
+        shutDown(group);
+    }
+
+    @Test
+    void channelsOfALoopAreShownAndCannotBeRemoved() throws Exception {
+        try (ConnectedPair pair = new ConnectedPair()) {
+            ConnectedPair.on(
+                    pair.client,
+                    () -> {
+                        Iterator<Channel> channels =
+                                ((RdmaEventLoop) pair.client.eventLoop())
+                                        .registeredChannelsIterator();
+                        assertThat(channels.next()).isSameAs(pair.client);
+                        assertThatThrownBy(channels::remove)
+                                .isInstanceOf(UnsupportedOperationException.class);
+                        assertThat(channels.hasNext()).isFalse();
+                        return null;
+                    });
+        }
+    }
+
+    @Test
+    void aGroupTakesExecutorChooserQueuesAndRejection() throws Exception {
+        Queue<Thread> threads = new ConcurrentLinkedQueue<>();
+        Queue<Runnable> rejected = new ConcurrentLinkedQueue<>();
+        AtomicBoolean chosen = new AtomicBoolean();
+        EventExecutorChooserFactory chooser =
+                executors -> {
+                    chosen.set(true);
+                    return DefaultEventExecutorChooserFactory.INSTANCE.newChooser(executors);
+                };
+        RdmaEventLoopGroup group =
+                new RdmaEventLoopGroup(
+                        1,
+                        command -> {
+                            Thread thread = new Thread(command, "mine");
+                            threads.add(thread);
+                            thread.start();
+                        },
+                        chooser,
+                        Rdma.provider(),
+                        PollMode.ADAPTIVE,
+                        (task, executor) -> rejected.add(task),
+                        capacity -> new ArrayBlockingQueue<>(1));
+        CountDownLatch started = new CountDownLatch(1);
+        CountDownLatch release = new CountDownLatch(1);
+        group.execute(
+                () -> {
+                    started.countDown();
+                    awaitQuietly(release);
+                });
+        assertThat(started.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        group.execute(() -> {}); // fills the queue
+        Runnable surplus = () -> {};
+        group.execute(surplus);
+        release.countDown();
+        assertThat(rejected).containsExactly(surplus);
+        assertThat(threads).extracting(Thread::getName).containsExactly("mine");
+        assertThat(chosen).isTrue();
+        shutDown(group);
+    }
+
+    @Test
+    void anIoRatioIsAPercentage() throws Exception {
+        RdmaEventLoopGroup group = group(PollMode.BLOCKING);
+        assertThatThrownBy(() -> group.setIoRatio(0))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("ioRatio: 0");
+        assertThatThrownBy(() -> group.setIoRatio(101))
+                .isInstanceOf(IllegalArgumentException.class);
+        group.setIoRatio(100);
+        group.submit(() -> 1).sync();
+        shutDown(group);
+    }
+
+    @Test
+    void whatAGroupNeedsIsChecked() {
+        assertThatThrownBy(
+                        () ->
+                                new RdmaEventLoopGroup(
+                                        1,
+                                        null,
+                                        null,
+                                        Rdma.provider(),
+                                        PollMode.BLOCKING,
+                                        RejectedExecutionHandlers.reject(),
+                                        null))
+                .isInstanceOf(NullPointerException.class)
+                .hasMessageContaining("chooserFactory");
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.VerbsProvider;
+
+class RdmaTest {
+
+    private record Provider(String name, Throwable unavailabilityCause) implements VerbsProvider {
+        @Override
+        public int priority() {
+            return 0;
+        }
+
+        @Override
+        public VerbsContext open() {
+            throw new UnsupportedOperationException();
+        }
+    }
+
+    @Test
+    void theChoiceSaysWhatBetterOnesLack() {
+        Provider first = new Provider("first", new UnsatisfiedLinkError("no library"));
+        Provider second = new Provider("second", new IllegalStateException("no device"));
+        Provider third = new Provider("third", null);
+        Provider fourth = new Provider("fourth", new IllegalStateException("not asked"));
+        List<VerbsProvider> all = List.of(first, second, third, fourth);
+        assertThat(Rdma.choice(third, all))
+                .isEqualTo("RDMA provider: third; not first: no library; not second: no device");
+        assertThat(Rdma.choice(third, List.of(third, fourth))).isEqualTo("RDMA provider: third");
+    }
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.ffm;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.UnaryOperator;
+import org.rpcrdma.verbs.hardware.CmEvent;
+import org.rpcrdma.verbs.iwarp.RnicThread;
+
+/**
+ * What stands behind {@link SoftwareLibrary}: one device, that is the software RNIC, the objects that programs have
+ * made of it, and file descriptors to wait for. Addresses of objects are never used again, so that whoever uses one
+ * that is destroyed, which would be the end of the JVM, is found out.
+ */
+final class SoftwareKernel {
+
+    private static SoftwareKernel instance;
+
+    /** Something to wait for. */
+    static final class Descriptor {
+        long value;
+        boolean isNonBlocking;
+    }
+
+    final RnicThread rnic;
+    final long context;
+    final SoftwareWindows windows = new SoftwareWindows(this);
+    private final List<String> problems = new CopyOnWriteArrayList<>();
+    private final Map<Long, Object> objects = new ConcurrentHashMap<>();
+    private final Map<Integer, Descriptor> descriptors = new HashMap<>();
+    private int lastDescriptor = 1000;
+    private volatile UnaryOperator<CmEvent.Type> eventFilter = UnaryOperator.identity();
+
+    private SoftwareKernel() throws IOException {
+        rnic = new RnicThread(this::problem);
+        long device = allocate(664);
+        CMemory.putInt(device + Structs.DEVICE_TRANSPORT, Structs.TRANSPORT_IWARP);
+        CMemory.putBytes(device + Structs.DEVICE_NAME, new byte[] {'s', 'o', 'f', 't', '0'});
+        context = allocate(328);
+        CMemory.putLong(context + Structs.CONTEXT_DEVICE, device);
+        CMemory.putInt(context + Structs.CONTEXT_ASYNC_FD, open());
+        CMemory.putInt(context + Structs.CONTEXT_VECTORS, 1);
+    }
+
+    static synchronized SoftwareKernel get() {
+        if (instance == null) {
+            try {
+                instance = new SoftwareKernel();
+            } catch (IOException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+        return instance;
+    }
+
+    /** Zeroed memory, for good. */
+    static long allocate(long size) {
+        return Arena.global().allocate(size, Long.BYTES).address();
+    }
+
+    void problem(String problem) {
+        problems.add(problem);
+    }
+
+    /** What was done in a way that a real library does not forgive. */
+    List<String> problems() {
+        return List.copyOf(problems);
+    }
+
+    void filterEvents(UnaryOperator<CmEvent.Type> filter) {
+        eventFilter = filter;
+    }
+
+    CmEvent.Type filtered(CmEvent.Type type) {
+        return eventFilter.apply(type);
+    }
+
+    // ------------------------------------------------------------------ objects
+
+    <T> T made(long pointer, T object) {
+        objects.put(pointer, object);
+        return object;
+    }
+
+    <T> T find(long pointer, Class<T> type) {
+        Object object = objects.get(pointer);
+        if (!type.isInstance(object)) {
+            IllegalStateException stale =
+                    new IllegalStateException(
+                            "no " + type.getSimpleName() + " at " + Long.toHexString(pointer));
+            problem(stale + " " + List.of(stale.getStackTrace()).subList(0, 8));
+            throw stale;
+        }
+        return type.cast(object);
+    }
+
+    <T> T destroy(long pointer, Class<T> type) {
+        T object = find(pointer, type);
+        objects.remove(pointer);
+        return object;
+    }
+
+    /** The object at an address, or {@code null} when it is destroyed. */
+    Object at(long pointer) {
+        return objects.get(pointer);
+    }
+
+    <T> List<T> all(Class<T> type) {
+        return objects.values().stream().filter(type::isInstance).map(type::cast).toList();
+    }
+
+    /** How many objects there are, by kind. */
+    Map<String, Integer> living() {
+        Map<String, Integer> living = new TreeMap<>();
+        objects.values().forEach(o -> living.merge(o.getClass().getSimpleName(), 1, Integer::sum));
+        synchronized (this) {
+            living.put("file descriptor", descriptors.size());
+        }
+        return living;
+    }
+
+    // ------------------------------------------------------------------ file descriptors
+
+    synchronized int open() {
+        descriptors.put(++lastDescriptor, new Descriptor());
+        return lastDescriptor;
+    }
+
+    synchronized void close(int fd) {
+        if (descriptors.remove(fd) == null) {
+            problem("file descriptor " + fd + " was closed twice");
+        }
+    }
+
+    synchronized Descriptor descriptor(int fd) {
+        Descriptor descriptor = descriptors.get(fd);
+        if (descriptor == null) {
+            problem("file descriptor " + fd + " is closed");
+            return new Descriptor();
+        }
+        return descriptor;
+    }
+
+    /** Makes a descriptor readable by so much more. */
+    synchronized void add(int fd, long value) {
+        Descriptor descriptor = descriptors.get(fd);
+        if (descriptor != null) {
+            descriptor.value += value;
+            notifyAll();
+        }
+    }
+
+    synchronized long take(int fd) {
+        Descriptor descriptor = descriptor(fd);
+        long value = descriptor.value;
+        descriptor.value = 0;
+        return value;
+    }
+
+    /** {@code ppoll}. */
+    synchronized int poll(long fds, long count, long nanos) {
+        long start = System.nanoTime();
+        while (true) {
+            int ready = 0;
+            for (int i = 0; i < count; i++) {
+                long at = fds + (long) i * Structs.POLL_SIZE;
+                boolean isReady = descriptor(CMemory.getInt(at)).value > 0;
+                CMemory.putShort(at + Structs.POLL_RETURNED, isReady ? Structs.POLLIN : 0);
+                ready += isReady ? 1 : 0;
+            }
+            long left = nanos - (System.nanoTime() - start);
+            if (ready > 0 || (nanos != Long.MAX_VALUE && left <= 0)) {
+                return ready;
+            }
+            try {
+                wait(nanos == Long.MAX_VALUE ? 0 : left / 1_000_000 + 1);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return 0;
+            }
+        }
+    }
+
+    /** A queue that a descriptor tells of. */
+    final class Pipe<T> {
+        final int fd = open();
+        private final ArrayDeque<T> queue = new ArrayDeque<>();
+
+        void put(T item) {
+            synchronized (SoftwareKernel.this) {
+                queue.add(item);
+                add(fd, 1);
+            }
+        }
+
+        T poll() {
+            synchronized (SoftwareKernel.this) {
+                T item = queue.poll();
+                if (item != null) {
+                    descriptor(fd).value--;
+                }
+                return item;
+            }
+        }
+
+        /** Moves what belongs to something else there. */
+        void moveTo(Pipe<T> other, java.util.function.Predicate<T> which) {
+            synchronized (SoftwareKernel.this) {
+                queue.removeIf(
+                        item -> {
+                            if (which.test(item)) {
+                                add(fd, -1);
+                                other.put(item);
+                                return true;
+                            }
+                            return false;
+                        });
+            }
+        }
+
+        void close() {
+            SoftwareKernel.this.close(fd);
+        }
+    }
+}

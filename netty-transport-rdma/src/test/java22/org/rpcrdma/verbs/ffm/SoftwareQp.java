@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.ffm;
+
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.util.ArrayDeque;
+import java.util.concurrent.CountDownLatch;
+import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.QueuePairHandler;
+import org.rpcrdma.verbs.RejectedException;
+import org.rpcrdma.verbs.WorkStatus;
+import org.rpcrdma.verbs.hardware.CmEvent;
+import org.rpcrdma.verbs.hardware.Codes;
+import org.rpcrdma.verbs.hardware.Layout;
+
+/**
+ * An {@code ibv_qp} on the software RNIC, whose thread does the work. As soft-iWARP, it takes the first range of a
+ * Read alone.
+ */
+final class SoftwareQp implements QueuePairHandler {
+
+    private static final int REJECTED_STATUS = -104;
+
+    /** {@code IBV_WC_MW_BIND_ERR}. */
+    private static final int WINDOW_ERROR = 6;
+
+    /** What is done when it is posted, and complete when those before it are. */
+    private static final int NO_STATUS = -1;
+
+    private record Posted(long workId, int opcode, int status) {
+        Posted(long workId, int opcode) {
+            this(workId, opcode, NO_STATUS);
+        }
+    }
+
+    private final SoftwareKernel kernel;
+    private final SoftwareLibrary.Id id;
+    private final SoftwareLibrary.Cq queue;
+    private final ArrayDeque<Posted> sends = new ArrayDeque<>();
+    private final ArrayDeque<Posted> receives = new ArrayDeque<>();
+    private final CountDownLatch connected = new CountDownLatch(1);
+    final long pointer = SoftwareKernel.allocate(160);
+    QueuePair queuePair;
+    private boolean closed;
+    private boolean isRefused;
+
+    SoftwareQp(SoftwareKernel kernel, SoftwareLibrary.Id id, SoftwareLibrary.Cq queue) {
+        this.kernel = kernel;
+        this.id = id;
+        this.queue = queue;
+    }
+
+    /**
+     * Connects, and waits for the answer as soft-iWARP waits for TCP.
+     *
+     * @return whether there was an answer at all
+     */
+    boolean connect(InetSocketAddress remote, InetSocketAddress local, byte[] data) {
+        kernel.rnic.execute(
+                () -> {
+                    if (!closed) {
+                        queuePair.connect(remote, local, data);
+                    }
+                });
+        try {
+            connected.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        return !isRefused;
+    }
+
+    SoftwareLibrary.Cq queue() {
+        return queue;
+    }
+
+    void accept(byte[] data) {
+        kernel.rnic.execute(
+                () -> {
+                    if (!closed) {
+                        queuePair.accept(data);
+                    }
+                });
+    }
+
+    void disconnect() {
+        kernel.rnic.execute(
+                () -> {
+                    if (!closed) {
+                        queuePair.disconnect();
+                    }
+                });
+    }
+
+    /** Nothing happens any more. On the thread of the device. */
+    void close() {
+        if (!closed) {
+            closed = true;
+            queuePair.close();
+            isRefused |= connected.getCount() > 0;
+            connected.countDown();
+            sends.forEach(left -> queue.add(left.workId, Codes.FLUSHED, left.opcode, 0, 0));
+            receives.forEach(left -> queue.add(left.workId, Codes.FLUSHED, 128, 0, 0));
+            sends.clear();
+            receives.clear();
+        }
+    }
+
+    // ------------------------------------------------------------------ work
+
+    void postSend(long list) {
+        for (long at = list; at != 0; at = CMemory.getLong(at + Layout.WR_NEXT)) {
+            long workId = CMemory.getLong(at);
+            int opcode = CMemory.getInt(at + Layout.SEND_OPCODE);
+            int flags = CMemory.getInt(at + Layout.SEND_FLAGS);
+            int invalidate = CMemory.getInt(at + Layout.SEND_INVALIDATE);
+            long address = CMemory.getLong(at + Layout.SEND_REMOTE_ADDRESS);
+            int key = CMemory.getInt(at + Layout.SEND_REMOTE_KEY);
+            long[] ranges = ranges(at, opcode == Codes.READ ? 1 : Integer.MAX_VALUE);
+            if (opcode == Codes.BIND || opcode == Codes.LOCAL_INVALIDATE) {
+                postLocal(at, workId, opcode, invalidate);
+                continue;
+            }
+            work(
+                    () -> {
+                        sends.add(new Posted(workId, opcode));
+                        int stag = kernel.windows.stag(key);
+                        int bits = flags(flags);
+                        switch (opcode) {
+                            case Codes.SEND -> queuePair.send(workId, bits);
+                            case Codes.SEND_WITH_INVALIDATE ->
+                                    queuePair.sendWithInvalidate(
+                                            workId, bits, kernel.windows.stag(invalidate));
+                            case Codes.WRITE -> queuePair.write(workId, bits, address, stag);
+                            case Codes.READ -> queuePair.read(workId, bits, address, stag);
+                            default -> kernel.problem("opcode " + opcode);
+                        }
+                        for (int i = 0; i < ranges.length; i += 3) {
+                            queuePair.gather(ranges[i], (int) ranges[i + 1], (int) ranges[i + 2]);
+                        }
+                    });
+        }
+        work(() -> queuePair.doorbell());
+    }
+
+    /** What the device does without the peer: at once, while what the peer takes part in goes on. */
+    private void postLocal(long at, long workId, int opcode, int invalidate) {
+        SoftwareWindow window =
+                opcode == Codes.BIND
+                        ? kernel.find(
+                                CMemory.getLong(at + Layout.BIND_WINDOW), SoftwareWindow.class)
+                        : null;
+        SoftwareLibrary.Mr region =
+                opcode == Codes.BIND
+                        ? kernel.find(
+                                CMemory.getLong(at + Layout.BIND_REGION), SoftwareLibrary.Mr.class)
+                        : null;
+        int before = opcode == Codes.BIND ? CMemory.getInt(window.pointer + Structs.MW_KEY) : 0;
+        int key = CMemory.getInt(at + Layout.BIND_KEY);
+        long address = CMemory.getLong(at + Layout.BIND_ADDRESS);
+        int length = (int) CMemory.getLong(at + Layout.BIND_LENGTH);
+        int access = CMemory.getInt(at + Layout.BIND_ACCESS);
+        work(
+                () -> {
+                    boolean isDone =
+                            opcode == Codes.BIND
+                                    ? kernel.windows.bind(
+                                            window, key, before, this, region, address, length,
+                                            access)
+                                    : kernel.windows.invalidate(this, invalidate);
+                    sends.add(new Posted(workId, opcode, isDone ? 0 : WINDOW_ERROR));
+                    completeLocal();
+                    if (!isDone) {
+                        queuePair.disconnect();
+                    }
+                });
+    }
+
+    private void completeLocal() {
+        while (!sends.isEmpty() && sends.peek().status != NO_STATUS) {
+            Posted done = sends.remove();
+            queue.add(done.workId, done.status, done.opcode, 0, 0);
+        }
+    }
+
+    void postReceive(long list) {
+        for (long at = list; at != 0; at = CMemory.getLong(at + Layout.WR_NEXT)) {
+            long workId = CMemory.getLong(at);
+            long[] ranges = ranges(at, 1);
+            work(
+                    () -> {
+                        receives.add(new Posted(workId, 128));
+                        if (ranges.length == 0) {
+                            queuePair.postReceive(workId, 0, 0, 0);
+                        } else {
+                            queuePair.postReceive(
+                                    workId, ranges[0], (int) ranges[1], (int) ranges[2]);
+                        }
+                    });
+        }
+    }
+
+    private static long[] ranges(long request, int most) {
+        int count = Math.min(most, CMemory.getInt(request + Layout.WR_RANGE_COUNT));
+        long at = CMemory.getLong(request + Layout.WR_RANGES);
+        long[] ranges = new long[3 * count];
+        for (int i = 0; i < count; i++, at += Layout.RANGE_SIZE) {
+            ranges[3 * i] = CMemory.getLong(at + Layout.RANGE_ADDRESS);
+            ranges[3 * i + 1] = CMemory.getInt(at + Layout.RANGE_LENGTH);
+            ranges[3 * i + 2] = CMemory.getInt(at + Layout.RANGE_KEY);
+        }
+        return ranges;
+    }
+
+    private static int flags(int flags) {
+        int bits = 0;
+        bits |= (flags & Codes.SIGNALED) != 0 ? QueuePair.SIGNALED : 0;
+        bits |= (flags & Codes.FENCE) != 0 ? QueuePair.FENCE : 0;
+        bits |= (flags & Codes.SOLICITED) != 0 ? QueuePair.SOLICITED : 0;
+        return bits;
+    }
+
+    private void work(Runnable action) {
+        kernel.rnic.execute(
+                () -> {
+                    if (closed) {
+                        return;
+                    }
+                    try {
+                        action.run();
+                    } catch (RuntimeException e) {
+                        kernel.problem("Posting failed: " + e);
+                    }
+                });
+    }
+
+    // ------------------------------------------------------------------ what the RNIC says
+
+    @Override
+    public void connected(byte[] data) {
+        // The passive side hears no data again.
+        id.event(CmEvent.Type.ESTABLISHED, 0, id.request == null ? data : new byte[0]);
+        connected.countDown();
+    }
+
+    @Override
+    public void connectFailed(Throwable cause) {
+        if (cause instanceof RejectedException rejected) {
+            id.event(CmEvent.Type.REJECTED, REJECTED_STATUS, rejected.privateData());
+        } else if (cause instanceof ConnectException && id.request == null) {
+            isRefused = true; // no event: the call says so
+        } else {
+            id.event(CmEvent.Type.CONNECT_ERROR, -1, new byte[0]);
+        }
+        connected.countDown();
+    }
+
+    @Override
+    public void completed(long workId, WorkStatus status, int length, int invalidatedKey) {
+        boolean isReceive = (workId & 1L << 31) != 0;
+        ArrayDeque<Posted> posted = isReceive ? receives : sends;
+        Posted done = posted.poll();
+        while (done.workId != workId) {
+            if (done.status != NO_STATUS) {
+                queue.add(done.workId, done.status, done.opcode, 0, 0);
+            }
+            done = posted.poll();
+        }
+        int key = invalidatedKey == 0 ? 0 : kernel.windows.invalidated(invalidatedKey);
+        queue.add(workId, code(status), done.opcode, length, key);
+        completeLocal();
+    }
+
+    private static int code(WorkStatus status) {
+        return switch (status) {
+            case SUCCESS -> 0;
+            case LOCAL_LENGTH_ERROR -> 1;
+            case LOCAL_PROTECTION_ERROR -> 4;
+            case REMOTE_ACCESS_ERROR -> 10;
+            case REMOTE_OPERATION_ERROR -> 11;
+            case FLUSHED -> Codes.FLUSHED;
+        };
+    }
+
+    @Override
+    public void disconnected(Throwable cause) {
+        id.event(CmEvent.Type.DISCONNECTED, 0, new byte[0]);
+    }
+}
