@@ -227,8 +227,9 @@ final class ClientConnection implements PendingCalls.Owner {
         }
     }
 
+    /** A channel that is closed and has not said so yet is none: those who ask wait for the next one. */
     private void connectFor(Promise<Void> promise) {
-        if (state == State.ACTIVE) {
+        if (state == State.ACTIVE && channel.isActive()) {
             promise.setSuccess(null);
         } else if (state == State.CLOSED) {
             promise.setFailure(new ClosedChannelException());
@@ -357,7 +358,9 @@ final class ClientConnection implements PendingCalls.Owner {
         calls.lost(
                 "the connection was lost",
                 isLeft ? PendingCalls.Loss.LEFT : PendingCalls.Loss.BROKEN);
-        if (wantsConnection()) {
+        if (!connectPromises.isEmpty()) {
+            connect();
+        } else if (wantsConnection()) {
             connectWhenAllowed();
         }
     }

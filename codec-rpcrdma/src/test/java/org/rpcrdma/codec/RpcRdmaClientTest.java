@@ -10,7 +10,13 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import io.netty.util.concurrent.Promise;
+import io.netty.util.concurrent.PromiseNotifier;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.nio.channels.ClosedChannelException;
@@ -146,6 +152,36 @@ class RpcRdmaClientTest {
         client.close().syncUninterruptibly();
         assertThat(client.openConnections()).isEmpty();
         failure(client.connect(), ClosedChannelException.class);
+    }
+
+    /** The close is told of before the channel is inactive. */
+    @Test
+    void connectAfterACloseGivesAnotherConnection() throws Exception {
+        responder = ScriptedResponder.manual(config);
+        AtomicReference<Channel> made = new AtomicReference<>();
+        client =
+                builder(responder.address())
+                        .backOffMillis(1_000_000, 1_000_000)
+                        .handler(
+                                () ->
+                                        new ChannelInboundHandlerAdapter() {
+                                            @Override
+                                            public void handlerAdded(ChannelHandlerContext ctx) {
+                                                made.set(ctx.channel());
+                                            }
+                                        })
+                        .build();
+        get(client.connect());
+        RpcRdmaConnection first = client.openConnections().get(0);
+        Promise<Void> again = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
+        made.get()
+                .closeFuture()
+                .addListener(
+                        closed ->
+                                client.connect().addListener(new PromiseNotifier<>(again)));
+        made.get().close();
+        get(again);
+        assertThat(client.openConnections()).hasSize(1).doesNotContain(first);
     }
 
     @Test
