@@ -176,9 +176,7 @@ class RpcRdmaClientTest {
         Promise<Void> again = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
         made.get()
                 .closeFuture()
-                .addListener(
-                        closed ->
-                                client.connect().addListener(new PromiseNotifier<>(again)));
+                .addListener(closed -> client.connect().addListener(new PromiseNotifier<>(again)));
         made.get().close();
         get(again);
         assertThat(client.openConnections()).hasSize(1).doesNotContain(first);
