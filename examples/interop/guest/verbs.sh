@@ -21,13 +21,9 @@ mkdir -p /tmp/export
 head -c 300001 /dev/urandom >/tmp/export/file
 head -c 3000001 /dev/urandom >/tmp/source
 
-java=(java)
-[ ! -d /job/jdk ] || java=(/job/jdk/bin/java --enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow)
-
 # The program takes the place of the shell: a background job is the program itself, and gets its signals.
 exec_java() {
-    exec "${java[@]}" -Xmx256m -XX:MaxDirectMemorySize=256m -XX:TieredStopAtLevel=1 --add-exports java.base/sun.nio.ch=ALL-UNNAMED \
-        -Djava.library.path=/job -Dio.netty.leakDetection.level=paranoid -jar /job/rpcrdma.jar "$@"
+    cd /job && . guest/java.sh && exec "${java[@]}" "${options[@]}" -jar rpcrdma.jar "$@"
 }
 
 run() { (exec_java "$@"); }

@@ -1,0 +1,7 @@
+# How a program of this project runs in the guest: java and options. In the directory of the job, where an archive of classes may be,
+# made with the same options on the host: classes.jsa.
+java=(java)
+[ ! -d jdk ] || java=(jdk/bin/java --sun-misc-unsafe-memory-access=allow)
+[ ! -f classes.jsa ] || java+=(-XX:SharedArchiveFile=classes.jsa)
+options=(-Xmx256m -XX:MaxDirectMemorySize=256m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+    -Djava.library.path=/job -Dio.netty.leakDetection.level=paranoid)
