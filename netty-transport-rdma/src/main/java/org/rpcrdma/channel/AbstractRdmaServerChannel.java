@@ -2,9 +2,11 @@
 package org.rpcrdma.channel;
 
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
+import io.netty.channel.DefaultChannelPipeline;
 import io.netty.channel.ServerChannel;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -27,6 +29,9 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
     private Listener listener;
     private volatile InetSocketAddress localAddress;
     private volatile boolean closed;
+
+    /** What the pipeline is being given. */
+    private Channel given;
 
     AbstractRdmaServerChannel() {
         super(null);
@@ -136,12 +141,61 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
             }
             Channel child = child(requests.poll());
             if (child != null) {
+                given = child;
                 pipeline().fireChannelRead(child);
+                given = null;
             }
         }
         if (delivered) {
             handle.readComplete();
             pipeline().fireChannelReadComplete();
+        }
+    }
+
+    @Override
+    protected DefaultChannelPipeline newChannelPipeline() {
+        return new Pipeline(this);
+    }
+
+    /**
+     * Nobody has taken the child that the pipeline was given: its request is refused, for the peer would wait. A child
+     * that has an event loop answers by itself, also when somebody fails behind that.
+     */
+    private void refuseGiven() {
+        if (given != null && !hasEventLoop(given)) {
+            given.unsafe().closeForcibly();
+        }
+    }
+
+    /** Registration may be under way on another thread; Netty tells its absence by an exception alone. */
+    private static boolean hasEventLoop(Channel child) {
+        try {
+            return child.eventLoop() != null;
+        } catch (IllegalStateException e) {
+            return false;
+        }
+    }
+
+    /** Sees what falls through: a child without a handler for it, or that a handler has failed at. */
+    private static final class Pipeline extends DefaultChannelPipeline {
+
+        private final AbstractRdmaServerChannel server;
+
+        Pipeline(AbstractRdmaServerChannel server) {
+            super(server);
+            this.server = server;
+        }
+
+        @Override
+        protected void onUnhandledInboundException(Throwable cause) {
+            server.refuseGiven();
+            super.onUnhandledInboundException(cause);
+        }
+
+        @Override
+        protected void onUnhandledInboundMessage(ChannelHandlerContext ctx, Object message) {
+            server.refuseGiven();
+            super.onUnhandledInboundMessage(ctx, message);
         }
     }
 

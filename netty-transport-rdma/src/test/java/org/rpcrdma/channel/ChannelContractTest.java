@@ -24,6 +24,7 @@ import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.local.LocalAddress;
 import java.net.BindException;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -37,6 +38,7 @@ import java.util.Random;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -314,6 +316,80 @@ class ChannelContractTest {
             assertThat(listener.isActive()).isTrue();
         } finally {
             shutDown(group);
+        }
+    }
+
+    /** A handler that is not sharable serves one child: the request of the next one was never answered. */
+    @Test
+    void aRequestWhoseChildCannotBeSetUpIsRefused() throws Exception {
+        refuses(server -> server.childHandler(new ChannelInboundHandlerAdapter() {}), 1);
+    }
+
+    @Test
+    void aRequestWhoseChildNobodyTakesIsRefused() throws Exception {
+        refuses(server -> server.handler(new LastHandler()), 0);
+    }
+
+    @Test
+    void aChildThatWasTakenIsKeptWhateverFailsBehindThat() throws Exception {
+        RdmaEventLoopGroup group = softwareGroup();
+        try {
+            Channel listener =
+                    server(group, ConnectedPair.initializer(new ConnectedPair.Inbox()))
+                            .handler(new FailingHandler())
+                            .bind(LOOPBACK, 0)
+                            .sync()
+                            .channel();
+            assertThat(connectWithoutLimit(group, listener).cause()).isNull();
+        } finally {
+            shutDown(group);
+        }
+    }
+
+    /** Connects to a server of this kind until one connect more than the server can take has ended. */
+    private static void refuses(Consumer<ServerBootstrap> kind, int taken) throws Exception {
+        RdmaEventLoopGroup group = softwareGroup();
+        ServerBootstrap server = server(group, ConnectedPair.initializer(new ConnectedPair.Inbox()));
+        kind.accept(server);
+        try {
+            Channel listener = server.bind(LOOPBACK, 0).sync().channel();
+            for (int i = 0; i < taken; i++) {
+                assertThat(connectWithoutLimit(group, listener).cause()).isNull();
+            }
+            assertThat(connectWithoutLimit(group, listener).cause())
+                    .isInstanceOf(ConnectException.class);
+            assertThat(listener.isOpen()).isTrue();
+        } finally {
+            shutDown(group);
+        }
+    }
+
+    /** Nothing but an answer ends it. */
+    private static ChannelFuture connectWithoutLimit(RdmaEventLoopGroup group, Channel listener)
+            throws InterruptedException {
+        ChannelFuture connect =
+                client(group)
+                        .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0)
+                        .connect(listener.localAddress());
+        assertThat(connect.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        return connect;
+    }
+
+    /** Hands children on to nobody: the one who would register them is taken away. */
+    private static final class LastHandler extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object child) {
+            ctx.pipeline().removeLast();
+            ctx.fireChannelRead(child);
+        }
+    }
+
+    /** Fails when all is done. */
+    private static final class FailingHandler extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object child) {
+            ctx.fireChannelRead(child);
+            throw new IllegalStateException("a handler of the server channel fails");
         }
     }
 
