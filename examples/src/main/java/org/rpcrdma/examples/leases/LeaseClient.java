@@ -13,6 +13,7 @@ import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.rpc.CallHeader;
 import org.rpcrdma.examples.rpc.Calls;
 import org.rpcrdma.examples.rpc.Shutdown;
+import org.rpcrdma.examples.rpc.Waits;
 
 /** A client that holds leases until the server wants them back. */
 public final class LeaseClient implements AutoCloseable {
@@ -42,7 +43,7 @@ public final class LeaseClient implements AutoCloseable {
                         .keepConnected(true)
                         .backOffMillis(100, 2000)
                         .build();
-        Throwable cause = client.connect().awaitUninterruptibly().cause();
+        Throwable cause = Waits.failure(client.connect());
         if (cause != null) {
             client.close();
             throw new IOException(name + " cannot connect to " + server, cause);

@@ -8,6 +8,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.util.concurrent.Future;
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.HashMap;
 import java.util.Map;
@@ -19,6 +20,7 @@ import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.rpc.CallHeader;
 import org.rpcrdma.examples.rpc.Shutdown;
+import org.rpcrdma.examples.rpc.Waits;
 
 /**
  * Lends each lease to one client at a time. When another one asks for it, the holder is called back over the connection
@@ -44,8 +46,9 @@ public final class LeaseServer implements AutoCloseable {
      * Listens at this address.
      *
      * @param config {@link #config()}, perhaps with more
+     * @throws IOException if the address cannot be used
      */
-    public LeaseServer(InetSocketAddress address, RpcRdmaConfig config) {
+    public LeaseServer(InetSocketAddress address, RpcRdmaConfig config) throws IOException {
         this.config = config;
         ServerBootstrap bootstrap =
                 new ServerBootstrap()
@@ -59,7 +62,12 @@ public final class LeaseServer implements AutoCloseable {
                                                 .addLast(new RpcRdmaCodec(config), new Calls());
                                     }
                                 });
-        listener = config.applyTo(bootstrap).bind(address).syncUninterruptibly().channel();
+        try {
+            listener = Waits.listen(config.applyTo(bootstrap), address);
+        } catch (IOException e) {
+            Shutdown.of(loop);
+            throw e;
+        }
     }
 
     public InetSocketAddress address() {

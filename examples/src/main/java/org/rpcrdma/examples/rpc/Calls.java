@@ -34,21 +34,28 @@ public final class Calls {
 
     private static ByteBuf await(Future<ByteBuf> call) throws IOException {
         try {
-            call.await();
+            Waits.end(call);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            call.addListener(
-                    (Future<ByteBuf> late) -> {
-                        if (late.isSuccess()) {
-                            late.getNow().release();
-                        }
-                    });
+            abandon(call);
             throw new InterruptedIOException("interrupted");
+        } catch (RpcException e) {
+            abandon(call);
+            throw e;
         }
         if (call.isSuccess()) {
             return call.getNow();
         }
         Throwable cause = call.cause();
         throw cause instanceof IOException e ? e : new RpcException(cause.toString(), cause);
+    }
+
+    private static void abandon(Future<ByteBuf> call) {
+        call.addListener(
+                (Future<ByteBuf> late) -> {
+                    if (late.isSuccess()) {
+                        late.getNow().release();
+                    }
+                });
     }
 }

@@ -43,10 +43,10 @@ public final class RdmaRpcClient extends RpcClient {
             throws RpcException {
         ConnectFailure.checkResolved(server);
         RdmaRpcClient made = new RdmaRpcClient(server, config);
-        Future<Void> connected = made.client.connect().awaitUninterruptibly();
-        if (!connected.isSuccess()) {
+        Throwable failure = Waits.failure(made.client.connect());
+        if (failure != null) {
             made.close();
-            throw ConnectFailure.of(server, connected.cause());
+            throw ConnectFailure.of(server, failure);
         }
         return made;
     }

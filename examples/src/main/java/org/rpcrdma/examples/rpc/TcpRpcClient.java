@@ -46,11 +46,11 @@ public final class TcpRpcClient extends RpcClient {
                                                 .addLast(new RecordMarking(), new RpcCallHandler());
                                     }
                                 })
-                        .connect(server)
-                        .awaitUninterruptibly();
-        if (!connected.isSuccess()) {
+                        .connect(server);
+        Throwable failure = Waits.failure(connected);
+        if (failure != null) {
             Shutdown.of(loops);
-            throw ConnectFailure.of(server, connected.cause());
+            throw ConnectFailure.of(server, failure);
         }
         return new TcpRpcClient(connected.channel());
     }

@@ -30,6 +30,7 @@ import org.rpcrdma.codec.metrics.RdmaMeterBinder;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.rpc.RecordMarking;
 import org.rpcrdma.examples.rpc.Shutdown;
+import org.rpcrdma.examples.rpc.Waits;
 
 /**
  * Hadoop's RPC programs on two transports. Compare the two {@link ServerBootstrap}s: over RDMA the channel class and
@@ -164,19 +165,9 @@ public final class NfsServer implements AutoCloseable {
 
     private InetSocketAddress bind(ServerBootstrap bootstrap, InetSocketAddress address)
             throws IOException {
-        var bound = bootstrap.bind(address).awaitUninterruptibly();
-        if (!bound.isSuccess()) {
-            throw new IOException(
-                    "cannot listen on "
-                            + address.getHostString()
-                            + ":"
-                            + address.getPort()
-                            + ": "
-                            + bound.cause().getMessage(),
-                    bound.cause());
-        }
-        channels.add(bound.channel());
-        return (InetSocketAddress) bound.channel().localAddress();
+        Channel bound = Waits.listen(bootstrap, address);
+        channels.add(bound);
+        return (InetSocketAddress) bound.localAddress();
     }
 
     /** Closes the sockets and waits for the calls at work, for a few seconds at most. */

@@ -3,6 +3,7 @@ package org.rpcrdma.examples.leases;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
@@ -27,7 +28,7 @@ class LeasesTest {
                 loops, server.address(), name, lease -> events.add(name + " gives " + lease));
     }
 
-    private static LeaseServer server() {
+    private static LeaseServer server() throws IOException {
         return new LeaseServer(
                 new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
                 LeaseServer.config().build());

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples.rpc;
+
+import io.netty.bootstrap.AbstractBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.util.concurrent.Future;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.concurrent.TimeUnit;
+
+/** Waits for what event loops do, but not for ever: a loop whose thread is stuck or dead completes nothing. */
+public final class Waits {
+
+    /** For what is done in milliseconds. */
+    private static final long LISTEN_SECONDS = 5;
+
+    /** For a connect: twice its own time-out. */
+    private static final long CONNECT_MILLIS = 2L * RpcClient.CONNECT_TIMEOUT_MILLIS;
+
+    /** For a call: more than any of them is given, which is a minute at most. */
+    private static final long CALL_MILLIS = 90_000;
+
+    private static final String NO_ANSWER = "the event loop does not answer";
+
+    private Waits() {}
+
+    /**
+     * Binds a server.
+     *
+     * @param address with port 0 to have one chosen
+     * @throws IOException if the address cannot be used, or the event loop does not answer
+     */
+    public static Channel listen(AbstractBootstrap<?, ?> bootstrap, InetSocketAddress address)
+            throws IOException {
+        ChannelFuture bound = bootstrap.bind(address);
+        if (!bound.awaitUninterruptibly(LISTEN_SECONDS, TimeUnit.SECONDS)) {
+            bound.addListener(ChannelFutureListener.CLOSE);
+            throw cannotListen(address, NO_ANSWER, null);
+        } else if (!bound.isSuccess()) {
+            throw cannotListen(address, bound.cause().getMessage(), bound.cause());
+        }
+        return bound.channel();
+    }
+
+    private static IOException cannotListen(
+            InetSocketAddress address, String reason, Throwable cause) {
+        return new IOException(
+                "cannot listen on "
+                        + address.getHostString()
+                        + ":"
+                        + address.getPort()
+                        + ": "
+                        + reason,
+                cause);
+    }
+
+    /**
+     * Waits for a connect, which has a time-out of its own.
+     *
+     * @return why it has failed; {@code null} if it has not
+     */
+    public static Throwable failure(Future<?> connect) {
+        return failure(connect, CONNECT_MILLIS);
+    }
+
+    static Throwable failure(Future<?> connect, long millis) {
+        if (connect.awaitUninterruptibly(millis)) {
+            return connect.cause();
+        }
+        connect.cancel(false);
+        return new IOException(NO_ANSWER);
+    }
+
+    /**
+     * Waits for a call, which has a time-out of its own.
+     *
+     * @throws RpcException if it does not end
+     */
+    static void end(Future<?> call) throws InterruptedException, RpcException {
+        end(call, CALL_MILLIS);
+    }
+
+    static void end(Future<?> call, long millis) throws InterruptedException, RpcException {
+        if (!call.await(millis)) {
+            throw new RpcException("a call has neither a reply nor a time-out: " + NO_ANSWER);
+        }
+    }
+}
