@@ -6,14 +6,17 @@ import com.ibm.disni.verbs.RdmaCmEvent;
 import com.ibm.disni.verbs.RdmaCmEvent.EventType;
 import com.ibm.disni.verbs.RdmaCmId;
 import com.ibm.disni.verbs.RdmaEventChannel;
+import io.netty.util.concurrent.DefaultPromise;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import io.netty.util.concurrent.Promise;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.util.Map;
 import java.util.Queue;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * The event channel of the connection manager, and the thread that waits for its events and hands each to the target of
@@ -29,6 +32,9 @@ final class CmEvents {
 
     /** Nothing ends the wait for an event, so it ends by itself. */
     private static final int WAIT_MILLIS = 20;
+
+    /** What is done between two events waits for one of them, and not for ever for a thread that is stuck. */
+    private static final long PATIENCE_MILLIS = 5000;
 
     private static final EventType[] TYPES = EventType.values();
 
@@ -98,18 +104,36 @@ final class CmEvents {
     /**
      * Has something done while no event is being taken, and waits for it: some milliseconds, since nothing ends the
      * wait for an event. What librdmacm does to a queue pair when it takes an event is safe from it.
+     *
+     * <p>A thread that does not answer, because it is stuck, takes no event either: then it is done without it.
      */
     void betweenEvents(Runnable action) {
-        CompletableFuture<Void> done = new CompletableFuture<>();
+        betweenEvents(action, PATIENCE_MILLIS);
+    }
+
+    void betweenEvents(Runnable action, long millis) {
+        AtomicBoolean isBegun = new AtomicBoolean();
+        Promise<Void> done = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
+        Runnable once =
+                () -> {
+                    if (isBegun.compareAndSet(false, true)) {
+                        action.run();
+                    }
+                };
         tasks.add(
                 () -> {
                     try {
-                        action.run();
+                        once.run();
                     } finally {
-                        done.complete(null);
+                        done.setSuccess(null);
                     }
                 });
-        done.join();
+        if (!done.awaitUninterruptibly(millis)) {
+            logger.warn(
+                    "The thread for events of the connection manager has not answered within {} ms",
+                    millis);
+            once.run();
+        }
     }
 
     private void destroyId(RdmaCmId id) {
@@ -130,8 +154,9 @@ final class CmEvents {
                     event.ackEvent();
                     dispatch(event);
                 }
-            } catch (IOException | RuntimeException e) {
-                logger.warn("An event of the connection manager was lost", e);
+            } catch (Throwable t) {
+                // A lack of memory too: without this thread no connection comes or goes any more.
+                logger.warn("An event of the connection manager was lost", t);
             }
             runTasks();
         }
@@ -147,8 +172,8 @@ final class CmEvents {
         for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
             try {
                 task.run();
-            } catch (RuntimeException e) {
-                logger.warn("What was to be done between two events failed", e);
+            } catch (Throwable t) {
+                logger.warn("What was to be done between two events failed", t);
             }
         }
     }

@@ -76,10 +76,10 @@ final class NotificationThread {
                     alarm.ring();
                 }
                 fails = false;
-            } catch (IOException | RuntimeException e) {
+            } catch (Throwable t) {
                 // The queue is still in use: its owner looks for itself meanwhile.
                 if (!fails) {
-                    logger.warn("Completions are not notified", e);
+                    logger.warn("Completions are not notified", t);
                 }
                 fails = true;
                 LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(WAIT_MILLIS));

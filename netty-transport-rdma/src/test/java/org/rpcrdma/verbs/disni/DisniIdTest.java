@@ -7,6 +7,9 @@ import com.ibm.disni.verbs.RdmaCmEvent.EventType;
 import com.ibm.disni.verbs.RdmaCmId;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -82,5 +85,56 @@ class DisniIdTest {
         awaitDestroyed(id);
         other.events().destroy(subject);
         connection.destroy();
+    }
+
+    /** Who ends a connection does not wait for ever, and nothing is done twice. */
+    @Test
+    void whatIsDoneBetweenEventsIsDoneAlthoughTheirThreadIsStuck() throws Exception {
+        CountDownLatch stuck = new CountDownLatch(1);
+        CountDownLatch release = new CountDownLatch(1);
+        AtomicInteger done = new AtomicInteger();
+        Thread first =
+                new Thread(
+                        () ->
+                                other.events()
+                                        .betweenEvents(
+                                                () -> {
+                                                    stuck.countDown();
+                                                    awaitUninterruptibly(release);
+                                                }));
+        first.start();
+        try {
+            stuck.await();
+            other.events().betweenEvents(done::incrementAndGet, 1);
+            assertThat(done).hasValue(1);
+        } finally {
+            release.countDown();
+        }
+        first.join();
+        other.events().betweenEvents(() -> {});
+        assertThat(done).hasValue(1);
+    }
+
+    /** An error in what is done there, a lack of memory perhaps, does not end the thread of all connections. */
+    @Test
+    void theThreadOfEventsOutlivesErrors() {
+        AtomicReference<Thread> before = new AtomicReference<>();
+        AtomicReference<Thread> after = new AtomicReference<>();
+        other.events()
+                .betweenEvents(
+                        () -> {
+                            before.set(Thread.currentThread());
+                            throw new OutOfMemoryError("as it may come");
+                        });
+        other.events().betweenEvents(() -> after.set(Thread.currentThread()));
+        assertThat(after.get()).isSameAs(before.get()).isNotSameAs(Thread.currentThread());
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 }
