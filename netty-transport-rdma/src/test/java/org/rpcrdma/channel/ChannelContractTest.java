@@ -349,7 +349,8 @@ class ChannelContractTest {
     /** Connects to a server of this kind until one connect more than the server can take has ended. */
     private static void refuses(Consumer<ServerBootstrap> kind, int taken) throws Exception {
         RdmaEventLoopGroup group = softwareGroup();
-        ServerBootstrap server = server(group, ConnectedPair.initializer(new ConnectedPair.Inbox()));
+        ServerBootstrap server =
+                server(group, ConnectedPair.initializer(new ConnectedPair.Inbox()));
         kind.accept(server);
         try {
             Channel listener = server.bind(LOOPBACK, 0).sync().channel();

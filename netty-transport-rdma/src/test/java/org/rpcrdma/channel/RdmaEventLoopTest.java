@@ -10,6 +10,7 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.DefaultEventExecutorChooserFactory;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.EventExecutorChooserFactory;
@@ -18,6 +19,7 @@ import io.netty.util.concurrent.RejectedExecutionHandlers;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.Queue;
 import java.util.concurrent.ArrayBlockingQueue;
@@ -260,6 +262,60 @@ class RdmaEventLoopTest {
         assertThat(threads).extracting(Thread::getName).containsExactly("mine");
         assertThat(chosen).isTrue();
         shutDown(group);
+    }
+
+    /** Netty reads it once for each JVM, so this takes one. */
+    @Test
+    void queuesOfTasksAreAsLongAsNettysPropertySays() throws Exception {
+        Process process =
+                new ProcessBuilder(
+                                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                                "-Dio.netty.eventLoop.maxPendingTasks=" + FullQueue.TASKS,
+                                "-Dorg.rpcrdma.provider=iwarp",
+                                "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+                                "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+                                "-cp",
+                                System.getProperty(
+                                        "surefire.test.class.path",
+                                        System.getProperty("java.class.path")),
+                                FullQueue.class.getName())
+                        .inheritIO()
+                        .start();
+        try {
+            assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+            assertThat(process.exitValue()).isEqualTo(FullQueue.IS_FULL);
+        } finally {
+            process.destroyForcibly();
+        }
+    }
+
+    /** Gives a loop that is busy one task more than its queue is to take. */
+    static final class FullQueue {
+
+        static final int TASKS = 4096; // a power of two, as the length of the queue is
+        static final int IS_FULL = 42;
+
+        private FullQueue() {}
+
+        public static void main(String[] args) throws InterruptedException {
+            EventLoop loop = new RdmaEventLoopGroup(1).next();
+            CountDownLatch started = new CountDownLatch(1);
+            loop.execute(
+                    () -> {
+                        started.countDown();
+                        awaitQuietly(new CountDownLatch(1));
+                    });
+            started.await();
+            for (int i = 0; i < TASKS; i++) {
+                loop.execute(() -> {});
+            }
+            try {
+                loop.execute(() -> {});
+                System.exit(0);
+            } catch (RejectedExecutionException e) {
+                System.exit(IS_FULL);
+            }
+        }
     }
 
     @Test
