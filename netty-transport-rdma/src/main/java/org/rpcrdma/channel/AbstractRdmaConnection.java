@@ -8,11 +8,7 @@ import io.netty.channel.ChannelPromise;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
-import java.nio.channels.AlreadyBoundException;
-import java.nio.channels.AlreadyConnectedException;
 import java.nio.channels.ClosedChannelException;
-import java.nio.channels.ConnectionPendingException;
-import java.nio.channels.UnresolvedAddressException;
 import java.util.concurrent.Executor;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.QueuePair;
@@ -22,25 +18,20 @@ import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
 
 /**
- * The life of a connection: a queue pair that connects or is accepted, is active, and ends. What is sent and received
- * on it is the subclass's.
+ * What Netty asks of a channel that is a connection, and what a queue pair reports to it. How the connection begins and
+ * ends is known by {@link ConnectionStart} and {@link ConnectionEnd}, what is sent and received on it by its
+ * {@link Traffic}.
  */
 abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 16);
 
-    private enum State {
-        OPEN,
-        /** The queue pair has its size, and what it is made from does not change any more. */
-        CREATED,
-        ACTIVE,
-        CLOSED
-    }
-
     private final ChannelQueuePair queuePair;
+    private final ConnectionStart start;
     private final ConnectionEnd end = new ConnectionEnd();
-    private volatile State state = State.OPEN;
-    private ConnectAttempt attempt;
+
+    /** Of the queue pair, or of the last one when there is none. */
+    private Traffic<?> traffic;
 
     /** A channel to connect. */
     AbstractRdmaConnection() {
@@ -51,6 +42,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     AbstractRdmaConnection(Channel parent, ConnectionRequest request) {
         super(parent);
         queuePair = new ChannelQueuePair(request);
+        start = new ConnectionStart(this, queuePair);
     }
 
     // ------------------------------------------------------------------ for the subclass
@@ -58,52 +50,11 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     /** The size of the queue pair that is about to be created. */
     abstract QueuePairConfig queuePairConfig();
 
-    /** What is sent as connection private data, where the device carries any. */
-    abstract byte[] privateData();
-
-    /** What the peer is taken to have sent where the device carries no private data. */
-    abstract byte[] assumedPrivateData();
+    /** What will be sent and received on a queue pair. It takes no memory before it {@linkplain Traffic#begin begins}. */
+    abstract Traffic<?> newTraffic(QueuePair made);
 
     /** How long a close waits for posted work, in milliseconds. */
     abstract int drainMillis();
-
-    /** The queue pair exists and is about to connect or to accept: receives are posted now. */
-    abstract void created(QueuePair created);
-
-    /**
-     * The connection exists, and the channel is about to be active.
-     *
-     * @param peerData what the peer sent as private data
-     * @throws IOException when the two ends do not understand each other: the connection is given up
-     */
-    void opened(byte[] peerData) throws IOException {
-        // Nothing has to be agreed on.
-    }
-
-    /** The queue pair is gone: from here on nobody but us touches the memory. */
-    abstract void freed();
-
-    /** Memory for a message that begins to arrive, see {@link QueuePairHandler#receiveMemory}. */
-    ReceiveMemory receiveMemory(long id, int length) {
-        throw new UnsupportedOperationException("receive without memory: " + id);
-    }
-
-    /** A work request is complete, see {@link QueuePairHandler#completed}. */
-    abstract void completed(long id, WorkStatus status, int length);
-
-    /** Whether a close has to wait, for posted work as a rule. Called when there is a queue pair. */
-    abstract boolean mustDrain();
-
-    /** A close begins: what is to be said before the end is posted now. */
-    void closing() {
-        // Nothing is said.
-    }
-
-    /** Whether something has arrived that is not delivered. */
-    abstract boolean hasInbound();
-
-    /** Delivers what has arrived, as far as the pipeline wants to read. */
-    abstract void deliverInbound();
 
     // ------------------------------------------------------------------ state
 
@@ -114,12 +65,12 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
     @Override
     public final boolean isOpen() {
-        return state != State.CLOSED;
+        return queuePair.isOpen();
     }
 
     @Override
     public final boolean isActive() {
-        return state == State.ACTIVE;
+        return queuePair.isActive();
     }
 
     /**
@@ -127,8 +78,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
      * bound, connects or is accepted. Any thread.
      */
     public final boolean isConfigurable() {
-        State now = state;
-        return now != State.CREATED && now != State.ACTIVE;
+        return queuePair.isConfigurable();
     }
 
     @Override
@@ -156,6 +106,11 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         return queuePair.peerPrivateData();
     }
 
+    /** Whether there is a queue pair, connected or not. */
+    final boolean hasQueuePair() {
+        return queuePair.isThere();
+    }
+
     /** Whether the peer is gone, and nothing more arrives. */
     final boolean isDisconnected() {
         return end.isDisconnected();
@@ -164,22 +119,6 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     /** Whether a close waits for posted work. */
     final boolean isClosing() {
         return end.isDraining();
-    }
-
-    /** Whether the channel becomes active by itself: it answers a request, or has. */
-    private boolean isBeingAccepted() {
-        return parent() != null && isOpen() && state != State.ACTIVE;
-    }
-
-    /** Closes the channel without waiting for posted work, past the pipeline. */
-    final void closeAtOnce() {
-        abandon();
-        unsafe().close(voidPromise());
-    }
-
-    /** No close waits for posted work any more. */
-    final void abandon() {
-        end.abandon();
     }
 
     // ------------------------------------------------------------------ beginning
@@ -193,37 +132,24 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         }
     }
 
-    private void accept() {
-        state = State.CREATED;
-        try {
-            created(queuePair.ofRequest(loop().context(), queuePairConfig(), new Events()));
-            queuePair.accept(privateData());
-        } catch (Throwable t) {
-            // Told in one line, for it may happen to each connection.
-            loop().log().warn(this, "the connection is not accepted", t);
-            closeAtOnce();
-        }
-    }
-
     @Override
     protected final void doBind(SocketAddress address) throws Exception {
-        InetSocketAddress wanted = internet(address);
-        if (queuePair.isThere()) {
-            throw new AlreadyBoundException();
-        }
-        try {
-            createToConnect();
-            queuePair.bind(wanted);
-        } catch (Throwable t) {
-            free();
-            state = State.OPEN;
-            throw t;
-        }
+        start.bind(internet(address));
     }
 
-    private void createToConnect() throws IOException {
-        state = State.CREATED;
-        created(queuePair.toConnect(loop().context(), queuePairConfig(), new Events()));
+    /** There is a queue pair: what it is for begins with it. */
+    final void begin(QueuePair made) {
+        traffic = newTraffic(made);
+        traffic.begin();
+    }
+
+    final Traffic<?> traffic() {
+        return traffic;
+    }
+
+    /** Where a queue pair reports to. */
+    final QueuePairHandler events() {
+        return new Events();
     }
 
     @Override
@@ -231,86 +157,34 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         return new ConnectionUnsafe();
     }
 
-    private ConnectionUnsafe connectionUnsafe() {
-        return (ConnectionUnsafe) unsafe();
-    }
-
     private final class ConnectionUnsafe extends AbstractUnsafe {
         @Override
         public void connect(SocketAddress remote, SocketAddress local, ChannelPromise promise) {
-            if (promise.isDone() || !ensureOpen(promise)) {
-                return;
-            }
-            InetSocketAddress from;
-            try {
-                checkUnconnected();
-                from = local == null ? null : internet(local);
-                attempt = new ConnectAttempt(promise, resolved(remote));
-            } catch (RuntimeException e) {
-                promise.tryFailure(annotateConnectException(e, remote));
-                closeIfClosed();
-                return;
-            }
-            try {
-                if (!queuePair.isThere()) {
-                    createToConnect();
-                }
-                queuePair.connect(attempt.remote(), from, privateData());
-            } catch (Throwable t) {
-                // As when the peer refuses: a half-made queue pair is no use.
-                failConnect(annotate(t));
-                return;
-            }
-            attempt.limit(eventLoop(), config().getConnectTimeoutMillis(), this::failConnect);
-            attempt.whenCancelled(() -> close(voidPromise()));
-        }
-
-        private void checkUnconnected() {
-            if (attempt != null) {
-                throw new ConnectionPendingException();
-            }
-            if (parent() != null || state == State.ACTIVE) {
-                throw new AlreadyConnectedException();
+            if (!promise.isDone() && ensureOpen(promise)) {
+                start.connect(remote, local, promise);
             }
         }
 
-        private static InetSocketAddress resolved(SocketAddress remote) {
-            InetSocketAddress peer = internet(remote);
-            if (peer.isUnresolved()) {
-                throw new UnresolvedAddressException();
-            }
-            return peer;
-        }
-
-        void failConnect(Throwable cause) {
-            ConnectAttempt failed = attempt;
-            attempt = null;
-            if (failed != null) {
-                failed.fail(cause);
-            }
-            closeAtOnce();
-        }
-
-        Throwable annotate(Throwable cause) {
-            return attempt == null ? cause : annotateConnectException(cause, attempt.remote());
+        Throwable annotated(Throwable cause, SocketAddress remote) {
+            return annotateConnectException(cause, remote);
         }
 
         @Override
         protected Executor prepareToClose() {
-            boolean isAnswered = isBeingAccepted() && queuePair.isThere();
-            if (end.isAbandoned() || (state != State.ACTIVE && !isAnswered)) {
+            boolean isAnswered = start.isByRequest() && queuePair.isThere();
+            if (end.isAbandoned() || !(isActive() || isAnswered)) {
                 return null;
             }
-            if (state == State.ACTIVE) {
-                closing();
+            if (isActive()) {
+                traffic.closing();
             }
-            return mustDrain() ? end.draining(eventLoop(), drainMillis()) : null;
+            return traffic.mustDrain() ? end.draining(eventLoop(), drainMillis()) : null;
         }
 
         /** What is written to a channel that is not active yet, and has not to connect, waits until it is. */
         @Override
         protected void flush0() {
-            if (!isBeingAccepted()) {
+            if (!start.isByRequest()) {
                 super.flush0();
             }
         }
@@ -320,7 +194,23 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         }
     }
 
+    /** The cause of a connect that has failed, with the peer's address. */
+    final Throwable annotated(Throwable cause, SocketAddress remote) {
+        return ((ConnectionUnsafe) unsafe()).annotated(cause, remote);
+    }
+
     // ------------------------------------------------------------------ the end
+
+    /** No close waits for posted work any more. */
+    final void abandon() {
+        end.abandon();
+    }
+
+    /** Closes the channel without waiting for posted work, past the pipeline. */
+    final void closeAtOnce() {
+        abandon();
+        unsafe().close(voidPromise());
+    }
 
     @Override
     protected void doDeregister() throws Exception {
@@ -352,17 +242,15 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
     @Override
     protected final void doClose() {
-        state = State.CLOSED;
-        if (attempt != null) {
-            attempt.fail(new ClosedChannelException());
-            attempt = null;
-        }
+        queuePair.closed();
+        start.end(new ClosedChannelException());
         free();
     }
 
-    private void free() {
-        if (queuePair.close()) {
-            freed();
+    /** Gives the queue pair back, if there is one, and then its memory. */
+    final void free() {
+        if (queuePair.free()) {
+            traffic.freed();
         }
     }
 
@@ -371,10 +259,27 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         end.cut();
     }
 
+    // ------------------------------------------------------------------ writing
+
+    @Override
+    protected final void doWrite(ChannelOutboundBuffer in) throws Exception {
+        if (end.failsFlushed(in)) {
+            return;
+        }
+        try {
+            traffic.post(in);
+        } catch (RuntimeException e) {
+            // What is half posted cannot be taken back: the channel closes, as after any failed
+            // write, and does not wait for it.
+            abandon();
+            throw new IOException("posting failed: " + e.getMessage(), e);
+        }
+    }
+
     /** Posted work has completed: a close that waits for it goes on, or else what waits for room is posted. */
     final void workDone(boolean moreWaits) {
         if (end.isDraining()) {
-            if (!mustDrain()) {
+            if (!traffic.mustDrain()) {
                 cut();
             }
         } else if (moreWaits) {
@@ -384,12 +289,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
     /** Flushes once more what is flushed already. */
     final void flushMore() {
-        connectionUnsafe().flushMore();
-    }
-
-    /** Fails what is flushed to a peer that is gone; returns whether it is. */
-    final boolean failsForLackOfPeer(ChannelOutboundBuffer flushed) {
-        return end.failsFlushed(flushed);
+        ((ConnectionUnsafe) unsafe()).flushMore();
     }
 
     // ------------------------------------------------------------------ reading
@@ -397,7 +297,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     @Override
     protected final void doBeginRead() {
         super.doBeginRead();
-        if (end.isDisconnected() || (queuePair.isThere() && hasInbound())) {
+        if (end.isDisconnected() || (queuePair.isThere() && traffic.hasInbound())) {
             becomeReady();
         }
     }
@@ -405,44 +305,36 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     @Override
     final void doDeliver() {
         if (queuePair.isRequested()) {
-            accept();
+            start.accept();
         }
-        if (mayDeliver() && isReadPending() && hasInbound()) {
-            deliverInbound();
+        if (mayDeliver() && isReadPending() && traffic.hasInbound()) {
+            traffic.deliver();
         }
-        delivered();
+        if (mayDeliver()) {
+            traffic.delivered();
+        }
+        if (end.isDisconnected() && isOpen()) {
+            endDelivery();
+        }
     }
 
     /** Whether the pipeline may be given what has arrived: not once it has closed the channel. */
     final boolean mayDeliver() {
-        return state == State.ACTIVE && !end.isDraining();
+        return isActive() && !end.isDraining();
     }
 
-    /** What has arrived is delivered, as far as the pipeline wants it. */
-    void delivered() {
-        if (!end.isDisconnected() || !isOpen()) {
+    /** The channel of a peer that is gone stays until the pipeline has read what has arrived. */
+    private void endDelivery() {
+        if (traffic.hasInbound()) {
+            // What is written meanwhile is told now.
+            flushMore();
             return;
         }
-        if (hasInbound()) {
-            // It stays until the pipeline has read that; what is written is told now.
-            flushMore();
-        } else {
-            Throwable cause = endOfConnection(end.cause());
-            if (cause != null) {
-                pipeline().fireExceptionCaught(cause);
-            }
-            unsafe().close(voidPromise());
+        Throwable cause = traffic.endOfConnection(end.cause());
+        if (cause != null) {
+            pipeline().fireExceptionCaught(cause);
         }
-    }
-
-    /**
-     * What the pipeline is told of the end of the connection.
-     *
-     * @param cause as the device has it, or {@code null}
-     * @return the exception, or {@code null} if it ended as it should
-     */
-    Throwable endOfConnection(Throwable cause) {
-        return cause;
+        unsafe().close(voidPromise());
     }
 
     // ------------------------------------------------------------------ events of the queue pair
@@ -450,52 +342,28 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     private final class Events implements QueuePairHandler {
         @Override
         public void connected(byte[] privateData) {
-            if (!isOpen()) {
-                return;
-            }
-            try {
-                opened(queuePair.agreed(privateData, assumedPrivateData()));
-            } catch (IOException | RuntimeException e) {
-                connectFailed(e);
-                return;
-            }
-            if (end.isDraining()) {
-                closing();
-                workDone(false);
-                return;
-            }
-            queuePair.connected();
-            state = State.ACTIVE;
-            ConnectAttempt succeeded = attempt;
-            attempt = null;
-            boolean wanted = succeeded == null ? parent() != null : succeeded.succeed();
-            pipeline().fireChannelActive();
-            if (!wanted) {
-                unsafe().close(voidPromise());
-            } else if (isActive()) {
-                connectionUnsafe().flushMore();
-            }
+            start.connected(privateData);
         }
 
         @Override
         public void connectFailed(Throwable cause) {
-            connectionUnsafe().failConnect(connectionUnsafe().annotate(cause));
+            start.failed(cause);
         }
 
         @Override
         public void completed(long id, WorkStatus status, int length, int invalidatedKey) {
-            AbstractRdmaConnection.this.completed(id, status, length);
+            traffic.completed(id, status, length);
         }
 
         @Override
         public ReceiveMemory receiveMemory(long id, int length) {
-            return AbstractRdmaConnection.this.receiveMemory(id, length);
+            return traffic.receiveMemory(id, length);
         }
 
         /** Receives are replaced when their messages are delivered. */
         @Override
         public boolean receivesFollow() {
-            return mayDeliver() && isReadPending() && hasInbound();
+            return mayDeliver() && isReadPending() && traffic.hasInbound();
         }
 
         @Override

@@ -10,12 +10,22 @@ import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.VerbsContext;
 
 /**
- * The queue pair of one channel, made to connect or of a request, and what is known of both ends. Event loop only; the
- * addresses and what the peer has sent are for any thread.
+ * The queue pair of one channel, made to connect or of a request: how far it has come, and what is known of both ends.
+ * Event loop only; the state, the addresses and what the peer has sent are for any thread.
  */
 final class ChannelQueuePair {
 
+    private enum State {
+        OPEN,
+        /** The queue pair has its size, and what it is made from does not change any more. */
+        CREATED,
+        ACTIVE,
+        CLOSED
+    }
+
     private static final byte[] NO_DATA = {};
+
+    private volatile State state = State.OPEN;
 
     /** What is to be answered, until there is a queue pair for it. */
     private ConnectionRequest request;
@@ -49,7 +59,12 @@ final class ChannelQueuePair {
 
     // ------------------------------------------------------------------ beginning
 
-    /** Makes a queue pair of the request. When that fails, the request is refused by {@link #close}. */
+    /** A queue pair is about to be made: what it is made from stays as it is. */
+    void configured() {
+        state = State.CREATED;
+    }
+
+    /** Makes a queue pair of the request. When that fails, the request is refused by {@link #free}. */
     QueuePair ofRequest(VerbsContext context, QueuePairConfig size, QueuePairHandler events)
             throws IOException {
         queuePair = context.createQueuePair(request, size, events);
@@ -104,6 +119,19 @@ final class ChannelQueuePair {
     void connected() {
         localAddress = queuePair.localAddress();
         remoteAddress = queuePair.remoteAddress();
+        state = State.ACTIVE;
+    }
+
+    // ------------------------------------------------------------------ end
+
+    /** Nothing begins any more; what there is has to be {@linkplain #free given back}. */
+    void closed() {
+        state = State.CLOSED;
+    }
+
+    /** Another one may be made after this one, which was no use and is given back. */
+    void reopened() {
+        state = State.OPEN;
     }
 
     /**
@@ -111,7 +139,7 @@ final class ChannelQueuePair {
      *
      * @return whether there was one: from here on nobody but us touches the memory
      */
-    boolean close() {
+    boolean free() {
         if (request != null) {
             request.reject(NO_DATA);
             request = null;
@@ -125,6 +153,20 @@ final class ChannelQueuePair {
     }
 
     // ------------------------------------------------------------------ any thread
+
+    boolean isOpen() {
+        return state != State.CLOSED;
+    }
+
+    boolean isActive() {
+        return state == State.ACTIVE;
+    }
+
+    /** Whether what a queue pair is made from may still change. */
+    boolean isConfigurable() {
+        State now = state;
+        return now != State.CREATED && now != State.ACTIVE;
+    }
 
     InetSocketAddress localAddress() {
         return localAddress;

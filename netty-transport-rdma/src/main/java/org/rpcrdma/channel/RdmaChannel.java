@@ -6,17 +6,11 @@ import static io.netty.util.internal.ObjectUtil.checkPositive;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufHolder;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelOutboundBuffer;
-import io.netty.channel.ChannelPipeline;
 import io.netty.util.internal.StringUtil;
-import java.io.IOException;
 import org.rpcrdma.verbs.ConnectionRequest;
-import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
-import org.rpcrdma.verbs.ReceiveMemory;
-import org.rpcrdma.verbs.WorkStatus;
 
 /**
  * A connection over RDMA.
@@ -50,11 +44,8 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     /** Known once the channel is registered. */
     private MessageMemory memory;
 
-    /** These three exist as long as the queue pair. */
-    private SendPoster sends;
-
-    private ReceiveRing receives;
-    private Exposures exposures;
+    /** Of the queue pair, or of the last one when there is none. */
+    private MessageTraffic traffic;
 
     /** A channel to connect. */
     public RdmaChannel() {}
@@ -133,7 +124,8 @@ public final class RdmaChannel extends AbstractRdmaConnection {
                             + buffer.capacity()
                             + ')');
         }
-        return exposures.expose(buffer, index, length, access, config.getRegistrationPolicy());
+        return traffic.exposures.expose(
+                buffer, index, length, access, config.getRegistrationPolicy());
     }
 
     /**
@@ -151,13 +143,13 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     /** The offset that goes with a valid handle, an unsigned 64-bit number. Event loop only. */
     public long exposedOffset(int handle) {
         checkInEventLoop("exposedOffset");
-        return exposures.offset(handle);
+        return traffic.exposures.offset(handle);
     }
 
     /** Whether neither side has invalidated the handle. Event loop only. */
     public boolean isExposed(int handle) {
         checkInEventLoop("isExposed");
-        return isActive() && exposures.isExposed(handle);
+        return isActive() && traffic.exposures.isExposed(handle);
     }
 
     /**
@@ -178,11 +170,11 @@ public final class RdmaChannel extends AbstractRdmaConnection {
      */
     public void invalidate(int handle) {
         checkInEventLoop("invalidate");
-        if (exposures == null) {
+        if (!hasQueuePair()) {
             return;
         }
         try {
-            exposures.invalidate(handle);
+            traffic.exposures.invalidate(handle);
         } catch (RuntimeException e) {
             // The peer still reaches the memory.
             closeAtOnce();
@@ -203,7 +195,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
      */
     public int keptReceives() {
         checkInEventLoop("keptReceives");
-        return receives.least();
+        return traffic.receives.least();
     }
 
     /**
@@ -220,7 +212,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         checkPositive(count, "count");
         checkInEventLoop("keepReceives");
         try {
-            return receives.keep(count);
+            return traffic.receives.keep(count);
         } catch (RuntimeException e) {
             unsafe().close(voidPromise());
             throw new IllegalStateException("receives cannot be posted: " + this, e);
@@ -243,102 +235,14 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     @Override
-    byte[] privateData() {
-        return config.getPrivateData();
-    }
-
-    @Override
-    byte[] assumedPrivateData() {
-        return config.getPeerPrivateData();
-    }
-
-    @Override
     int drainMillis() {
         return config.getDrainMillis();
     }
 
     @Override
-    void created(QueuePair queuePair) {
-        DeviceCapabilities capabilities = loop().context().capabilities();
-        sends = new SendPoster(queuePair, memory, config.getSendDepth());
-        exposures = new Exposures(queuePair, memory, capabilities.exactExposure());
-        receives =
-                new ReceiveRing(
-                        queuePair,
-                        loop().pool(),
-                        capabilities.receivesWithoutMemory(),
-                        config.getReceiveSize(),
-                        config.getReceiveDepth());
-        receives.replenish();
-    }
-
-    @Override
-    ReceiveMemory receiveMemory(long id, int length) {
-        return receives.memory(id, length);
-    }
-
-    @Override
-    void freed() {
-        if (receives != null) {
-            sends.clear();
-            receives.clear();
-            exposures.clear();
-            exposures = null;
-        }
-    }
-
-    @Override
-    boolean mustDrain() {
-        return !sends.isEmpty();
-    }
-
-    @Override
-    void completed(long id, WorkStatus status, int length) {
-        if (SendPoster.isSend(id)) {
-            sends.completed(id, status);
-            workDone(sends.isBlocked() && status == WorkStatus.SUCCESS);
-        } else if (status == WorkStatus.SUCCESS) {
-            receives.complete(length);
-            if (isReadPending()) {
-                becomeReady();
-            }
-        } else {
-            receives.flushed();
-        }
-    }
-
-    // ------------------------------------------------------------------ reading
-
-    @Override
-    boolean hasInbound() {
-        return receives != null && receives.hasMessage();
-    }
-
-    @Override
-    void deliverInbound() {
-        ChannelPipeline pipeline = pipeline();
-        var handle = unsafe().recvBufAllocHandle();
-        handle.reset(config);
-        do {
-            ByteBuf message = RegisteredBufferPool.watched(receives.poll());
-            if (!isDisconnected()) {
-                try {
-                    receives.replenish();
-                } catch (RuntimeException e) {
-                    // Without the receives that it was promised a peer cannot go on: the
-                    // channel closes.
-                    message.release();
-                    throw e;
-                }
-            }
-            readBegins();
-            handle.attemptedBytesRead(message.readableBytes());
-            handle.lastBytesRead(message.readableBytes());
-            handle.incMessagesRead(1);
-            pipeline.fireChannelRead(message);
-        } while (mayDeliver() && receives.hasMessage() && handle.continueReading());
-        handle.readComplete();
-        pipeline.fireChannelReadComplete();
+    MessageTraffic newTraffic(QueuePair made) {
+        traffic = new MessageTraffic(this, memory, made);
+        return traffic;
     }
 
     // ------------------------------------------------------------------ writing
@@ -379,21 +283,6 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         int limit = config.getMaxSendSize();
         if (buffer.readableBytes() > limit) {
             throw new MessageTooLongException(buffer.readableBytes(), limit);
-        }
-    }
-
-    @Override
-    protected void doWrite(ChannelOutboundBuffer in) throws Exception {
-        if (failsForLackOfPeer(in)) {
-            return;
-        }
-        try {
-            sends.post(in);
-        } catch (RuntimeException e) {
-            // What is half posted cannot be taken back: the channel closes, as after any failed
-            // write, and does not wait for it.
-            abandon();
-            throw new IOException("posting failed: " + e.getMessage(), e);
         }
     }
 }

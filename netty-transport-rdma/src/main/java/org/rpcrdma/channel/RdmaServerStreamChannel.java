@@ -29,7 +29,7 @@ public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel {
 
     @Override
     protected void doBind(SocketAddress address) throws Exception {
-        RdmaStreamChannel.checkDevice(loop().context().capabilities(), true);
+        StreamTraffic.checkDevice(loop().context().capabilities(), true);
         super.doBind(address);
     }
 

@@ -4,28 +4,16 @@ package org.rpcrdma.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
-import io.netty.channel.ChannelOutboundBuffer;
-import io.netty.channel.ChannelPipeline;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.FileRegion;
-import io.netty.channel.socket.ChannelInputShutdownEvent;
-import io.netty.channel.socket.ChannelInputShutdownReadComplete;
 import io.netty.channel.socket.DuplexChannel;
-import io.netty.util.concurrent.Future;
 import io.netty.util.internal.StringUtil;
 import java.io.IOException;
 import java.nio.channels.NotYetConnectedException;
 import java.util.concurrent.TimeUnit;
-import org.rpcrdma.stream.ConnectionData;
-import org.rpcrdma.stream.StreamEnds;
-import org.rpcrdma.stream.StreamMessage;
-import org.rpcrdma.stream.StreamProtocolException;
-import org.rpcrdma.stream.TargetTable;
 import org.rpcrdma.verbs.ConnectionRequest;
-import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
-import org.rpcrdma.verbs.WorkStatus;
 
 /**
  * An ordered stream of bytes over RDMA, like a TCP connection: what works on Netty's socket channels works on this one.
@@ -42,8 +30,6 @@ import org.rpcrdma.verbs.WorkStatus;
  */
 public final class RdmaStreamChannel extends AbstractRdmaConnection implements DuplexChannel {
 
-    private static final byte[] NO_DATA = {};
-
     private static final String EXPECTED =
             " (expected: "
                     + StringUtil.simpleClassName(ByteBuf.class)
@@ -52,25 +38,12 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements D
                     + ')';
 
     private final RdmaStreamChannelConfig config = new RdmaStreamChannelConfig(this);
-    private final StreamEnds ends = new StreamEnds();
 
-    private QueuePair queuePair;
-    private Exposures exposures;
-    private StreamReceives receives;
-    private StreamInput input;
-    private StreamOutput output;
-
-    /** Memory and key of the target SGL. */
-    private RegisteredMemory table;
-
-    private int tableKey;
-    private Future<?> keepAlive;
+    /** Of the queue pair, or of the last one when there is none. */
+    private StreamTraffic traffic;
 
     private volatile boolean inputShutdown;
     private volatile boolean outputShutdown;
-
-    /** Whether the pipeline was told that the peer sends no more. */
-    private boolean inputEndTold;
 
     /** A channel to connect. */
     public RdmaStreamChannel() {}
@@ -103,19 +76,6 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements D
 
     // ------------------------------------------------------------------ life cycle
 
-    /** Connection private data is all of the handshake: without it there is no stream. */
-    static void checkDevice(DeviceCapabilities device, boolean accepts) {
-        if (device.maxPrivateData() < ConnectionData.BYTES
-                || (accepts && !device.privateDataOnAccept())) {
-            throw new UnsupportedOperationException(
-                    "a byte stream needs "
-                            + ConnectionData.BYTES
-                            + " bytes of connection private data in both directions, which this"
-                            + " RDMA provider does not carry; use another one"
-                            + " (-Dorg.rpcrdma.provider=iwarp)");
-        }
-    }
-
     @Override
     QueuePairConfig queuePairConfig() {
         // No Read is ever posted, but a connection without any is not understood everywhere.
@@ -124,96 +84,9 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements D
     }
 
     @Override
-    void created(QueuePair created) {
-        DeviceCapabilities device = loop().context().capabilities();
-        checkDevice(device, parent() != null);
-        RegisteredBufferPool pool = loop().pool();
-        MessageMemory memory = new MessageMemory(pool, device.cheapRegistration());
-        queuePair = created;
-        exposures = new Exposures(created, memory, device.exactExposure());
-        table = pool.take(TargetTable.BYTES);
-        tableKey =
-                exposures.expose(
-                        table.buffer(),
-                        0,
-                        TargetTable.BYTES,
-                        RemoteAccess.WRITE,
-                        RegistrationPolicy.EXACT);
-        output =
-                new StreamOutput(
-                        created,
-                        memory,
-                        pool,
-                        config.getSendDepth(),
-                        config.getSendBufferSize(),
-                        table.buffer());
-        input =
-                new StreamInput(
-                        pool,
-                        exposures,
-                        config.getReceiveBufferSize() / 2,
-                        config.getReceiveDepth());
-        receives = new StreamReceives(created, pool, config.getReceiveDepth());
-    }
-
-    @Override
-    byte[] privateData() {
-        return new ConnectionData(
-                        config.getReceiveDepth(),
-                        exposures.offset(tableKey),
-                        tableKey,
-                        TargetTable.ENTRIES,
-                        input.entry())
-                .encode();
-    }
-
-    @Override
-    byte[] assumedPrivateData() {
-        return NO_DATA;
-    }
-
-    @Override
-    void opened(byte[] peerData) throws IOException {
-        ConnectionData peer = ConnectionData.decode(peerData);
-        output.open(peer);
-        input.open(peer);
-        replenish();
-        if (config.isKeepAlive()) {
-            int seconds = config.getKeepAliveSeconds();
-            keepAlive =
-                    eventLoop()
-                            .scheduleAtFixedRate(
-                                    output::keepAlive, seconds, seconds, TimeUnit.SECONDS);
-        }
-    }
-
-    @Override
-    void freed() {
-        if (keepAlive != null) {
-            keepAlive.cancel(false);
-            keepAlive = null;
-        }
-        if (receives != null) {
-            receives.release();
-            receives = null;
-        }
-        if (input != null) {
-            input.release();
-            input = null;
-        }
-        if (output != null) {
-            output.release();
-            output = null;
-        }
-        if (exposures != null) {
-            exposures.clear();
-            exposures = null;
-        }
-        if (table != null) {
-            table.buffer().release();
-            table = null;
-        }
-        queuePair = null;
+    StreamTraffic newTraffic(QueuePair made) {
+        traffic = new StreamTraffic(this, made);
+        return traffic;
     }
 
     // ------------------------------------------------------------------ the end
@@ -224,46 +97,6 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements D
         return seconds < 0
                 ? config.getDrainMillis()
                 : (int) Math.min(Integer.MAX_VALUE, TimeUnit.SECONDS.toMillis(seconds));
-    }
-
-    /** The peer is told, behind all data that was posted; what it still sends is taken and forgotten. */
-    @Override
-    void closing() {
-        if (!mustDrain()) {
-            return;
-        }
-        input.discard();
-        if (ends.owesDisconnect()) {
-            // Over iWARP it may have to wait for the first message of the initiator (RFC 5044,
-            // 7.1.2); what ends the connection must not overtake it.
-            ends.disconnectSent();
-            output.end(StreamMessage.DISCONNECT);
-        } else {
-            queuePair.disconnect();
-        }
-    }
-
-    @Override
-    boolean mustDrain() {
-        return !isDisconnected() && config.getSoLinger() != 0;
-    }
-
-    @Override
-    Throwable endOfConnection(Throwable cause) {
-        return ends.isOrderly()
-                ? null
-                : new IOException(
-                        "connection reset by peer: it ended without a DISCONNECT message", cause);
-    }
-
-    private void fail(Exception cause) {
-        if (isClosing()) {
-            cut();
-        } else {
-            abandon();
-            pipeline().fireExceptionCaught(cause);
-            closeAtOnce();
-        }
     }
 
     @Override
@@ -345,10 +178,15 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements D
             promise.setFailure(new NotYetConnectedException());
             return;
         }
-        inputShutdown = true;
-        input.discard();
+        inputEnded();
+        traffic.discardInput();
         becomeReady();
         promise.setSuccess();
+    }
+
+    /** The pipeline gets no more of what the peer sends. */
+    void inputEnded() {
+        inputShutdown = true;
     }
 
     @Override
@@ -357,165 +195,7 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements D
             throw new NotYetConnectedException();
         }
         outputShutdown = true;
-        if (!ends.isOutputOver()) {
-            ends.shutdownSent();
-            output.end(StreamMessage.SHUTDOWN);
-        }
-    }
-
-    // ------------------------------------------------------------------ what completes
-
-    @Override
-    void completed(long id, WorkStatus status, int length) {
-        if (status != WorkStatus.SUCCESS) {
-            // The connection is over, which is reported next.
-            return;
-        }
-        try {
-            if (StreamOutput.isReceive(id)) {
-                received(length);
-            } else {
-                output.completed(id, unsafe().outboundBuffer());
-                if (!isOpen()) {
-                    // The listener of a write has closed the channel.
-                    return;
-                }
-                if (output.isOver()) {
-                    queuePair.disconnect();
-                }
-                workDone(output.isBlocked());
-            }
-        } catch (StreamProtocolException | RuntimeException e) {
-            fail(e);
-            return;
-        }
-        if (isActive() && input.wantsReplenishing()) {
-            becomeReady();
-        }
-    }
-
-    private void received(int length) throws StreamProtocolException {
-        if (length != StreamMessage.BYTES) {
-            throw new StreamProtocolException(
-                    "The peer sent a message of "
-                            + length
-                            + " bytes, expected "
-                            + StreamMessage.BYTES);
-        }
-        int message = receives.take();
-        switch (StreamMessage.kind(message)) {
-            case DATA -> dataReceived(StreamMessage.value(message));
-            case SGL -> {
-                output.update(StreamMessage.value(message));
-                workDone(output.isBlocked());
-            }
-            case IOMAP -> input.creditUsed();
-            case SHUTDOWN -> {
-                ends.shutdownReceived();
-                becomeReady();
-            }
-            case DISCONNECT -> {
-                ends.disconnectReceived();
-                disconnect0();
-            }
-            case RESERVED ->
-                    throw new StreamProtocolException(
-                            "The peer sent a message of a reserved kind: "
-                                    + StreamMessage.toString(message));
-            default -> {
-                // A later version may know what it means.
-            }
-        }
-    }
-
-    private void dataReceived(int bytes) throws StreamProtocolException {
-        ends.dataReceived();
-        input.creditUsed();
-        input.received(bytes);
-        if (inputShutdown || isClosing()) {
-            input.discard();
-        } else if (isReadPending()) {
-            becomeReady();
-        }
-    }
-
-    /** Both directions are over: what has arrived is delivered, and nothing can be sent any more. */
-    private void disconnect0() {
-        if (!isClosing()) {
-            queuePair.disconnect();
-            ((AbstractUnsafe) unsafe()).shutdownOutput(newPromise());
-            becomeReady();
-        }
-    }
-
-    /**
-     * Publishes buffers and grants credits. What the peer can never use is not sent: it may end the
-     * connection meanwhile.
-     */
-    private void replenish() {
-        if (!ends.isInputOver() && !isDisconnected()) {
-            input.replenish(output);
-            output.doorbell();
-        }
-    }
-
-    // ------------------------------------------------------------------ reading
-
-    @Override
-    boolean hasInbound() {
-        return input != null && !isClosing() && !inputShutdown && input.isReadable();
-    }
-
-    @Override
-    void deliverInbound() {
-        ChannelPipeline pipeline = pipeline();
-        var handle = unsafe().recvBufAllocHandle();
-        handle.reset(config);
-        do {
-            int wanted = handle.guess();
-            ByteBuf bytes = input.read(wanted, config.getAllocator());
-            handle.attemptedBytesRead(Math.max(wanted, bytes.readableBytes()));
-            handle.lastBytesRead(bytes.readableBytes());
-            readBegins();
-            handle.incMessagesRead(1);
-            pipeline.fireChannelRead(bytes);
-        } while (isActive()
-                && !isClosing()
-                && !inputShutdown
-                && input.isReadable()
-                && handle.continueReading());
-        handle.readComplete();
-        pipeline.fireChannelReadComplete();
-    }
-
-    @Override
-    void delivered() {
-        if (isActive() && !isClosing()) {
-            replenish();
-            if (ends.isInputOver() && !inputEndTold && (inputShutdown || !input.isReadable())) {
-                tellInputEnd();
-            }
-        }
-        super.delivered();
-    }
-
-    /**
-     * All that the peer has sent is delivered. Nothing else will come, so the pipeline is told whether it reads or not.
-     */
-    private void tellInputEnd() {
-        inputEndTold = true;
-        if (!inputShutdown) {
-            if (!config.isAllowHalfClosure()) {
-                unsafe().close(voidPromise());
-                return;
-            }
-            inputShutdown = true;
-            pipeline().fireUserEventTriggered(ChannelInputShutdownEvent.INSTANCE);
-        }
-        pipeline().fireUserEventTriggered(ChannelInputShutdownReadComplete.INSTANCE);
-        if (ends.isDisconnected()) {
-            unsafe().close(voidPromise());
-        }
+        traffic.endOutput();
     }
 
     // ------------------------------------------------------------------ writing
@@ -534,20 +214,5 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements D
         }
         throw new UnsupportedOperationException(
                 "unsupported message type: " + StringUtil.simpleClassName(message) + EXPECTED);
-    }
-
-    @Override
-    protected void doWrite(ChannelOutboundBuffer in) throws Exception {
-        if (failsForLackOfPeer(in)) {
-            return;
-        }
-        try {
-            output.post(in);
-        } catch (RuntimeException e) {
-            // What is half posted cannot be taken back: the channel closes, as after any failed
-            // write, and does not wait for it.
-            abandon();
-            throw new IOException("posting failed: " + e.getMessage(), e);
-        }
     }
 }

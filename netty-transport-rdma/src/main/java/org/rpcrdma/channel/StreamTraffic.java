@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.ChannelInputShutdownReadComplete;
+import io.netty.util.concurrent.Future;
+import java.io.IOException;
+import java.util.concurrent.TimeUnit;
+import org.rpcrdma.stream.ConnectionData;
+import org.rpcrdma.stream.StreamEnds;
+import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.StreamProtocolException;
+import org.rpcrdma.stream.TargetTable;
+import org.rpcrdma.verbs.DeviceCapabilities;
+import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.WorkStatus;
+
+/** A stream of bytes: the messages of the rsocket protocol, both ways, and which of the two directions are over. */
+final class StreamTraffic extends Traffic<RdmaStreamChannel> {
+
+    private static final byte[] NO_DATA = {};
+
+    private final RdmaStreamChannelConfig config;
+    private final QueuePair queuePair;
+    private final StreamEnds ends = new StreamEnds();
+
+    private Exposures exposures;
+    private StreamReceives receives;
+    private StreamInput input;
+    private StreamOutput output;
+
+    /** Memory and key of the target SGL. */
+    private RegisteredMemory table;
+
+    private int tableKey;
+    private Future<?> keepAlive;
+
+    /** Whether the pipeline was told that the peer sends no more. */
+    private boolean inputEndTold;
+
+    StreamTraffic(RdmaStreamChannel channel, QueuePair queuePair) {
+        super(channel);
+        this.config = channel.config();
+        this.queuePair = queuePair;
+    }
+
+    // ------------------------------------------------------------------ beginning
+
+    /** Connection private data is all of the handshake: without it there is no stream. */
+    static void checkDevice(DeviceCapabilities device, boolean accepts) {
+        if (device.maxPrivateData() < ConnectionData.BYTES
+                || (accepts && !device.privateDataOnAccept())) {
+            throw new UnsupportedOperationException(
+                    "a byte stream needs "
+                            + ConnectionData.BYTES
+                            + " bytes of connection private data in both directions, which this"
+                            + " RDMA provider does not carry; use another one"
+                            + " (-Dorg.rpcrdma.provider=iwarp)");
+        }
+    }
+
+    @Override
+    void begin() {
+        DeviceCapabilities device = channel.loop().context().capabilities();
+        checkDevice(device, channel.parent() != null);
+        RegisteredBufferPool pool = channel.loop().pool();
+        MessageMemory memory = new MessageMemory(pool, device.cheapRegistration());
+        exposures = new Exposures(queuePair, memory, device.exactExposure());
+        table = pool.take(TargetTable.BYTES);
+        tableKey =
+                exposures.expose(
+                        table.buffer(),
+                        0,
+                        TargetTable.BYTES,
+                        RemoteAccess.WRITE,
+                        RegistrationPolicy.EXACT);
+        output =
+                new StreamOutput(
+                        queuePair,
+                        memory,
+                        pool,
+                        config.getSendDepth(),
+                        config.getSendBufferSize(),
+                        table.buffer());
+        input =
+                new StreamInput(
+                        pool,
+                        exposures,
+                        config.getReceiveBufferSize() / 2,
+                        config.getReceiveDepth());
+        receives = new StreamReceives(queuePair, pool, config.getReceiveDepth());
+    }
+
+    @Override
+    byte[] privateData() {
+        return new ConnectionData(
+                        config.getReceiveDepth(),
+                        exposures.offset(tableKey),
+                        tableKey,
+                        TargetTable.ENTRIES,
+                        input.entry())
+                .encode();
+    }
+
+    @Override
+    byte[] assumedPrivateData() {
+        return NO_DATA;
+    }
+
+    @Override
+    void opened(byte[] peerData) throws IOException {
+        ConnectionData peer = ConnectionData.decode(peerData);
+        output.open(peer);
+        input.open(peer);
+        replenish();
+        if (config.isKeepAlive()) {
+            int seconds = config.getKeepAliveSeconds();
+            keepAlive =
+                    channel.eventLoop()
+                            .scheduleAtFixedRate(
+                                    output::keepAlive, seconds, seconds, TimeUnit.SECONDS);
+        }
+    }
+
+    // ------------------------------------------------------------------ the end
+
+    /** Nobody wants what the peer still sends: it is taken and forgotten. */
+    void discardInput() {
+        input.discard();
+    }
+
+    /** No data follows what was posted: the peer is told. */
+    void endOutput() {
+        if (!ends.isOutputOver()) {
+            ends.shutdownSent();
+            output.end(StreamMessage.SHUTDOWN);
+        }
+    }
+
+    @Override
+    boolean mustDrain() {
+        return !channel.isDisconnected() && config.getSoLinger() != 0;
+    }
+
+    /** The peer is told, behind all data that was posted; what it still sends is taken and forgotten. */
+    @Override
+    void closing() {
+        if (!mustDrain()) {
+            return;
+        }
+        input.discard();
+        if (ends.owesDisconnect()) {
+            // Over iWARP it may have to wait for the first message of the initiator (RFC 5044,
+            // 7.1.2); what ends the connection must not overtake it.
+            ends.disconnectSent();
+            output.end(StreamMessage.DISCONNECT);
+        } else {
+            queuePair.disconnect();
+        }
+    }
+
+    @Override
+    Throwable endOfConnection(Throwable cause) {
+        return ends.isOrderly()
+                ? null
+                : new IOException(
+                        "connection reset by peer: it ended without a DISCONNECT message", cause);
+    }
+
+    private void fail(Exception cause) {
+        if (channel.isClosing()) {
+            channel.cut();
+        } else {
+            channel.abandon();
+            channel.pipeline().fireExceptionCaught(cause);
+            channel.closeAtOnce();
+        }
+    }
+
+    @Override
+    void freed() {
+        if (keepAlive != null) {
+            keepAlive.cancel(false);
+        }
+        if (receives != null) {
+            receives.release();
+        }
+        if (input != null) {
+            input.release();
+        }
+        if (output != null) {
+            output.release();
+        }
+        if (exposures != null) {
+            exposures.clear();
+        }
+        if (table != null) {
+            table.buffer().release();
+        }
+    }
+
+    // ------------------------------------------------------------------ work
+
+    @Override
+    void post(ChannelOutboundBuffer flushed) throws Exception {
+        output.post(flushed);
+    }
+
+    @Override
+    void completed(long id, WorkStatus status, int length) {
+        if (status != WorkStatus.SUCCESS) {
+            // The connection is over, which is reported next.
+            return;
+        }
+        try {
+            if (StreamOutput.isReceive(id)) {
+                received(length);
+            } else {
+                output.completed(id, channel.unsafe().outboundBuffer());
+                if (!channel.isOpen()) {
+                    // The listener of a write has closed the channel.
+                    return;
+                }
+                if (output.isOver()) {
+                    queuePair.disconnect();
+                }
+                channel.workDone(output.isBlocked());
+            }
+        } catch (StreamProtocolException | RuntimeException e) {
+            fail(e);
+            return;
+        }
+        if (channel.isActive() && input.wantsReplenishing()) {
+            channel.becomeReady();
+        }
+    }
+
+    private void received(int length) throws StreamProtocolException {
+        if (length != StreamMessage.BYTES) {
+            throw new StreamProtocolException(
+                    "The peer sent a message of "
+                            + length
+                            + " bytes, expected "
+                            + StreamMessage.BYTES);
+        }
+        int message = receives.take();
+        switch (StreamMessage.kind(message)) {
+            case DATA -> dataReceived(StreamMessage.value(message));
+            case SGL -> {
+                output.update(StreamMessage.value(message));
+                channel.workDone(output.isBlocked());
+            }
+            case IOMAP -> input.creditUsed();
+            case SHUTDOWN -> {
+                ends.shutdownReceived();
+                channel.becomeReady();
+            }
+            case DISCONNECT -> {
+                ends.disconnectReceived();
+                disconnected();
+            }
+            case RESERVED ->
+                    throw new StreamProtocolException(
+                            "The peer sent a message of a reserved kind: "
+                                    + StreamMessage.toString(message));
+            default -> {
+                // A later version may know what it means.
+            }
+        }
+    }
+
+    private void dataReceived(int bytes) throws StreamProtocolException {
+        ends.dataReceived();
+        input.creditUsed();
+        input.received(bytes);
+        if (channel.isInputShutdown() || channel.isClosing()) {
+            input.discard();
+        } else if (channel.isReadPending()) {
+            channel.becomeReady();
+        }
+    }
+
+    /** Both directions are over: what has arrived is delivered, and nothing can be sent any more. */
+    private void disconnected() {
+        if (!channel.isClosing()) {
+            queuePair.disconnect();
+            channel.shutdownOutput();
+            channel.becomeReady();
+        }
+    }
+
+    /**
+     * Publishes buffers and grants credits. What the peer can never use is not sent: it may end the
+     * connection meanwhile.
+     */
+    private void replenish() {
+        if (!ends.isInputOver() && !channel.isDisconnected()) {
+            input.replenish(output);
+            output.doorbell();
+        }
+    }
+
+    // ------------------------------------------------------------------ reading
+
+    @Override
+    boolean hasInbound() {
+        return !channel.isClosing() && !channel.isInputShutdown() && input.isReadable();
+    }
+
+    @Override
+    ByteBuf next(int wanted) {
+        return input.read(wanted, config.getAllocator());
+    }
+
+    @Override
+    int attempted(int wanted, int got) {
+        return Math.max(wanted, got);
+    }
+
+    @Override
+    void delivered() {
+        replenish();
+        boolean isDelivered = channel.isInputShutdown() || !input.isReadable();
+        if (ends.isInputOver() && !inputEndTold && isDelivered) {
+            tellInputEnd();
+        }
+    }
+
+    /**
+     * All that the peer has sent is delivered. Nothing else will come, so the pipeline is told whether it reads or not.
+     */
+    private void tellInputEnd() {
+        inputEndTold = true;
+        if (!channel.isInputShutdown()) {
+            if (!config.isAllowHalfClosure()) {
+                channel.unsafe().close(channel.voidPromise());
+                return;
+            }
+            channel.inputEnded();
+            channel.pipeline().fireUserEventTriggered(ChannelInputShutdownEvent.INSTANCE);
+        }
+        channel.pipeline().fireUserEventTriggered(ChannelInputShutdownReadComplete.INSTANCE);
+        if (ends.isDisconnected()) {
+            channel.unsafe().close(channel.voidPromise());
+        }
+    }
+}
