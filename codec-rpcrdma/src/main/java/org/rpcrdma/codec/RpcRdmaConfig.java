@@ -3,6 +3,7 @@ package org.rpcrdma.codec;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.ChannelOption;
 import java.util.List;
 import java.util.Objects;
 import org.rpcrdma.channel.RdmaChannel;
@@ -67,37 +68,35 @@ public final class RpcRdmaConfig {
      * connection to the next belongs to the bootstrap.
      */
     public Bootstrap applyTo(Bootstrap bootstrap) {
-        return bootstrap
-                .option(RdmaChannelOption.RECEIVE_SIZE, privateData.receiveSize())
-                .option(RdmaChannelOption.RECEIVE_DEPTH, receiveDepth(options.requestedCredits))
-                .option(RdmaChannelOption.PRIVATE_DATA, privateData.encode())
-                .option(RdmaChannelOption.PEER_PRIVATE_DATA, options.assumedPeer.encode())
-                .attr(PeerMemory.KEY, new PeerMemory());
+        setOptions(false, bootstrap::option);
+        return bootstrap.attr(PeerMemory.KEY, new PeerMemory());
     }
 
     /** As {@link #applyTo(Bootstrap)}, of the accepted channels. */
     public ServerBootstrap applyTo(ServerBootstrap bootstrap) {
-        return bootstrap
-                .childOption(RdmaChannelOption.RECEIVE_SIZE, privateData.receiveSize())
-                .childOption(
-                        RdmaChannelOption.RECEIVE_DEPTH,
-                        receiveDepth(options.grantedCredits) + completions())
-                .childOption(RdmaChannelOption.PRIVATE_DATA, privateData.encode())
-                .childOption(RdmaChannelOption.PEER_PRIVATE_DATA, options.assumedPeer.encode())
-                .childAttr(PeerMemory.KEY, new PeerMemory());
+        setOptions(true, bootstrap::childOption);
+        return bootstrap.childAttr(PeerMemory.KEY, new PeerMemory());
     }
 
     /** As {@link #applyTo(Bootstrap)}, of one channel that is not connected yet. */
     void applyTo(RdmaChannel channel) {
-        boolean isServer = channel.parent() != null;
-        channel.config()
-                .setReceiveSize(privateData.receiveSize())
-                .setReceiveDepth(
-                        isServer
-                                ? receiveDepth(options.grantedCredits) + completions()
-                                : receiveDepth(options.requestedCredits))
-                .setPrivateData(privateData.encode())
-                .setPeerPrivateData(options.assumedPeer.encode());
+        setOptions(channel.parent() != null, channel.config()::setOption);
+    }
+
+    /** Where a channel's options are set. */
+    private interface Options {
+        <T> void set(ChannelOption<T> option, T value);
+    }
+
+    private void setOptions(boolean isServer, Options channel) {
+        channel.set(RdmaChannelOption.RECEIVE_SIZE, privateData.receiveSize());
+        channel.set(
+                RdmaChannelOption.RECEIVE_DEPTH,
+                isServer
+                        ? receiveDepth(options.grantedCredits) + completions()
+                        : receiveDepth(options.requestedCredits));
+        channel.set(RdmaChannelOption.PRIVATE_DATA, privateData.encode());
+        channel.set(RdmaChannelOption.PEER_PRIVATE_DATA, options.assumedPeer.encode());
     }
 
     /** Receives outside of the grant (reliable reply draft, 5.2.3). */
