@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelFuture;
-import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.ChannelInitializer;
-import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
@@ -20,7 +15,6 @@ import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
-import org.rpcrdma.channel.RdmaChannel;
 
 /**
  * One of the connections of an {@link RpcRdmaClient}: one channel at a time, made when a call needs it, or kept up for
@@ -38,13 +32,9 @@ final class ClientConnection implements PendingCalls.Owner {
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(ClientConnection.class);
 
-    /** So many connections in a row may be lost by reverse calls before no more are made for them (RFC 8167, 6). */
-    static final int MAX_REVERSE_LOSSES = 3;
-
     private final RpcRdmaClient.Settings settings;
     private final EventLoop loop;
     private final PendingCalls calls;
-    private final Bootstrap bootstrap;
     private final Promise<Void> closed = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
     private volatile RpcRdmaConnection current;
 
@@ -52,10 +42,11 @@ final class ClientConnection implements PendingCalls.Owner {
 
     private final CallClock clock;
     private final BackOff backOff;
+    private final Connector connector;
     private final FirstCall firstCall;
+    private final ReverseLosses reverseLosses = new ReverseLosses();
     private State state = State.IDLE;
     private Channel channel;
-    private Channel connecting;
     private Throwable lastFailure;
 
     /** Those who want to know whether there is a connection, and wait for it. */
@@ -67,8 +58,6 @@ final class ClientConnection implements PendingCalls.Owner {
     /** From the first connection on, if it is to be kept. */
     private boolean isKept;
 
-    private int reverseLosses;
-
     /**
      * A connection that does nothing yet.
      *
@@ -79,32 +68,9 @@ final class ClientConnection implements PendingCalls.Owner {
         this.loop = loop;
         clock = settings.calls().clock();
         backOff = new BackOff(clock, settings.minBackOffNanos(), settings.maxBackOffNanos());
+        connector = new Connector(settings, loop, backOff, Replies::new);
         firstCall = new FirstCall(settings.firstCallNanos());
         calls = new PendingCalls(this, settings.calls(), loop, number, log2);
-        RpcRdmaConfig config = settings.calls().config();
-        bootstrap =
-                settings.bootstrap()
-                        .clone(loop)
-                        .channel(RdmaChannel.class)
-                        .option(
-                                ChannelOption.CONNECT_TIMEOUT_MILLIS,
-                                settings.connectTimeoutMillis())
-                        .handler(
-                                new ChannelInitializer<RdmaChannel>() {
-                                    @Override
-                                    protected void initChannel(RdmaChannel made) {
-                                        made.pipeline()
-                                                .addLast(new RpcRdmaCodec(config))
-                                                .addLast(new Replies());
-                                        if (settings.reverseProgram() != null) {
-                                            made.pipeline()
-                                                    .addLast(settings.reverseProgram().get());
-                                        }
-                                        if (settings.handler() != null) {
-                                            made.pipeline().addLast(settings.handler().get());
-                                        }
-                                    }
-                                });
     }
 
     // ------------------------------------------------------------------ any thread
@@ -254,25 +220,13 @@ final class ClientConnection implements PendingCalls.Owner {
 
     private void connect() {
         state = State.CONNECTING;
-        backOff.attempted();
-        ChannelFuture future = bootstrap.connect(settings.remoteAddress());
-        connecting = future.channel();
-        future.addListener(
-                (ChannelFutureListener)
-                        made -> {
-                            if (!made.isSuccess()) {
-                                calls.event(() -> connectFailed(made.channel(), made.cause()));
-                            }
-                        });
+        connector.connect((failed, cause) -> calls.event(() -> connectFailed(failed, cause)));
     }
 
     private void connectFailed(Channel failed, Throwable cause) {
-        if (connecting != null && connecting != failed) {
+        if (!connector.failed(failed)) {
             return;
         }
-        connecting = null;
-        metrics().increment(RpcRdmaCounter.CONNECTS_FAILED);
-        connectEnded(false);
         lastFailure = cause;
         endConnectPromises(cause);
         if (state == State.CLOSED) {
@@ -283,18 +237,6 @@ final class ClientConnection implements PendingCalls.Owner {
         calls.notConnected("no connection to " + settings.remoteAddress(), cause);
         if (wantsConnection()) {
             connectWhenAllowed();
-        }
-    }
-
-    private RpcRdmaMetrics metrics() {
-        return settings.calls().config().metrics();
-    }
-
-    private void connectEnded(boolean isConnected) {
-        long nanos = backOff.sinceAttempt();
-        FlightEvents.connect(settings.remoteAddress(), isConnected, nanos);
-        for (RpcRdmaListener listener : metrics().listeners()) {
-            listener.connectEnded(isConnected, nanos);
         }
     }
 
@@ -314,13 +256,12 @@ final class ClientConnection implements PendingCalls.Owner {
             }
         }
         state = State.ACTIVE;
-        isKept = settings.isKept() && reverseLosses < MAX_REVERSE_LOSSES;
-        connecting = null;
+        isKept = settings.isKept() && !reverseLosses.areTooMany();
         channel = made;
         isLeft = false;
         current = connection;
         calls.connected(made);
-        connectEnded(true);
+        connector.succeeded();
         endConnectPromises(null);
         if (settings.onConnection() != null) {
             calls.atEnd(() -> tell(connection));
@@ -351,7 +292,10 @@ final class ClientConnection implements PendingCalls.Owner {
             return;
         }
         state = State.IDLE;
-        boolean isByReverseCall = countReverseLoss(RpcRdmaConnection.of(gone));
+        boolean isByReverseCall = reverseLosses.lost(RpcRdmaConnection.of(gone));
+        if (isKept && reverseLosses.areTooMany()) {
+            stopKeeping();
+        }
         if (hasAnswered && !isByReverseCall) {
             backOff.reset();
         }
@@ -365,24 +309,13 @@ final class ClientConnection implements PendingCalls.Owner {
         }
     }
 
-    /** A connection that has got reverse calls, and has ended before one was answered, has perhaps ended by them. */
-    private boolean countReverseLoss(RpcRdmaConnection gone) {
-        boolean isByReverseCall =
-                gone.value(RpcRdmaCounter.CALLS_RECEIVED) > 0
-                        && gone.value(RpcRdmaCounter.REPLIES_SENT) == 0;
-        if (!isByReverseCall) {
-            reverseLosses = gone.value(RpcRdmaCounter.REPLIES_SENT) > 0 ? 0 : reverseLosses;
-            return false;
-        }
-        if (++reverseLosses == MAX_REVERSE_LOSSES && isKept) {
-            isKept = false;
-            LOGGER.warn(
-                    "the last {} connections to {} were lost by reverse calls: the next one is made"
-                            + " when a call needs it",
-                    reverseLosses,
-                    settings.remoteAddress());
-        }
-        return true;
+    private void stopKeeping() {
+        isKept = false;
+        LOGGER.warn(
+                "the last {} connections to {} were lost by reverse calls: the next one is made"
+                        + " when a call needs it",
+                reverseLosses.inARow(),
+                settings.remoteAddress());
     }
 
     // ------------------------------------------------------------------ end
@@ -397,7 +330,7 @@ final class ClientConnection implements PendingCalls.Owner {
         if (before == State.ACTIVE) {
             channel.close();
         } else if (before == State.CONNECTING) {
-            connecting.close();
+            connector.abort();
         } else {
             finishClose();
         }

@@ -590,12 +590,12 @@ class RpcRdmaCallbackTest {
                         .build();
         client.connect().sync();
         Channel last = null;
-        for (int i = 0; i < ClientConnection.MAX_REVERSE_LOSSES; i++) {
+        for (int i = 0; i < ReverseLosses.MOST; i++) {
             last = lose(dead);
         }
         clock.advanceMillis(1000);
         settle(last);
-        assertThat(attempts).hasValue(ClientConnection.MAX_REVERSE_LOSSES);
+        assertThat(attempts).hasValue(ReverseLosses.MOST);
         assertThat(client.openConnections()).isEmpty();
 
         // Nor after connections that a call has needed, which end in the same way.
@@ -604,7 +604,7 @@ class RpcRdmaCallbackTest {
         lose(dead);
         clock.advanceMillis(100_000);
         failure(call, CallTimeoutException.class);
-        int seen = ClientConnection.MAX_REVERSE_LOSSES + 1;
+        int seen = ReverseLosses.MOST + 1;
         Awaitility.await()
                 .atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
                 .until(() -> seen + dead.size() == attempts.get());
