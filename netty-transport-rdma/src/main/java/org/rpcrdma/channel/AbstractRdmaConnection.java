@@ -50,7 +50,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     /** The size of the queue pair that is about to be created. */
     abstract QueuePairConfig queuePairConfig();
 
-    /** What will be sent and received on a queue pair. It takes no memory before it {@linkplain Traffic#begin begins}. */
+    /** What will be sent and received on a queue pair; it takes no memory before {@link Traffic#begin}. */
     abstract Traffic<?> newTraffic(QueuePair made);
 
     /** How long a close waits for posted work, in milliseconds. */

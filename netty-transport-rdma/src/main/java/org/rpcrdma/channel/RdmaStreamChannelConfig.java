@@ -138,7 +138,7 @@ public final class RdmaStreamChannelConfig extends DefaultChannelConfig
             receiveDepth = checkInRange((Integer) value, 16, 1 << 15, "RECEIVE_DEPTH");
         } else if (option == SEND_DEPTH) {
             sendDepth =
-                    checkInRange((Integer) value, 2 * StreamOutput.RESERVE, 1 << 16, "SEND_DEPTH");
+                    checkInRange((Integer) value, 2 * StreamWork.RESERVE, 1 << 16, "SEND_DEPTH");
         } else if (option == DRAIN_MILLIS) {
             drainMillis = checkPositiveOrZero((Integer) value, "DRAIN_MILLIS");
         } else if (option == KEEP_ALIVE_SECONDS) {

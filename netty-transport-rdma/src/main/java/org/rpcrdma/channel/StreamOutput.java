@@ -5,15 +5,12 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.FileRegion;
-import io.netty.util.internal.MathUtil;
 import java.io.IOException;
 import org.rpcrdma.stream.ConnectionData;
 import org.rpcrdma.stream.SendCredits;
 import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.stream.StreamProtocolException;
-import org.rpcrdma.stream.TargetEntry;
 import org.rpcrdma.stream.TargetTable;
-import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
@@ -26,15 +23,6 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     /** Stands for an empty buffer, Netty's way to wait for what was written before it. */
     static final Object NOTHING = new Object();
 
-    /** Work requests that are kept for messages other than DATA. */
-    static final int RESERVE = 16;
-
-    /** Marks the work request ids of Sends; their number follows. Receives have ids without any mark. */
-    private static final long SEND = 1L << 62;
-
-    private static final long WRITE = 1L << 61;
-    private static final long KEEP_ALIVE = 1L << 60;
-
     /** So many SGL messages are under way at most. */
     private static final int MOST_CONTROLS = 4;
 
@@ -44,53 +32,23 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     private static final int SMALLEST_COPY = 1 << 10;
     private static final int LARGEST_COPY = 1 << 16;
 
-    /** Of each message that is under way: the message, and a place for the entry that it tells of. */
-    private static final int SLOT_BYTES = 32;
-
-    private static final int ENTRY = 8;
-
-    private final QueuePair queuePair;
     private final MessageMemory memory;
     private final RegisteredBufferPool pool;
-    private final int depth;
     private final int window;
     private final TargetTable table;
-    private final RegisteredMemory slots;
-    private final int mask;
+    private final StreamWork work;
     private final CopySink sink = new CopySink();
 
     private SendCredits credits;
     private int tableKey;
 
-    /** Numbers of the oldest Send under way and of the next one. */
-    private int head;
-
-    private int tail;
-
-    /** Of each Send: the work requests that are complete with it, and the end of the memory that they use. */
-    private final int[] workOf;
-
-    private final int[] memoryEnd;
-
-    /** The memory of Writes under way, a ring. */
-    private final ByteBuf[] held;
-
-    private final MemoryRegion[] registrations;
-    private int heldHead;
-    private int heldTail;
-
-    /** Work requests under way, and those that the next Send is to count. */
-    private int posted;
-
-    private int uncounted;
-
+    /** SGL messages under way. */
     private int controls;
 
     /** Whether a DISCONNECT message has gone out: nothing follows it. */
     private boolean over;
 
     private int bytesUnderWay;
-    private boolean rings;
 
     /** Messages of the outbound buffer that are posted to their end, and how much of the next one is. */
     private int postedMessages;
@@ -128,24 +86,11 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
             int depth,
             int window,
             ByteBuf targetMemory) {
-        this.queuePair = queuePair;
         this.memory = memory;
         this.pool = pool;
-        this.depth = depth;
         this.window = window;
         this.table = new TargetTable(targetMemory);
-        int ring = MathUtil.findNextPositivePowerOfTwo(depth);
-        this.mask = ring - 1;
-        this.workOf = new int[ring];
-        this.memoryEnd = new int[ring];
-        this.held = new ByteBuf[ring];
-        this.registrations = new MemoryRegion[ring];
-        this.slots = pool.take(ring * SLOT_BYTES);
-    }
-
-    /** Whether a work request id is one of a receive. */
-    static boolean isReceive(long id) {
-        return (id & (SEND | WRITE | KEEP_ALIVE)) == 0;
+        this.work = new StreamWork(queuePair, pool, depth);
     }
 
     void open(ConnectionData peer) {
@@ -228,7 +173,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     /** How many bytes may be added to the DATA message that is being made. */
     private int room() {
         // A copy that waits, the Send and the Write of the next piece.
-        if (posted + 3 > depth - RESERVE || (open == 0 && credits.available() == 0)) {
+        if (!work.hasRoom(3) || (open == 0 && credits.available() == 0)) {
             return 0;
         }
         int most = Math.min(window - bytesUnderWay, StreamMessage.MAX_DATA) - open;
@@ -244,9 +189,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         int start = buffer.readerIndex() + (int) index;
         if (length >= LEAST_IN_PLACE && memory.isUsable(buffer, start, length)) {
             postCopy();
-            openWrite(table.offset(), table.key());
-            MemoryRegion registration = memory.gather(queuePair, buffer, start, length);
-            hold(buffer.retain(), registration);
+            work.write(table.offset(), table.key(), memory, buffer, start, length);
             isBufferFull = table.written(length);
             return length;
         }
@@ -301,28 +244,13 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         if (copy == null) {
             return;
         }
-        RegisteredMemory memoryOfCopy = copy;
+        RegisteredMemory written = copy;
         copy = null;
-        int length = memoryOfCopy.buffer().readableBytes();
-        if (length == 0) {
-            memoryOfCopy.buffer().release();
-            return;
+        if (written.buffer().isReadable()) {
+            work.write(copyOffset, copyKey, written);
+        } else {
+            written.buffer().release();
         }
-        openWrite(copyOffset, copyKey);
-        queuePair.gather(memoryOfCopy.address(), length, memoryOfCopy.region().localKey());
-        hold(memoryOfCopy.buffer(), null);
-    }
-
-    private void openWrite(long offset, int key) {
-        queuePair.write(WRITE, 0, offset, key);
-        posted++;
-        uncounted++;
-    }
-
-    private void hold(ByteBuf buffer, MemoryRegion registration) {
-        int slot = heldTail++ & mask;
-        held[slot] = buffer;
-        registrations[slot] = registration;
     }
 
     /** Sends the DATA message for what was written since the last one. */
@@ -334,32 +262,15 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
             open = 0;
             bytesUnderWay += bytes;
             credits.sent();
-            send(StreamMessage.data(bytes));
+            work.send(StreamMessage.data(bytes));
         }
     }
 
     // ------------------------------------------------------------------ messages
 
-    private void send(int message) {
-        int slot = tail & mask;
-        int index = slot * SLOT_BYTES;
-        slots.buffer().setIntLE(index, message);
-        queuePair.send(SEND | (tail & 0xFFFFFFFFL), QueuePair.SIGNALED);
-        queuePair.gather(slots.address() + index, StreamMessage.BYTES, slots.region().localKey());
-        posted++;
-        workOf[slot] = uncounted + 1;
-        memoryEnd[slot] = heldTail;
-        uncounted = 0;
-        tail++;
-        rings = true;
-    }
-
     /** Hands what was posted to the device. */
     void doorbell() {
-        if (rings) {
-            rings = false;
-            queuePair.doorbell();
-        }
+        work.doorbell();
     }
 
     /** Whether a SGL message may be sent now: only few are under way at a time. */
@@ -369,32 +280,25 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
 
     /** Tells the peer of a receive buffer; {@link #doorbell()} follows. */
     void publish(long entryOffset, long offset, int key, int length, int limit) {
-        int index = (tail & mask) * SLOT_BYTES + ENTRY;
-        TargetEntry.put(slots.buffer(), index, offset, key, length);
-        openWrite(entryOffset, tableKey);
-        queuePair.gather(slots.address() + index, TargetEntry.BYTES, slots.region().localKey());
+        work.writeEntry(entryOffset, tableKey, offset, key, length);
         grant(limit);
     }
 
     /** Tells the peer of its credits; {@link #doorbell()} follows. */
     void grant(int limit) {
         controls++;
-        send(StreamMessage.sgl(limit));
+        work.send(StreamMessage.sgl(limit));
     }
 
     /** Says that a direction, or both, are over, behind all that was posted. */
     void end(int message) {
-        send(message);
+        work.send(message);
         doorbell();
     }
 
     /** Lets the peer's device show that it is there. Does nothing while work is under way, which shows it too. */
     void keepAlive() {
-        if (posted == 0) {
-            posted++;
-            queuePair.write(KEEP_ALIVE, QueuePair.SIGNALED, 0, 0);
-            queuePair.doorbell();
-        }
+        work.keepAlive();
     }
 
     // ------------------------------------------------------------------ completing
@@ -405,20 +309,16 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
      * @param in the outbound buffer, or {@code null} when it is closed: nobody waits for what was sent any more
      */
     void completed(long id, ChannelOutboundBuffer in) {
-        if ((id & KEEP_ALIVE) != 0) {
-            posted--;
-        } else if ((id & SEND) != 0) {
-            int slot = head++ & mask;
-            int message = slots.buffer().getIntLE(slot * SLOT_BYTES);
-            posted -= workOf[slot];
-            releaseHeld(memoryEnd[slot]);
-            switch (StreamMessage.kind(message)) {
-                case DATA -> dataSent(StreamMessage.value(message), in);
-                case SGL -> controls--;
-                case DISCONNECT -> over = true;
-                default -> {
-                    // Nobody waits for it.
-                }
+        if (!work.completesMessage(id)) {
+            return;
+        }
+        int message = work.takeMessage();
+        switch (StreamMessage.kind(message)) {
+            case DATA -> dataSent(StreamMessage.value(message), in);
+            case SGL -> controls--;
+            case DISCONNECT -> over = true;
+            default -> {
+                // Nobody waits for it.
             }
         }
     }
@@ -464,27 +364,12 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         return hasCompleted;
     }
 
-    private void releaseHeld(int end) {
-        while (heldHead != end) {
-            int slot = heldHead++ & mask;
-            if (registrations[slot] != null) {
-                registrations[slot].deregister();
-                registrations[slot] = null;
-            }
-            if (held[slot] != null) {
-                held[slot].release();
-                held[slot] = null;
-            }
-        }
-    }
-
     /** Lets all memory go, when the queue pair is gone. */
     void release() {
-        releaseHeld(heldTail);
+        work.release();
         if (copy != null) {
             copy.buffer().release();
             copy = null;
         }
-        slots.buffer().release();
     }
 }

@@ -215,7 +215,7 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
             return;
         }
         try {
-            if (StreamOutput.isReceive(id)) {
+            if (StreamWork.isReceive(id)) {
                 received(length);
             } else {
                 output.completed(id, channel.unsafe().outboundBuffer());

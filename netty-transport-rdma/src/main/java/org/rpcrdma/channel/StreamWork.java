@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.internal.MathUtil;
+import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.TargetEntry;
+import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.QueuePair;
+
+/**
+ * The work requests of a stream that are under way, and their memory: RDMA Writes, and a signalled Send behind them
+ * that completes with all before it. What is posted goes to the device with the next {@link #doorbell}.
+ */
+final class StreamWork {
+
+    /** Work requests that are kept for messages other than DATA. */
+    static final int RESERVE = 16;
+
+    /** Marks the work request ids of Sends; their number follows. Receives have ids without any mark. */
+    private static final long SEND = 1L << 62;
+
+    private static final long WRITE = 1L << 61;
+    private static final long KEEP_ALIVE = 1L << 60;
+
+    /** Of each message that is under way: the message, and a place for the entry that it tells of. */
+    private static final int SLOT_BYTES = 32;
+
+    private static final int ENTRY = 8;
+
+    private final QueuePair queuePair;
+    private final int depth;
+    private final int mask;
+    private final RegisteredMemory slots;
+
+    /** Numbers of the oldest Send under way and of the next one. */
+    private int head;
+
+    private int tail;
+
+    /** Of each Send: the work requests that are complete with it, and the end of the memory that they use. */
+    private final int[] workOf;
+
+    private final int[] memoryEnd;
+
+    /** The memory of Writes under way, a ring. */
+    private final ByteBuf[] held;
+
+    private final MemoryRegion[] registrations;
+    private int heldHead;
+    private int heldTail;
+
+    /** Work requests under way, and those that the next Send is to count. */
+    private int posted;
+
+    private int uncounted;
+    private boolean rings;
+
+    /** @param depth work requests of the send queue */
+    StreamWork(QueuePair queuePair, RegisteredBufferPool pool, int depth) {
+        this.queuePair = queuePair;
+        this.depth = depth;
+        int ring = MathUtil.findNextPositivePowerOfTwo(depth);
+        this.mask = ring - 1;
+        this.workOf = new int[ring];
+        this.memoryEnd = new int[ring];
+        this.held = new ByteBuf[ring];
+        this.registrations = new MemoryRegion[ring];
+        this.slots = pool.take(ring * SLOT_BYTES);
+    }
+
+    /** Whether a work request id is one of a receive. */
+    static boolean isReceive(long id) {
+        return (id & (SEND | WRITE | KEEP_ALIVE)) == 0;
+    }
+
+    /** Whether so many work requests may be posted for data. */
+    boolean hasRoom(int requests) {
+        return posted + requests <= depth - RESERVE;
+    }
+
+    // ------------------------------------------------------------------ posting
+
+    /** Writes all that is in a buffer of the pool, which is taken over. */
+    void write(long offset, int key, RegisteredMemory source) {
+        openWrite(offset, key);
+        queuePair.gather(
+                source.address(), source.buffer().readableBytes(), source.region().localKey());
+        hold(source.buffer(), null);
+    }
+
+    /** Writes bytes from where they are; the buffer is retained. */
+    void write(long offset, int key, MessageMemory memory, ByteBuf buffer, int index, int length) {
+        openWrite(offset, key);
+        MemoryRegion registration = memory.gather(queuePair, buffer, index, length);
+        hold(buffer.retain(), registration);
+    }
+
+    /** Writes an entry of the peer's table, which the next message tells of. */
+    void writeEntry(long entryOffset, int tableKey, long offset, int key, int length) {
+        int index = (tail & mask) * SLOT_BYTES + ENTRY;
+        TargetEntry.put(slots.buffer(), index, offset, key, length);
+        openWrite(entryOffset, tableKey);
+        queuePair.gather(slots.address() + index, TargetEntry.BYTES, slots.region().localKey());
+    }
+
+    private void openWrite(long offset, int key) {
+        queuePair.write(WRITE, 0, offset, key);
+        posted++;
+        uncounted++;
+    }
+
+    private void hold(ByteBuf buffer, MemoryRegion registration) {
+        int slot = heldTail++ & mask;
+        held[slot] = buffer;
+        registrations[slot] = registration;
+    }
+
+    /** Sends a message behind all that was posted. */
+    void send(int message) {
+        int slot = tail & mask;
+        int index = slot * SLOT_BYTES;
+        slots.buffer().setIntLE(index, message);
+        queuePair.send(SEND | (tail & 0xFFFFFFFFL), QueuePair.SIGNALED);
+        queuePair.gather(slots.address() + index, StreamMessage.BYTES, slots.region().localKey());
+        posted++;
+        workOf[slot] = uncounted + 1;
+        memoryEnd[slot] = heldTail;
+        uncounted = 0;
+        tail++;
+        rings = true;
+    }
+
+    /** Lets the peer's device show that it is there. Does nothing while work is under way, which shows it too. */
+    void keepAlive() {
+        if (posted == 0) {
+            posted++;
+            queuePair.write(KEEP_ALIVE, QueuePair.SIGNALED, 0, 0);
+            queuePair.doorbell();
+        }
+    }
+
+    /** Hands what was posted to the device. */
+    void doorbell() {
+        if (rings) {
+            rings = false;
+            queuePair.doorbell();
+        }
+    }
+
+    // ------------------------------------------------------------------ completing
+
+    /** A work request has succeeded; returns whether it was a message, which {@link #takeMessage} gives then. */
+    boolean completesMessage(long id) {
+        if ((id & KEEP_ALIVE) != 0) {
+            posted--;
+        }
+        return (id & SEND) != 0;
+    }
+
+    /** The oldest message under way. It is over, and so is all that was posted before it. */
+    int takeMessage() {
+        int slot = head++ & mask;
+        posted -= workOf[slot];
+        releaseHeld(memoryEnd[slot]);
+        return slots.buffer().getIntLE(slot * SLOT_BYTES);
+    }
+
+    private void releaseHeld(int end) {
+        while (heldHead != end) {
+            int slot = heldHead++ & mask;
+            if (registrations[slot] != null) {
+                registrations[slot].deregister();
+                registrations[slot] = null;
+            }
+            held[slot].release();
+            held[slot] = null;
+        }
+    }
+
+    /** Lets all memory go, when the queue pair is gone. */
+    void release() {
+        releaseHeld(heldTail);
+        slots.buffer().release();
+    }
+}
