@@ -8,16 +8,15 @@ import io.netty.channel.ChannelFutureListener;
 import io.netty.util.concurrent.Future;
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.util.concurrent.TimeUnit;
 
 /** Waits for what event loops do, but not for ever: a loop whose thread is stuck or dead completes nothing. */
 public final class Waits {
 
-    /** For what is done in milliseconds. */
-    private static final long LISTEN_SECONDS = 5;
-
-    /** For a connect: twice its own time-out. */
-    private static final long CONNECT_MILLIS = 2L * RpcClient.CONNECT_TIMEOUT_MILLIS;
+    /**
+     * For a bind, and for a connect, which has a time-out of its own: the event loop may have to open its device first,
+     * on a machine that is slow.
+     */
+    private static final long CHANNEL_MILLIS = 60_000;
 
     /** For a call: more than any of them is given, which is a minute at most. */
     private static final long CALL_MILLIS = 90_000;
@@ -34,8 +33,13 @@ public final class Waits {
      */
     public static Channel listen(AbstractBootstrap<?, ?> bootstrap, InetSocketAddress address)
             throws IOException {
+        return listen(bootstrap, address, CHANNEL_MILLIS);
+    }
+
+    static Channel listen(AbstractBootstrap<?, ?> bootstrap, InetSocketAddress address, long millis)
+            throws IOException {
         ChannelFuture bound = bootstrap.bind(address);
-        if (!bound.awaitUninterruptibly(LISTEN_SECONDS, TimeUnit.SECONDS)) {
+        if (!bound.awaitUninterruptibly(millis)) {
             bound.addListener(ChannelFutureListener.CLOSE);
             throw cannotListen(address, NO_ANSWER, null);
         } else if (!bound.isSuccess()) {
@@ -62,7 +66,7 @@ public final class Waits {
      * @return why it has failed; {@code null} if it has not
      */
     public static Throwable failure(Future<?> connect) {
-        return failure(connect, CONNECT_MILLIS);
+        return failure(connect, CHANNEL_MILLIS);
     }
 
     static Throwable failure(Future<?> connect, long millis) {

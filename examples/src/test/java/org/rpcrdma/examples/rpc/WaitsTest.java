@@ -38,7 +38,7 @@ class WaitsTest {
                         .childHandler(new ChannelInboundHandlerAdapter());
         InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 2049);
         try {
-            assertThatThrownBy(() -> Waits.listen(server, address))
+            assertThatThrownBy(() -> Waits.listen(server, address, 1))
                     .isInstanceOf(IOException.class)
                     .hasMessage(
                             "cannot listen on "
