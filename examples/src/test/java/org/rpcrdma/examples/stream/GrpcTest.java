@@ -15,10 +15,7 @@ import io.grpc.stub.ClientCalls;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.ServerCalls;
 import io.grpc.stub.StreamObserver;
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.concurrent.BlockingQueue;
@@ -36,23 +33,6 @@ class GrpcTest {
 
     private static final int MOST = 16 << 20;
 
-    private static final MethodDescriptor.Marshaller<byte[]> BYTES =
-            new MethodDescriptor.Marshaller<>() {
-                @Override
-                public InputStream stream(byte[] value) {
-                    return new ByteArrayInputStream(value);
-                }
-
-                @Override
-                public byte[] parse(InputStream stream) {
-                    try {
-                        return stream.readAllBytes();
-                    } catch (IOException e) {
-                        throw new UncheckedIOException(e);
-                    }
-                }
-            };
-
     private static final MethodDescriptor<byte[], byte[]> UNARY =
             method(MethodType.UNARY, "Echo/Unary");
     private static final MethodDescriptor<byte[], byte[]> BOTH_WAYS =
@@ -64,7 +44,7 @@ class GrpcTest {
     private ManagedChannel channel;
 
     private static MethodDescriptor<byte[], byte[]> method(MethodType type, String name) {
-        return MethodDescriptor.newBuilder(BYTES, BYTES)
+        return MethodDescriptor.newBuilder(GrpcBytes.MARSHALLER, GrpcBytes.MARSHALLER)
                 .setType(type)
                 .setFullMethodName(name)
                 .build();
