@@ -7,7 +7,7 @@ import java.util.function.Consumer;
 
 /**
  * Watches a work request of a reply: when it fails, the requester has to learn that no reply comes (RFC 8166, 4.5.4),
- * and the call may be to blame (4.5.3). Used again for later ones; the exchange is long over when the device is done.
+ * and the call may be to blame (4.5.3). Used again for later ones; the call is long over when the device is done.
  */
 final class ReplyWork extends CompletionPromise {
 
