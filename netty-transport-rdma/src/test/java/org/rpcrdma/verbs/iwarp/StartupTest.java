@@ -28,6 +28,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.RejectedException;
@@ -364,6 +365,36 @@ class StartupTest {
             }
         }
         assertThat(pair.responderContext.counters().startupsRefused()).isZero();
+    }
+
+    /** A lack of descriptors lasts: it is not asked again at each poll. */
+    @Test
+    void acceptingRestsAfterAFailure() throws IOException {
+        Pair pair = closed(new Pair(PLAIN, PLAIN));
+        List<Throwable> failures = new ArrayList<>();
+        IwarpListener listener =
+                (IwarpListener)
+                        pair.responderContext.listen(
+                                new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
+                                16,
+                                new ListenerHandler() {
+                                    @Override
+                                    public void connectionRequested(ConnectionRequest request) {
+                                        pair.request = request;
+                                    }
+
+                                    @Override
+                                    public void acceptFailed(Throwable cause) {
+                                        failures.add(cause);
+                                    }
+                                });
+        pair.listener = listener;
+        RawPeer peer = peerOf(pair);
+        peer.send(RawPeer.request(false));
+        listener.failed(new IOException("Too many open files"));
+        Pair.until(() -> pair.request != null, pair.responderContext);
+        assertThat(System.nanoTime() - listener.deadline()).isNotNegative();
+        assertThat(failures).hasSize(1);
     }
 
     @Test
