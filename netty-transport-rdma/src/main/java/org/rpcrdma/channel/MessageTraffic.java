@@ -72,9 +72,10 @@ final class MessageTraffic extends Traffic<RdmaChannel> {
         sends.post(flushed);
     }
 
+    /** A peer that is faster than the news of its connection waits: its receives may yet change their size. */
     @Override
     ReceiveMemory receiveMemory(long id, int length) {
-        return receives.memory(id, length);
+        return channel.isActive() || channel.isClosing() ? receives.memory(id, length) : null;
     }
 
     @Override

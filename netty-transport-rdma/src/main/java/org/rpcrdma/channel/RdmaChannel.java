@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
+import static io.netty.util.internal.ObjectUtil.checkInRange;
 import static io.netty.util.internal.ObjectUtil.checkPositive;
 
 import io.netty.buffer.ByteBuf;
@@ -187,6 +188,34 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     // ------------------------------------------------------------------ receives
+
+    /**
+     * Whether the device asks for the memory of a receive when its message arrives, so that receives cost none before.
+     * Event loop only, once the channel is registered.
+     */
+    public boolean receivesWithoutMemory() {
+        checkInEventLoop("receivesWithoutMemory");
+        return loop().context().capabilities().receivesWithoutMemory();
+    }
+
+    /**
+     * Takes messages of up to so many bytes from now on, in the place of {@link RdmaChannelOption#RECEIVE_SIZE}. Event
+     * loop only, of a channel that is active. Until the first {@code channelActive} has ended, no message is taken, so
+     * that what is set there holds for all.
+     *
+     * @param bytes 1024 to 1 MiB
+     * @throws IllegalStateException when the device has the memory of receives already: see
+     *     {@link #receivesWithoutMemory()}
+     */
+    public void receiveUpTo(int bytes) {
+        checkInRange(bytes, 1024, 1 << 20, "bytes");
+        checkInEventLoop("receiveUpTo");
+        if (!receivesWithoutMemory()) {
+            throw new IllegalStateException(
+                    "receives of " + this + " have their memory already (set RECEIVE_SIZE)");
+        }
+        traffic.receives.size(bytes);
+    }
 
     /**
      * The receives that are posted at least at any time while the pipeline reads; fewer than

@@ -12,13 +12,18 @@ import org.rpcrdma.verbs.QueuePair;
  */
 final class ReceiveRing {
 
+    /** What a receive without memory promises to take: the memory that it is given bounds it. */
+    private static final int MOST_BYTES = 1 << 20;
+
     private final QueuePair queuePair;
     private final RegisteredBufferPool pool;
 
     /** Whether the device asks for memory when a message arrives; otherwise each receive is posted with memory. */
     private final boolean withoutMemory;
 
-    private final int size;
+    /** Bytes of each receive; of those without memory it is what the next one is given at most. */
+    private int size;
+
     private final int depth;
     private final int batch;
 
@@ -72,7 +77,7 @@ final class ReceiveRing {
         long id = posted & 0xFFFFFFFFL;
         if (withoutMemory) {
             posted++;
-            queuePair.postReceive(id, size);
+            queuePair.postReceive(id, MOST_BYTES);
         } else {
             RegisteredMemory memory = pool.take(size);
             slots[posted & mask] = memory;
@@ -82,14 +87,20 @@ final class ReceiveRing {
         }
     }
 
+    /** Takes messages of up to so many bytes from now on; only where receives have no memory. */
+    void size(int bytes) {
+        size = bytes;
+    }
+
     /**
      * Memory for the message that begins to arrive.
      *
+     * @param length the bytes that it has, or may have at most; it gets no more than the size of a receive
      * @return {@code null} when there is none now
      */
     RegisteredMemory memory(long id, int length) {
         try {
-            RegisteredMemory memory = pool.take(length);
+            RegisteredMemory memory = pool.take(Math.min(length, size));
             slots[(int) id & mask] = memory;
             return memory;
         } catch (IllegalStateException e) {
@@ -132,13 +143,21 @@ final class ReceiveRing {
 
     /** The oldest posted receive holds a message. */
     void complete(int length) {
-        lengths[completed & mask] = length;
-        completed++;
+        if (withoutMemory) {
+            // Of several segments nobody knew before how long it is.
+            pool.trim(slots[completed & mask], length);
+        }
+        ended(length);
     }
 
     /** The oldest posted receive was flushed. */
     void flushed() {
-        complete(-1);
+        ended(-1);
+    }
+
+    private void ended(int length) {
+        lengths[completed & mask] = length;
+        completed++;
     }
 
     boolean hasMessage() {

@@ -39,6 +39,9 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
      */
     private static final int BUSY = SLAB / 2;
 
+    /** Less is not worth taking back from a buffer that is lent. */
+    private static final int LEAST_TRIMMED = 4096;
+
     /** Buffers and blocks without memory that are kept for later. */
     private static final int MOST_SHELLS = 1024;
 
@@ -138,6 +141,29 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         }
         buffer.lend(block, capacity);
         return buffer;
+    }
+
+    /**
+     * Takes back what a buffer turns out not to need, when that is worth it. Event loop only.
+     *
+     * @param buffer nobody but the transport has it
+     * @param used its bytes that are needed, from index 0 on
+     */
+    void trim(RegisteredMemory buffer, int used) {
+        Block block = buffer.block();
+        int size = FreeBlocks.size(used);
+        int spared = block.size - size;
+        if (spared < LEAST_TRIMMED) {
+            return;
+        }
+        buffer.shrink(used);
+        Block rest = split(block, size);
+        if (rest.right != null && rest.right.isFree) {
+            free.remove(rest.right);
+            join(rest);
+        }
+        free.add(rest);
+        lentBytes -= spared;
     }
 
     boolean hasAddresses() {

@@ -85,6 +85,11 @@ final class RegisteredMemory extends AbstractReferenceCountedByteBuf implements 
     }
 
     @Override
+    public int length() {
+        return capacity;
+    }
+
+    @Override
     protected void deallocate() {
         pool.takeBack(this);
     }

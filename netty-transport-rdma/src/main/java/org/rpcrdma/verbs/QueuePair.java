@@ -96,7 +96,7 @@ public interface QueuePair {
      * arrives, by {@link QueuePairHandler#receiveMemory}.
      *
      * @param id comes back with the completion
-     * @param length the most bytes of the message
+     * @param length the most bytes of the message; the memory that it is given may have fewer, which counts then
      * @throws UnsupportedOperationException without {@link DeviceCapabilities#receivesWithoutMemory()}
      */
     default void postReceive(long id, int length) {

@@ -34,8 +34,9 @@ public interface QueuePairHandler {
      *
      * @param id as given when it was posted
      * @param length the bytes that the message has, or may have at most; not more than was promised
-     * @return so much memory, untouched until the receive completes; {@code null} when there is none now: the device
-     *     stops reading from the peer, asks again, and ends the connection when it has asked for too long
+     * @return so much memory, untouched until the receive completes; less, when longer messages are not taken from this
+     *     peer; {@code null} when there is none now: the device stops reading from the peer, asks again, and ends the
+     *     connection when it has asked for too long
      */
     default ReceiveMemory receiveMemory(long id, int length) {
         throw new UnsupportedOperationException("receive without memory: " + id);

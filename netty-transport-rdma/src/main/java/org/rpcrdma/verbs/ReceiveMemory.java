@@ -9,4 +9,7 @@ public interface ReceiveMemory {
 
     /** The region that it is a part of. */
     MemoryRegion region();
+
+    /** Its bytes. A message that turns out to be longer ends the connection. */
+    int length();
 }

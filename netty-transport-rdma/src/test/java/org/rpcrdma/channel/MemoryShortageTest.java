@@ -2,6 +2,7 @@
 package org.rpcrdma.channel;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 import static org.rpcrdma.channel.ConnectedPair.PATIENCE_SECONDS;
 import static org.rpcrdma.channel.ConnectedPair.on;
@@ -261,6 +262,25 @@ class MemoryShortageTest {
 
     private RegisteredBufferPool serverPool() {
         return ((RdmaEventLoop) listener.eventLoop()).pool();
+    }
+
+    @Test
+    void receivesThatHaveTheirMemoryKeepTheirSize() throws Exception {
+        needsMemoryAtOnce = true;
+        connect().sync();
+        RdmaChannel server = (RdmaChannel) serverInbox.channels.take();
+        assertThat(on(server, server::receivesWithoutMemory)).isFalse();
+        assertThatThrownBy(
+                        () ->
+                                on(
+                                        server,
+                                        () -> {
+                                            server.receiveUpTo(65536);
+                                            return null;
+                                        }))
+                .cause()
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("RECEIVE_SIZE");
     }
 
     /** A message finds no memory: the peer is held up by TCP, until there is some. */

@@ -10,6 +10,7 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
+import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
@@ -115,6 +116,59 @@ class RdmaChannelTest {
                 message.release();
             }
             assertThat(pair.client.isActive()).isTrue();
+        }
+    }
+
+    /** Of several segments nobody knows at first how long a message is; it keeps no more memory than it needs. */
+    @NeedsDevice("receivesWithoutMemory")
+    @ParameterizedTest
+    @ValueSource(ints = {1, 4096, 4097, 65_000, 70_000, 131_072})
+    @Proves("V1-CORE-02")
+    void takesLongerMessagesFromThePeerThatMaySendThem(int length) throws Exception {
+        try (ConnectedPair pair =
+                new ConnectedPair(
+                        client -> client.option(RdmaChannelOption.MAX_SEND_SIZE, 1 << 20),
+                        server -> {})) {
+            on(
+                    pair.server,
+                    () -> {
+                        pair.server.receiveUpTo(131_072);
+                        return null;
+                    });
+            pair.client.write(Unpooled.copyInt(7));
+            pair.client.writeAndFlush(Unpooled.wrappedBuffer(random(length)));
+            assertThat(pair.serverInbox.takeBytes()).hasSize(4);
+            ByteBuf message = pair.serverInbox.take();
+            assertThat(message.capacity()).isBetween(length, length + 4096);
+            long lent = on(pair.server, pair.server::registeredBytesInUse);
+            assertThat(lent).isLessThan(length + length / 8 + 4096 + 256);
+            assertThat(ByteBufUtil.getBytes(message)).isEqualTo(random(length));
+            message.release();
+            pair.client.writeAndFlush(Unpooled.wrappedBuffer(random(131_073)));
+            assertThat(pair.serverInbox.inactive.poll(PATIENCE_SECONDS, TimeUnit.SECONDS))
+                    .isNotNull();
+            assertThat(pair.serverInbox.messages).isEmpty();
+        }
+    }
+
+    @NeedsDevice("receivesWithoutMemory")
+    @Test
+    void aMessageIsNeverLongerThanAReceiveUnlessItIsSaid() throws Exception {
+        try (ConnectedPair pair =
+                new ConnectedPair(
+                        client -> client.option(RdmaChannelOption.MAX_SEND_SIZE, 1 << 20),
+                        server -> {})) {
+            pair.client.writeAndFlush(Unpooled.wrappedBuffer(random(4096)));
+            assertThat(pair.serverInbox.takeBytes()).hasSize(4096);
+            pair.client.writeAndFlush(Unpooled.wrappedBuffer(random(4097)));
+            assertThat(pair.serverInbox.inactive.poll(PATIENCE_SECONDS, TimeUnit.SECONDS))
+                    .isNotNull();
+            assertThat(pair.serverInbox.messages).isEmpty();
+            assertThatThrownBy(() -> pair.client.receiveUpTo(1023))
+                    .isInstanceOf(IllegalArgumentException.class);
+            assertThatThrownBy(() -> pair.client.receiveUpTo(4096))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("event loop");
         }
     }
 

@@ -203,7 +203,36 @@ class RegisteredBufferPoolTest {
                 });
     }
 
-    /** Takes and releases at random; buffers never overlap, and all memory is one piece in the end. */
+    /** A message that turned out to be short leaves the rest of its memory to others, at once. */
+    @Test
+    void whatABufferDoesNotNeedServesOthers() throws Exception {
+        within(
+                MIB,
+                (pool, budget) -> {
+                    RegisteredMemory kept = pool.take(MIB);
+                    kept.setInt(0, 7);
+                    pool.trim(kept, 4);
+                    assertThat(kept.capacity()).isEqualTo(4);
+                    assertThat(pool.lentBytes()).isEqualTo(FreeBlocks.UNIT);
+                    RegisteredMemory other = pool.take(MIB - 200_000);
+                    pool.trim(other, 500_000);
+                    List<ByteBuf> rest = fill(pool, 50_000);
+                    assertThat(rest).hasSizeGreaterThan(8);
+                    // What is not worth it stays.
+                    int lent = (int) pool.lentBytes();
+                    pool.trim(other, 499_000);
+                    assertThat(pool.lentBytes()).isEqualTo(lent);
+                    assertThat(other.capacity()).isEqualTo(500_000);
+                    rest.forEach(buffer -> buffer.setZero(0, buffer.capacity()));
+                    other.setZero(0, other.capacity());
+                    assertThat(kept.getInt(0)).isEqualTo(7);
+                    other.release();
+                    releaseAll(rest);
+                    kept.release();
+                });
+    }
+
+    /** Takes, trims and releases at random; buffers never overlap, and all memory is one piece in the end. */
     @Property(tries = 200)
     void buffersNeverOverlap(@ForAll Random random) throws Exception {
         within(
@@ -214,8 +243,12 @@ class RegisteredBufferPoolTest {
                         if (buffers.isEmpty() || random.nextInt(5) < 3) {
                             int capacity = 8 + random.nextInt(1 << random.nextInt(18));
                             try {
-                                ByteBuf buffer = pool.registered(capacity);
-                                buffer.setInt(0, i).setInt(capacity - 4, i);
+                                RegisteredMemory memory = pool.take(capacity);
+                                if (random.nextInt(4) == 0) {
+                                    pool.trim(memory, 4 + random.nextInt(capacity - 4));
+                                }
+                                ByteBuf buffer = RegisteredBufferPool.watched(memory);
+                                buffer.setInt(0, i).setInt(buffer.capacity() - 4, i);
                                 buffers.add(buffer);
                             } catch (IllegalStateException e) {
                                 assertThat(e).hasMessageContaining("registeredMemoryLimit");

@@ -211,14 +211,7 @@ public final class RdmapReceiver implements UlpduHandler {
                     DdpError.UNTAGGED_NO_BUFFER, "Send came, but no receive is posted");
         }
         long offset = Integer.toUnsignedLong(segment.messageOffset());
-        if (offset + remaining > receives.length()) {
-            receiveStatus = WorkStatus.LOCAL_LENGTH_ERROR;
-            throw new StreamException(
-                    DdpError.UNTAGGED_TOO_LONG,
-                    String.format(
-                            "Send has %d bytes or more, the receive has room for %d",
-                            offset + remaining, receives.length()));
-        }
+        checkLength(offset + remaining);
         if (!receives.hasMemory()) {
             // Only a message of one segment says at once how long it is.
             int length = segment.isLast() ? remaining : receives.length();
@@ -227,9 +220,21 @@ public final class RdmapReceiver implements UlpduHandler {
                 return false;
             }
             receives.memory(found);
+            checkLength(offset + remaining);
         }
         cursor = receives.address() + offset;
         return true;
+    }
+
+    private void checkLength(long bytes) throws StreamException {
+        if (bytes > receives.length()) {
+            receiveStatus = WorkStatus.LOCAL_LENGTH_ERROR;
+            throw new StreamException(
+                    DdpError.UNTAGGED_TOO_LONG,
+                    String.format(
+                            "Send has %d bytes or more, the receive has room for %d",
+                            bytes, receives.length()));
+        }
     }
 
     private void beginReadRequest(ByteBuffer bytes, int body) throws StreamException {

@@ -66,9 +66,10 @@ public final class ReceiveQueue {
         return ids[head];
     }
 
-    /** Gives the oldest receive its memory. */
+    /** Gives the oldest receive its memory, which may be less than was asked for. */
     void memory(ReceiveMemory memory) {
         addresses[head] = memory.address();
+        lengths[head] = Math.min(lengths[head], memory.length());
         keys[head] = memory.region().localKey();
     }
 
