@@ -21,6 +21,9 @@ final class Call {
         ANSWERED
     }
 
+    /** Where nobody knows better how long a reply is beside its results. */
+    private static final int LEAST_ROOM = 1024;
+
     private final Link link;
 
     State state = State.QUEUED;
@@ -109,6 +112,12 @@ final class Call {
 
     Link link() {
         return link;
+    }
+
+    /** The bytes before and after the data in a sink of ours: what comes inline is put there if it is short enough. */
+    int roomAroundSink() {
+        long inline = Math.max(LEAST_ROOM, replyMaximum);
+        return (int) Math.min(inline, protocol.receiveThreshold());
     }
 
     /** Whether the answer has not come yet. */

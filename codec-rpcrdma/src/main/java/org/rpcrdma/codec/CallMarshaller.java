@@ -108,7 +108,7 @@ final class CallMarshaller {
         int length = call.sinks.length(sink);
         RpcMessage parts = call.payload.parts();
         if (parts.sinks() == 0) {
-            int room = call.protocol.receiveThreshold();
+            int room = call.roomAroundSink();
             ByteBuf memory = sink(room + length + room);
             call.sinks.memory(sink, memory);
             offerSink(call, memory, room, length);

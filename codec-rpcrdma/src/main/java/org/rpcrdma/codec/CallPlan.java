@@ -89,7 +89,7 @@ final class CallPlan {
             takeSinks(call, wanted);
         } else if (isReducible
                 && limits.sinks() > 0
-                && (wanted.growth() > 0 || !CallSizes.replyFitsInline(call))) {
+                && (wanted.growth() > 0 || !CallSizes.areResultsShort(call))) {
             call.replyMaximum = REPLY_HEADER_BYTES + limits.fixedBytes();
             addSinks(call);
         }
@@ -205,9 +205,13 @@ final class CallPlan {
     private void reduceItems(Call call) throws RpcRdmaException {
         RpcMessage message = call.payload.parts();
         ItemChecks.positions(message);
-        if (CallSizes.fitsInline(call, message.wholeLength())
-                || !call.procedure.isReducible()
-                || !link.callsMayHaveChunks()) {
+        if (CallSizes.fitsInline(call, message.wholeLength())) {
+            checkLength(message);
+            call.payload.sendWhole();
+            return;
+        }
+        if (!call.procedure.isReducible() || !link.callsMayHaveChunks()) {
+            checkLength(message);
             merge(call, message);
             return;
         }
@@ -229,12 +233,15 @@ final class CallPlan {
         ItemChecks.complete(isComplete);
     }
 
-    private void merge(Call call, RpcMessage message) throws RpcRdmaException {
+    private void checkLength(RpcMessage message) throws CallTooLongException {
         long whole = message.wholeLength();
         if (whole > link.config().maxMessageBytes()) {
             throw new CallTooLongException(
                     "a call of " + whole + " bytes is above maxMessageBytes");
         }
+    }
+
+    private void merge(Call call, RpcMessage message) throws MarshalException {
         try {
             call.payload.merge(link.whole(message));
         } catch (IllegalStateException e) {

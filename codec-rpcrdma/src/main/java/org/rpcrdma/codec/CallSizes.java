@@ -14,18 +14,26 @@ final class CallSizes {
 
     private CallSizes() {}
 
-    /** Whether the call fits one Send, with its items reduced and so much inline. */
+    /** Whether the call goes in one Send, with its items reduced and so much inline. */
     static boolean fitsInline(Call call, long payload) {
         int lists =
                 TransportHeader.EMPTY_LISTS_BYTES
                         + ReadList.ENTRY_BYTES * call.payload.items().count()
                         + CHUNK_BYTES * call.sinks.count()
                         + (needsReplyChunk(call) ? CHUNK_BYTES - 4 : 0); // it has a marker anyway
-        return payload <= call.protocol.sendRoom(lists);
+        return payload
+                <= (call.link().callsMayHaveChunks()
+                        ? call.protocol.argumentsRoom(lists)
+                        : call.protocol.sendRoom(lists));
+    }
+
+    /** Whether all results may as well come inline, because they cannot be long. */
+    static boolean areResultsShort(Call call) {
+        return call.replyMaximum <= call.protocol.resultsRoom(TransportHeader.EMPTY_LISTS_BYTES);
     }
 
     /** Whether the longest reply fits one Send, with the lists that it repeats. */
-    static boolean replyFitsInline(Call call) {
+    private static boolean replyFitsInline(Call call) {
         int lists = TransportHeader.EMPTY_LISTS_BYTES + CHUNK_BYTES * call.sinks.count();
         return call.replyMaximum <= call.protocol.receiveRoom(lists);
     }

@@ -67,7 +67,7 @@ final class Link {
 
     void agreed(PrivateData own, PrivateData theirs) {
         peer = theirs;
-        versions = new ProtocolVersions(own, theirs, config.versionTwo() != null);
+        versions = new ProtocolVersions(own, theirs, config);
         takesInvalidate = own.remoteInvalidation();
         bothTakeInvalidate = takesInvalidate && theirs.remoteInvalidation();
         readChunkReplies = config.readChunkReplies();

@@ -16,6 +16,9 @@ final class Payload {
 
     private final ItemList items = new ItemList();
 
+    /** The items of the user go with the payload stream. */
+    private boolean isWhole;
+
     /**
      * Takes over what a user has written.
      *
@@ -33,6 +36,11 @@ final class Payload {
     void merge(ByteBuf whole) {
         releaseStream();
         stream = whole;
+    }
+
+    /** The items of the user are sent in their places, in one Send with the rest. */
+    void sendWhole() {
+        isWhole = true;
     }
 
     /** The message without what the user has taken out of it; {@code null} when there is none, or it was released. */
@@ -57,11 +65,18 @@ final class Payload {
 
     /** The bytes of the payload stream when the items have left it. */
     int reducedBytes() {
+        if (isWhole) {
+            return Math.toIntExact(parts.wholeLength());
+        }
         return stream.readableBytes() - items.removedBytes();
     }
 
     /** Appends the payload stream without the items and their round-up. */
     void writeReduced(ByteBuf out) {
+        if (isWhole) {
+            parts.writeWhole(out);
+            return;
+        }
         int index = stream.readerIndex();
         for (int i = 0; i < items.count(); i++) {
             out.writeBytes(stream, index, items.index(i) - index);
@@ -83,6 +98,7 @@ final class Payload {
             RpcMessage done = parts;
             parts = RpcMessage.PLAIN;
             items.clear();
+            isWhole = false;
             done.release();
         }
     }

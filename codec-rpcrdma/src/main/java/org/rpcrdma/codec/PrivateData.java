@@ -6,17 +6,24 @@ import java.nio.ByteBuffer;
 /**
  * The connection private data of RPC-over-RDMA (RFC 8797): what each side can send and receive inline, and whether the
  * other may use Send With Invalidate. Behind these eight octets, which any implementation knows, this project puts
- * eight of its own, which others do not look at: identifier 0x6e52444d, version 1, flags, two octets of zeros. Flag 1
- * says that replies in Read chunks are taken and sent ({@link ReadChunkReplies}).
+ * eight of its own, which others do not look at: identifier 0x6e52444d, version 1, flags, and in two octets, the higher
+ * one first, the long size in units of 1024 bytes. Flag 1 says that replies in Read chunks are taken and sent
+ * ({@link ReadChunkReplies}).
  *
  * @param sendSize the longest Send of this side in bytes: a multiple of 1024, 1024 to 262144
  * @param receiveSize the size of this side's receives in bytes: a multiple of 1024, 1024 to 262144
  * @param remoteInvalidation whether this side takes Send With Invalidate
  * @param readChunkReplies whether this side takes replies in Read chunks as requester, and pull completions
  *     as responder
+ * @param longSize the longest Send in bytes that this side sends to, and takes from, one that has announced a long size
+ *     too: a multiple of 1024, 1024 to 262144; 0 when it is no other than for anybody
  */
 public record PrivateData(
-        int sendSize, int receiveSize, boolean remoteInvalidation, boolean readChunkReplies) {
+        int sendSize,
+        int receiveSize,
+        boolean remoteInvalidation,
+        boolean readChunkReplies,
+        int longSize) {
 
     /** The length of the message of RFC 8797 (4), and of the one behind it. */
     public static final int BYTES = 8;
@@ -35,16 +42,29 @@ public record PrivateData(
     public PrivateData {
         checkSize("sendSize", sendSize);
         checkSize("receiveSize", receiveSize);
+        if (longSize != 0) {
+            checkSize("longSize", longSize);
+        }
     }
 
     /** What any implementation may announce. */
     public PrivateData(int sendSize, int receiveSize, boolean remoteInvalidation) {
-        this(sendSize, receiveSize, remoteInvalidation, false);
+        this(sendSize, receiveSize, remoteInvalidation, false, 0);
     }
 
     /** The same on a device that lets no peer invalidate. */
     PrivateData withoutInvalidation() {
-        return new PrivateData(sendSize, receiveSize, false, readChunkReplies);
+        return new PrivateData(sendSize, receiveSize, false, readChunkReplies, longSize);
+    }
+
+    /** The same with a long size, 0 for none. */
+    PrivateData withLongSize(int bytes) {
+        return new PrivateData(sendSize, receiveSize, remoteInvalidation, readChunkReplies, bytes);
+    }
+
+    /** So many bytes, or what is a little less and has a code. */
+    static int roundDown(long bytes) {
+        return (int) Math.min(bytes, MAXIMUM) / UNIT * UNIT;
     }
 
     static void checkSize(String name, int size) {
@@ -65,12 +85,15 @@ public record PrivateData(
 
     /** The octets of the wire: eight, and eight more when there is something to say in them. */
     public byte[] encode() {
-        ByteBuffer out = ByteBuffer.allocate(readChunkReplies ? 2 * BYTES : BYTES);
+        boolean saysMore = readChunkReplies || longSize > 0;
+        ByteBuffer out = ByteBuffer.allocate(saysMore ? 2 * BYTES : BYTES);
         out.putInt(MAGIC).put((byte) VERSION);
         out.put((byte) (remoteInvalidation ? REMOTE_INVALIDATION : 0));
         out.put((byte) (sendSize / UNIT - 1)).put((byte) (receiveSize / UNIT - 1));
-        if (readChunkReplies) {
-            out.putInt(OWN_MAGIC).put((byte) VERSION).put((byte) READ_CHUNK_REPLIES);
+        if (saysMore) {
+            out.putInt(OWN_MAGIC).put((byte) VERSION);
+            out.put((byte) (readChunkReplies ? READ_CHUNK_REPLIES : 0));
+            out.putShort((short) (longSize / UNIT));
         }
         return out.array();
     }
@@ -90,7 +113,8 @@ public record PrivateData(
                 size(data[at + 6]),
                 size(data[at + 7]),
                 (data[at + 5] & REMOTE_INVALIDATION) != 0,
-                own >= 0 && (data[own + 5] & READ_CHUNK_REPLIES) != 0);
+                own >= 0 && (data[own + 5] & READ_CHUNK_REPLIES) != 0,
+                own >= 0 ? longSize(data[own + 6], data[own + 7]) : 0);
     }
 
     /** Where a message with this identifier and a version known here begins; negative when there is none. */
@@ -102,6 +126,11 @@ public record PrivateData(
             }
         }
         return -1;
+    }
+
+    private static int longSize(byte high, byte low) {
+        int units = (Byte.toUnsignedInt(high) << 8) | Byte.toUnsignedInt(low);
+        return roundDown((long) units * UNIT);
     }
 
     private static int size(byte code) {

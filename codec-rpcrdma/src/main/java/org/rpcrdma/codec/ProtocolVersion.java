@@ -10,8 +10,15 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * @param number the version word
  * @param sendThreshold the longest Send to the peer in bytes
  * @param receiveThreshold the longest Send from the peer in bytes
+ * @param inlineArguments the longest Send in bytes of a call from here that has no chunk where it could have one
+ * @param inlineResults the longest Send in bytes of a reply that is wanted here without a chunk where there could be one
  */
-record ProtocolVersion(int number, int sendThreshold, int receiveThreshold) {
+record ProtocolVersion(
+        int number,
+        int sendThreshold,
+        int receiveThreshold,
+        int inlineArguments,
+        int inlineResults) {
 
     /** The first messages of version 2, both ways, until its larger threshold is agreed on (draft, 5.1). */
     static final int PROBE_THRESHOLD = 1024;
@@ -19,21 +26,35 @@ record ProtocolVersion(int number, int sendThreshold, int receiveThreshold) {
     /** The default threshold of version 2: every receiver takes that much (draft, 2.3). */
     static final int VERSION_TWO_THRESHOLD = 4096;
 
-    /** Version 1: what both sides have announced (RFC 8797). */
-    static ProtocolVersion one(PrivateData own, PrivateData peer) {
-        return new ProtocolVersion(
-                TransportHeader.VERSION_ONE,
-                Math.min(own.sendSize(), peer.receiveSize()),
-                Math.min(peer.sendSize(), own.receiveSize()));
+    /** Where everything goes inline that fits. */
+    ProtocolVersion(int number, int sendThreshold, int receiveThreshold) {
+        this(number, sendThreshold, receiveThreshold, sendThreshold, receiveThreshold);
     }
 
-    /** Version 2: its default, or more when both sides have announced it. */
+    /** Version 1: what both sides have announced (RFC 8797), or the smaller long size where both have one. */
+    static ProtocolVersion one(PrivateData own, PrivateData peer, RpcRdmaConfig config) {
+        int send = usual(own, peer);
+        int receive = usual(peer, own);
+        int longest = Math.min(own.longSize(), peer.longSize());
+        return new ProtocolVersion(
+                TransportHeader.VERSION_ONE,
+                Math.max(send, longest),
+                Math.max(receive, longest),
+                Math.max(send, Math.min(longest, config.inlineArguments())),
+                Math.max(receive, Math.min(longest, config.inlineResults())));
+    }
+
+    /** The longest Send from one to the other by what all peers know. */
+    private static int usual(PrivateData sender, PrivateData receiver) {
+        return Math.min(sender.sendSize(), receiver.receiveSize());
+    }
+
+    /** Version 2: its default, or more when both sides have announced it. Long sizes belong to version 1. */
     static ProtocolVersion two(PrivateData own, PrivateData peer) {
-        ProtocolVersion announced = one(own, peer);
         return new ProtocolVersion(
                 TransportHeader.VERSION_TWO,
-                Math.max(VERSION_TWO_THRESHOLD, announced.sendThreshold),
-                Math.max(VERSION_TWO_THRESHOLD, announced.receiveThreshold));
+                Math.max(VERSION_TWO_THRESHOLD, usual(own, peer)),
+                Math.max(VERSION_TWO_THRESHOLD, usual(peer, own)));
     }
 
     /** Version 2 before the other side is known to speak it. */
@@ -58,5 +79,15 @@ record ProtocolVersion(int number, int sendThreshold, int receiveThreshold) {
     /** As {@link #sendRoom}, for a Send from the peer. */
     int receiveRoom(int listsBytes) {
         return receiveThreshold - TransportHeader.listsOffset(number) - listsBytes;
+    }
+
+    /** As {@link #sendRoom}, for arguments that could go in a chunk. */
+    int argumentsRoom(int listsBytes) {
+        return inlineArguments - TransportHeader.listsOffset(number) - listsBytes;
+    }
+
+    /** As {@link #receiveRoom}, for results that could come in a chunk. */
+    int resultsRoom(int listsBytes) {
+        return inlineResults - TransportHeader.listsOffset(number) - listsBytes;
     }
 }

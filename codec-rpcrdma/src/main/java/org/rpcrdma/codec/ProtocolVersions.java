@@ -23,11 +23,9 @@ final class ProtocolVersions {
 
     private Runnable listener;
 
-    /**
-     * @param speaksTwo whether version 2 is spoken here
-     */
-    ProtocolVersions(PrivateData own, PrivateData peer, boolean speaksTwo) {
-        one = ProtocolVersion.one(own, peer);
+    ProtocolVersions(PrivateData own, PrivateData peer, RpcRdmaConfig config) {
+        boolean speaksTwo = config.versionTwo() != null;
+        one = ProtocolVersion.one(own, peer, config);
         two = speaksTwo ? ProtocolVersion.two(own, peer) : null;
         current = one;
         isSettled = !speaksTwo;
@@ -49,7 +47,16 @@ final class ProtocolVersions {
 
     /** The longest Send in any version. */
     int longestSend() {
-        return (two == null ? one : two).sendThreshold();
+        return two == null
+                ? one.sendThreshold()
+                : Math.max(one.sendThreshold(), two.sendThreshold());
+    }
+
+    /** The longest Send of the peer in any version. */
+    int longestReceive() {
+        return two == null
+                ? one.receiveThreshold()
+                : Math.max(one.receiveThreshold(), two.receiveThreshold());
     }
 
     int highest() {

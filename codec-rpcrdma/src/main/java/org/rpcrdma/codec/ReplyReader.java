@@ -109,7 +109,7 @@ final class ReplyReader {
         if (reduced == 0) {
             return call.takeReply();
         }
-        int room = call.protocol.receiveThreshold();
+        int room = call.roomAroundSink();
         int before = results.itemIndex(0) - stream.readerIndex();
         int after = stream.writerIndex() - results.itemIndex(0);
         return results.items() == 1 && before <= room && after + 3 <= room
@@ -120,7 +120,7 @@ final class ReplyReader {
     /** One piece: what came inline goes around the data, which stays where the responder has put it. */
     private static ByteBuf intoSink(
             Call call, ByteBuf stream, XdrCursor results, int before, int after) {
-        int room = call.protocol.receiveThreshold();
+        int room = call.roomAroundSink();
         ByteBuf sink = call.sinks.take(0);
         int length = results.itemLength(0);
         int pad = XdrCursor.roundUp(length) - length;
@@ -131,7 +131,7 @@ final class ReplyReader {
     }
 
     private ByteBuf composed(Call call, ByteBuf stream, XdrCursor results, int reduced) {
-        int room = call.protocol.receiveThreshold();
+        int room = call.roomAroundSink();
         CompositeByteBuf whole =
                 link.channel().alloc().compositeDirectBuffer(2 * reduced + reduced + 1);
         int index = stream.readerIndex();
@@ -142,7 +142,7 @@ final class ReplyReader {
             int length = results.itemLength(i);
             int at = results.itemIndex(i);
             whole.addComponent(true, stream.retainedSlice(index, at - index));
-            // The memory after the data is ours and at least a threshold long: the pad fits there.
+            // The memory after the data is ours and longer than any pad: it fits there.
             ByteBuf sink = call.sinks.take(i);
             int pad = XdrCursor.roundUp(length) - length;
             sink.setZero(room + length, pad);

@@ -21,6 +21,9 @@ public final class RpcRdmaConfig {
     /** Receives are replenished in batches: so many more than credits are posted. */
     private static final int RECEIVE_BATCH = 8;
 
+    /** Long Sends take at most this part of what long messages may take. */
+    private static final int LONG_SHARE = 4;
+
     /** The longest message of any configuration. */
     private static final int MAX_MESSAGE = 1 << 29;
 
@@ -47,7 +50,8 @@ public final class RpcRdmaConfig {
                         options.sendSize,
                         options.receiveSize,
                         options.remoteInvalidation,
-                        options.announcesReadChunkReplies || options.readChunkReplies != null);
+                        options.announcesReadChunkReplies || options.readChunkReplies != null,
+                        0); // where the device can do it
         int most = (int) Math.min(options.maxConnectionBytes, MAX_MESSAGE);
         options.maxChunkBytes = options.maxChunkBytes == 0 ? most : options.maxChunkBytes;
         options.maxMessageBytes = options.maxMessageBytes == 0 ? most : options.maxMessageBytes;
@@ -137,6 +141,32 @@ public final class RpcRdmaConfig {
     /** What is announced to the peer when the connection is made. */
     public PrivateData privateData() {
         return privateData;
+    }
+
+    /** The longest Send in bytes to and from a peer that has one too, before other limits; 0 for none. */
+    public int longSize() {
+        return options.longSize;
+    }
+
+    /** The long size for a connection with so many receives; 0 for none. */
+    int longSizeFor(int receives) {
+        long shareOfReceive = options.maxConnectionBytes / LONG_SHARE / receives;
+        int fitting =
+                PrivateData.roundDown(
+                        Math.min(
+                                Math.min(options.longSize, options.maxMessageBytes),
+                                shareOfReceive));
+        return fitting > Math.min(options.sendSize, options.receiveSize) ? fitting : 0;
+    }
+
+    /** The longest Send of a call without chunks, in bytes, where the long size allows it. */
+    public int inlineArguments() {
+        return options.inlineArguments;
+    }
+
+    /** The longest Send of a reply without chunks that is asked for, in bytes, where the long size allows it. */
+    public int inlineResults() {
+        return options.inlineResults;
     }
 
     public BindingRegistry bindings() {
@@ -259,6 +289,9 @@ public final class RpcRdmaConfig {
         private CreditPolicy creditPolicy = CONSTANT_CREDITS;
         private int sendSize = 4096;
         private int receiveSize = 4096;
+        private int longSize = 128 << 10;
+        private int inlineArguments = 68 << 10;
+        private int inlineResults = 32 << 10;
         private boolean remoteInvalidation = true;
         private PrivateData assumedPeer = PrivateData.DEFAULT;
         private BindingRegistry bindings;
@@ -334,6 +367,43 @@ public final class RpcRdmaConfig {
         public Builder receiveSize(int bytes) {
             PrivateData.checkSize("receiveSize", bytes);
             receiveSize = bytes;
+            return this;
+        }
+
+        /**
+         * The longest Send in bytes to and from a peer that announces a long size too, as another end of this project
+         * does: a multiple of 1024, 1024 to 262144, or 0 for none; default 131072. The smaller one of both sides holds,
+         * and other peers go by {@link #sendSize} and {@link #receiveSize} as ever. It holds for version 1, and where
+         * the device takes the memory of a receive when its message comes, as the software RNIC does: elsewhere there
+         * is none. So an idle connection pays nothing for it; a peer that fills all receives makes this side hold as
+         * many long Sends. That is a quarter of {@link #maxConnectionBytes} at most, which comes on top of it: the long
+         * size is smaller where there are too many receives, and never above {@link #maxMessageBytes}.
+         */
+        public Builder longSize(int bytes) {
+            if (bytes != 0) {
+                PrivateData.checkSize("longSize", bytes);
+            }
+            longSize = bytes;
+            return this;
+        }
+
+        /**
+         * Where there is a {@link #longSize}: the longest Send of a call that has no chunk for its arguments, in bytes,
+         * 0 to 262144; default 69632, which is a WRITE of 64 KiB. A longer call goes by Read chunks, which cost a round
+         * trip and spare a copy. Less than the usual threshold means that.
+         */
+        public Builder inlineArguments(int bytes) {
+            inlineArguments = Checks.inRange("inlineArguments", bytes, 0, 256 << 10);
+            return this;
+        }
+
+        /**
+         * Where there is a {@link #longSize}: the longest reply whose results are wanted without Write chunks, as one
+         * Send in bytes, 0 to 262144; default 32768. Results that may be longer get Write chunks, which spare a copy.
+         * Less than the usual threshold means that.
+         */
+        public Builder inlineResults(int bytes) {
+            inlineResults = Checks.inRange("inlineResults", bytes, 0, 256 << 10);
             return this;
         }
 

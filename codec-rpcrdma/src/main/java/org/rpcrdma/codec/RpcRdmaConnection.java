@@ -44,19 +44,24 @@ public final class RpcRdmaConnection {
         requester = new Requester(link);
         responder = new Responder(link, pulls);
         channel.attr(KEY).set(this);
-        limitToDevice();
+        fitToDevice();
     }
 
     /** Here the device is known for the first time. */
-    private void limitToDevice() {
+    private void fitToDevice() {
+        if (!channel.isConfigurable()) {
+            return;
+        }
         PrivateData configured = announced();
-        if (configured.remoteInvalidation()
-                && !channel.takesInvalidation()
-                && channel.isConfigurable()) {
-            channel.config()
-                    .setOption(
-                            RdmaChannelOption.PRIVATE_DATA,
-                            configured.withoutInvalidation().encode());
+        PrivateData fitting = configured;
+        if (!channel.takesInvalidation()) {
+            fitting = fitting.withoutInvalidation();
+        }
+        if (channel.receivesWithoutMemory() && configured.equals(config.privateData())) {
+            fitting = fitting.withLongSize(config.longSizeFor(channel.config().getReceiveDepth()));
+        }
+        if (!fitting.equals(configured)) {
+            channel.config().setOption(RdmaChannelOption.PRIVATE_DATA, fitting.encode());
         }
     }
 
@@ -156,6 +161,10 @@ public final class RpcRdmaConnection {
         PrivateData peer = theirs == null ? PrivateData.DEFAULT : PrivateData.find(theirs);
         link.agreed(announced(), peer);
         channel.config().setOption(RdmaChannelOption.MAX_SEND_SIZE, link.versions().longestSend());
+        int longest = link.versions().longestReceive();
+        if (longest > channel.config().getReceiveSize()) {
+            channel.receiveUpTo(longest);
+        }
         openForward(channel.keptReceives());
         config.metrics().opened(link.metrics());
     }

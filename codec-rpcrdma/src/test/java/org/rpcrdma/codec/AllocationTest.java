@@ -167,7 +167,7 @@ class AllocationTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {0, 512})
+    @ValueSource(ints = {0, 512, 4096, 30_000, 64_000})
     void aCallInOneSendAllocatesNothing(int length) throws Exception {
         Caller caller = new Caller(length);
         Channel channel = connect(caller);

@@ -36,7 +36,7 @@ class BidirectionalTest {
     private static final int HEADER = TransportHeader.MINIMUM_BYTES;
 
     private static RpcRdmaConfig.Builder room(int forward, int reverse) {
-        return RpcRdmaConfig.builder()
+        return RpcPair.usual()
                 .requestedCredits(forward)
                 .grantedCredits(forward)
                 .reverseCredits(reverse);
@@ -110,7 +110,7 @@ class BidirectionalTest {
     @Test
     @Proves("API-14")
     void openingIsCheckedAndSaysWhatIsWrong() throws Exception {
-        RpcRdmaConfig without = RpcRdmaConfig.defaults();
+        RpcRdmaConfig without = RpcPair.usual().build();
         try (RpcPair pair = RpcPair.of(without, without)) {
             assertThatThrownBy(() -> pair.openReverse(1))
                     .hasStackTraceContaining("reverseCredits is 0");
@@ -141,8 +141,8 @@ class BidirectionalTest {
     @Test
     @Proves({"BIDI-06", "BIDI-07", "BIDI-08", "BIDI-12", "BIDI-13", "BIDI-01"})
     void workedExample() throws Exception {
-        RpcRdmaConfig c = RpcRdmaConfig.builder().requestedCredits(16).reverseCredits(2).build();
-        RpcRdmaConfig s = RpcRdmaConfig.builder().grantedCredits(8).reverseCredits(4).build();
+        RpcRdmaConfig c = RpcPair.usual().requestedCredits(16).reverseCredits(2).build();
+        RpcRdmaConfig s = RpcPair.usual().grantedCredits(8).reverseCredits(4).build();
         try (RpcPair pair = RpcPair.of(c, s)) {
             state(pair, 1, 0, 1, 0);
             assertThat(pair.openReverse(2)).isEqualTo(2);

@@ -56,7 +56,7 @@ class CompositeMessagesTest {
     void resultsAreWrittenFromTheirOwnMemory(int count) throws Exception {
         List<ByteBuf> pieces = pieces(count);
         List<Long> addresses = pieces.stream().map(ByteBuf::memoryAddress).toList();
-        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {
             List<Long> written = new ArrayList<>();
             pair.serverChannel.pipeline().addFirst(new WriteAddresses(written));
             pair.call(Rpc.read3(7, LENGTH));
@@ -82,7 +82,7 @@ class CompositeMessagesTest {
 
     private void callOf(int count, long copied) throws Exception {
         List<ByteBuf> pieces = pieces(count);
-        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {
             pair.call(inPieces(Rpc.write3(9, data), pieces)).sync();
             assertThat(pair.server.takeBytes()).isEqualTo(Rpc.bytes(Rpc.write3(9, data)));
             pair.reply(Rpc.reply(9)).sync();
@@ -102,7 +102,7 @@ class CompositeMessagesTest {
     void aRecordOfSeveralBuffersKeepsThem() throws Exception {
         List<ByteBuf> pieces = pieces(2);
         List<Long> addresses = pieces.stream().map(ByteBuf::memoryAddress).toList();
-        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {
             List<Long> written = new ArrayList<>();
             pair.serverChannel.pipeline().addFirst(new WriteAddresses(written));
             on(

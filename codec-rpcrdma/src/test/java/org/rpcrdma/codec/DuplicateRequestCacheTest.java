@@ -36,7 +36,7 @@ class DuplicateRequestCacheTest {
     }
 
     private static RpcRdmaConfig caching(int lateReplyMillis) {
-        return RpcRdmaConfig.builder()
+        return RpcPair.usual()
                 .duplicateRequestCache(
                         new BoundedDuplicateRequestCache(
                                 100, 1 << 20, 10 << 20, (program, version, procedure) -> true))
@@ -185,8 +185,8 @@ class DuplicateRequestCacheTest {
             // The third connection offers other chunks than the first two.
             RpcRdmaConfig client =
                     attempt < 2
-                            ? RpcRdmaConfig.defaults()
-                            : RpcRdmaConfig.builder()
+                            ? RpcPair.usual().build()
+                            : RpcPair.usual()
                                     .receiveSize(32768)
                                     .sendSize(32768)
                                     .defaultMaximumReply(40_000)
@@ -194,7 +194,7 @@ class DuplicateRequestCacheTest {
             RpcRdmaConfig served =
                     attempt < 2
                             ? server
-                            : RpcRdmaConfig.builder()
+                            : RpcPair.usual()
                                     .receiveSize(32768)
                                     .sendSize(32768)
                                     .duplicateRequestCache(server.duplicateRequestCache())
@@ -220,8 +220,8 @@ class DuplicateRequestCacheTest {
     @Proves("V1-ERR-22")
     void duplicateWaitsForTheHandlerThatIsAtWork() throws Exception {
         RpcRdmaConfig server = caching();
-        try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server);
-                RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+        try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server);
+                RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
             first.call(Form.WRITE_CHUNK.call(7));
             assertThat(first.server.takeXid()).isEqualTo(7);
             second.call(Form.WRITE_CHUNK.call(7));
@@ -239,8 +239,8 @@ class DuplicateRequestCacheTest {
     @Proves("V1-ERR-22")
     void duplicateIsExecutedWhenTheFirstEventLoopEnds() throws Exception {
         RpcRdmaConfig server = caching();
-        try (RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
-            try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+        try (RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
+            try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server)) {
                 first.call(Form.READ_CHUNK.call(7));
                 assertThat(first.server.takeXid()).isEqualTo(7);
                 second.call(Form.READ_CHUNK.call(7));
@@ -252,7 +252,7 @@ class DuplicateRequestCacheTest {
             second.reply(Rpc.reply(7));
             assertThat(second.client.takeXid()).isEqualTo(7);
             // And it is this reply that is remembered.
-            try (RpcPair third = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+            try (RpcPair third = RpcPair.of(RpcPair.usual().build(), server)) {
                 third.call(Form.READ_CHUNK.call(7));
                 assertThat(third.client.takeBytes()).hasSize(24);
             }
@@ -279,8 +279,8 @@ class DuplicateRequestCacheTest {
     void replyAfterTheConnectionIsLostIsRemembered(Form form) throws Exception {
         RpcRdmaConfig server = caching();
         int xid = form.xids() | 9;
-        try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server);
-                RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+        try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server);
+                RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
             first.call(form.call(xid));
             assertThat(first.server.takeXid()).isEqualTo(xid);
             lose(first);
@@ -296,8 +296,8 @@ class DuplicateRequestCacheTest {
     @Test
     void annotatedReplyAfterTheConnectionIsLostIsRememberedWhole() throws Exception {
         RpcRdmaConfig server = caching();
-        try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server);
-                RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+        try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server);
+                RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
             first.call(Form.WRITE_CHUNK.call(7));
             assertThat(first.server.takeXid()).isEqualTo(7);
             lose(first);
@@ -318,8 +318,8 @@ class DuplicateRequestCacheTest {
     @Proves("V1-ERR-22")
     void duplicateGetsTheReplyThatComesAfterTheFirstConnectionIsLost() throws Exception {
         RpcRdmaConfig server = caching();
-        try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server);
-                RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+        try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server);
+                RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
             first.call(Form.READ_CHUNK.call(7));
             assertThat(first.server.takeXid()).isEqualTo(7);
             lose(first);
@@ -339,8 +339,8 @@ class DuplicateRequestCacheTest {
     @Test
     void replyThatIsWrittenInChannelInactiveIsRemembered() throws Exception {
         RpcRdmaConfig server = caching();
-        try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server);
-                RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+        try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server);
+                RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
             first.serverChannel
                     .pipeline()
                     .addBefore(
@@ -366,8 +366,8 @@ class DuplicateRequestCacheTest {
     @Proves("V1-ERR-22")
     void duplicateIsExecutedWhenNoLateReplyComes() throws Exception {
         RpcRdmaConfig server = caching(1);
-        try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server);
-                RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+        try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server);
+                RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
             first.call(Form.READ_CHUNK.call(7));
             assertThat(first.server.takeXid()).isEqualTo(7);
             lose(first);
@@ -383,17 +383,17 @@ class DuplicateRequestCacheTest {
     @Test
     void waitingCallThatGoesAwayLeavesNothing() throws Exception {
         RpcRdmaConfig server = caching();
-        try (RpcPair first = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+        try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server)) {
             first.call(Form.SHORT.call(7));
             assertThat(first.server.takeXid()).isEqualTo(7);
-            try (RpcPair second = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+            try (RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
                 second.call(Form.SHORT.call(7));
                 second.awaitValue(RpcRdmaCounter.DUPLICATES_WAITING, 1);
             }
             first.reply(Rpc.reply(7));
             assertThat(first.client.takeXid()).isEqualTo(7);
         }
-        try (RpcPair third = RpcPair.of(RpcRdmaConfig.defaults(), server)) {
+        try (RpcPair third = RpcPair.of(RpcPair.usual().build(), server)) {
             third.call(Form.SHORT.call(7));
             assertThat(third.client.takeXid()).isEqualTo(7);
         }

@@ -36,8 +36,7 @@ final class Enumeration {
     }
 
     static RpcRdmaConfig.Builder builder() {
-        return RpcRdmaConfig.builder()
-                .bindings(BindingRegistry.standard().with(new ItemsBinding()));
+        return RpcPair.usual().bindings(BindingRegistry.standard().with(new ItemsBinding()));
     }
 
     /** Every form with every fault in the device of either role. */

@@ -191,7 +191,7 @@ class FencingTest {
         // A call at a requester is dropped; that it was, shows that the Write before it
         // has arrived.
         server.send(server.mirrored(0), Rpc.echo(1, 0));
-        int room = pair.clientConnection().receiveThreshold();
+        int room = on(pair.clientChannel, () -> pair.clientConnection().call(1).roomAroundSink());
         System.arraycopy(data, 0, before, room, COUNT);
         Awaitility.await()
                 .until(

@@ -22,7 +22,7 @@ import org.rpcrdma.channel.RdmaEventLoopGroup;
 
 class FlightEventsTest {
 
-    private static final RpcRdmaConfig CONFIG = RpcRdmaConfig.defaults();
+    private static final RpcRdmaConfig CONFIG = RpcPair.usual().build();
 
     @TempDir private Path directory;
 

@@ -26,10 +26,10 @@ import org.rpcrdma.codec.wire.TransportHeader;
 /** The flows of RFC 8166 from one RPC handler to the other, over the software RNIC. */
 class FlowTest {
 
-    private static final RpcRdmaConfig CONFIG = RpcRdmaConfig.defaults();
+    private static final RpcRdmaConfig CONFIG = RpcPair.usual().build();
 
     private static RpcRdmaConfig fresh() {
-        return RpcRdmaConfig.defaults();
+        return RpcPair.usual().build();
     }
 
     @Test
@@ -50,8 +50,8 @@ class FlowTest {
     @Test
     @Proves({"V1-INL-01", "V1-INL-02", "API-16", "PD-04"})
     void thresholdsAreTheSmallerOfWhatOneSendsAndTheOtherReceives() throws Exception {
-        RpcRdmaConfig client = RpcRdmaConfig.builder().sendSize(8192).receiveSize(2048).build();
-        RpcRdmaConfig server = RpcRdmaConfig.builder().sendSize(4096).receiveSize(16384).build();
+        RpcRdmaConfig client = RpcPair.usual().sendSize(8192).receiveSize(2048).build();
+        RpcRdmaConfig server = RpcPair.usual().sendSize(4096).receiveSize(16384).build();
         try (RpcPair pair = RpcPair.of(client, server)) {
             assertThat(pair.clientConnection().sendThreshold()).isEqualTo(8192);
             assertThat(pair.serverConnection().receiveThreshold()).isEqualTo(8192);
@@ -64,16 +64,12 @@ class FlowTest {
     @ValueSource(ints = {1, 2})
     @Proves("API-16")
     void whatWasAgreedOnAndGrantedCanBeRead(int version) throws Exception {
-        RpcRdmaConfig.Builder own = RpcRdmaConfig.builder().sendSize(16384).receiveSize(8192);
+        RpcRdmaConfig.Builder own = RpcPair.usual().sendSize(16384).receiveSize(8192);
         if (version == 2) {
             own.versionTwo(VersionTwo.defaults());
         }
         RpcRdmaConfig theirs =
-                RpcRdmaConfig.builder()
-                        .sendSize(6144)
-                        .receiveSize(5120)
-                        .remoteInvalidation(false)
-                        .build();
+                RpcPair.usual().sendSize(6144).receiveSize(5120).remoteInvalidation(false).build();
         try (RpcPair pair = RpcPair.rawServer(own.build(), theirs);
                 RawPeer server = RawPeer.server(pair)) {
             RpcRdmaConnection client = pair.clientConnection();
@@ -120,8 +116,7 @@ class FlowTest {
     @Test
     @Proves("V1-ERR-20")
     void moreWaitingCallsThanAllowedFailAtOnce() throws Exception {
-        try (RpcPair pair =
-                RpcPair.of(RpcRdmaConfig.builder().maxQueuedCalls(1).build(), fresh())) {
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().maxQueuedCalls(1).build(), fresh())) {
             pair.call(Rpc.echo(1, 8));
             pair.call(Rpc.echo(2, 8));
             assertThatThrownBy(() -> pair.call(Rpc.echo(3, 8)).sync())
@@ -284,7 +279,7 @@ class FlowTest {
         "V1-LONG-05"
     })
     void longCallOfAnUnknownProgram(int length) throws Exception {
-        RpcRdmaConfig noReplyChunk = RpcRdmaConfig.builder().defaultMaximumReply(1000).build();
+        RpcRdmaConfig noReplyChunk = RpcPair.usual().defaultMaximumReply(1000).build();
         try (RpcPair pair = RpcPair.of(noReplyChunk, fresh())) {
             byte[] call = ByteBufUtil.getBytes(Rpc.echo(0x33, length - 40));
             pair.call(Unpooled.directBuffer().writeBytes(call));
@@ -303,7 +298,7 @@ class FlowTest {
     @ValueSource(ints = {4068, 4072})
     @Proves({"V1-INL-06", "V1-INL-10"})
     void exactlyTheThresholdFits(int length) throws Exception {
-        RpcRdmaConfig noReplyChunk = RpcRdmaConfig.builder().defaultMaximumReply(1000).build();
+        RpcRdmaConfig noReplyChunk = RpcPair.usual().defaultMaximumReply(1000).build();
         try (RpcPair pair = RpcPair.of(noReplyChunk, fresh())) {
             pair.call(Rpc.echo(0x34, length - 40));
             assertThat(pair.server.takeBytes()).hasSize(length);
@@ -342,7 +337,7 @@ class FlowTest {
     @Test
     @Proves({"V1-REPLY-10", "V1-REPLY-11", "V1-ERR-11", "API-13", "V1-CRED-18", "V1-ERR-02"})
     void replyThatDoesNotFitFailsBothSidesAndHarmsNothing() throws Exception {
-        RpcRdmaConfig other = RpcRdmaConfig.builder().announceReadChunkReplies(false).build();
+        RpcRdmaConfig other = RpcPair.usual().announceReadChunkReplies(false).build();
         try (RpcPair pair = RpcPair.of(fresh(), other)) {
             pair.call(Rpc.call(0x55, Rpc.NFS, 3, 1)); // GETATTR needs no chunk
             pair.server.takeBytes();
@@ -410,7 +405,7 @@ class FlowTest {
     @Test
     @Proves({"V1-CRED-12", "V1-CRED-13", "V1-CRED-02", "V1-CRED-06", "V1-INL-07"})
     void oneCallOnAFreshConnectionThenAsManyAsGranted() throws Exception {
-        RpcRdmaConfig server = RpcRdmaConfig.builder().grantedCredits(16).build();
+        RpcRdmaConfig server = RpcPair.usual().grantedCredits(16).build();
         try (RpcPair pair = RpcPair.of(fresh(), server)) {
             for (int xid = 1; xid <= 40; xid++) {
                 pair.clientChannel.write(Rpc.echo(xid, 8));
@@ -467,7 +462,7 @@ class FlowTest {
     void cancelledCallKeepsCreditAndXidUntilItsReply() throws Exception {
         // Without remote invalidation: the reply of a call with one handle would name it, and end
         // the connection.
-        RpcRdmaConfig plain = RpcRdmaConfig.builder().remoteInvalidation(false).build();
+        RpcRdmaConfig plain = RpcPair.usual().remoteInvalidation(false).build();
         try (RpcPair pair = RpcPair.of(plain, fresh())) {
             ByteBuf argument =
                     Unpooled.directBuffer().writeBytes(Rpc.write3(1, Rpc.random(10_000)));
@@ -538,7 +533,7 @@ class FlowTest {
     @Test
     @Proves({"BIDI-02", "BIDI-04", "BIDI-06", "BIDI-15", "BIDI-18", "BIDI-31"})
     void bothDirectionsUseTheSameXidAtOnce() throws Exception {
-        RpcRdmaConfig config = RpcRdmaConfig.builder().reverseCredits(3).grantedCredits(4).build();
+        RpcRdmaConfig config = RpcPair.usual().reverseCredits(3).grantedCredits(4).build();
         try (RpcPair pair = RpcPair.of(config, config)) {
             pair.openReverse(3);
             pair.call(Rpc.echo(0x11, 8));

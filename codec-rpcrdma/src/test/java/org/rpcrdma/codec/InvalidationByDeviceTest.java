@@ -19,7 +19,7 @@ class InvalidationByDeviceTest {
     @NeedsDevice("privateDataOnAccept")
     void whatADeviceCannotDoIsNotAnnounced(Role unable) throws Exception {
         Role other = unable == Role.REQUESTER ? Role.RESPONDER : Role.REQUESTER;
-        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        RpcRdmaConfig config = RpcPair.usual().build();
         try (FaultPair pair = new FaultPair()) {
             pair.device(unable).withoutRemoteInvalidation();
             try (FaultPair.Connection connection =

@@ -39,7 +39,7 @@ class LongReplyTest {
     private static final int MIB = 1 << 20;
 
     private static RpcRdmaConfig bounded(int bytes) {
-        return RpcRdmaConfig.builder().maxConnectionBytes(bytes).build();
+        return RpcPair.usual().maxConnectionBytes(bytes).build();
     }
 
     private static byte[] reply(int xid, int length) {
@@ -50,7 +50,7 @@ class LongReplyTest {
     @CsvSource({"4068", "4072", "65536", "65537", "65560", "1048576", "5242880", "16777216"})
     @Proves({"RR-01", "RR-05", "API-18"})
     void aReplyOfAnyLength(int length) throws Exception {
-        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {
             byte[] reply = reply(7, length);
             for (boolean isDirect : new boolean[] {false, true}) {
                 pair.call(Rpc.echo(7, 8));
@@ -70,7 +70,7 @@ class LongReplyTest {
     @ParameterizedTest
     @ValueSource(ints = {4 * MIB + (64 << 10) + 4, 16 * MIB})
     void aCallOfAnyLength(int length) throws Exception {
-        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {
             byte[] call = ByteBufUtil.getBytes(Rpc.echo(7, length));
             pair.call(Unpooled.wrappedBuffer(call));
             assertThat(pair.server.takeBytes()).isEqualTo(call);
@@ -121,7 +121,7 @@ class LongReplyTest {
     /** To a responder that writes long replies each call offers memory beforehand: it waits until there is some. */
     @Test
     void callsWaitForTheMemoryThatTheyOffer() throws Exception {
-        RpcRdmaConfig plain = RpcRdmaConfig.builder().announceReadChunkReplies(false).build();
+        RpcRdmaConfig plain = RpcPair.usual().announceReadChunkReplies(false).build();
         try (RpcPair pair = RpcPair.rawServer(bounded(100_000), plain);
                 RawPeer server = RawPeer.server(pair)) {
             pair.call(Rpc.echo(1000, 8));
@@ -147,7 +147,7 @@ class LongReplyTest {
     @Test
     @Proves({"API-07", "API-16"})
     void theBootstrapsNeedNotKnowTheConfiguration() throws Exception {
-        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        RpcRdmaConfig config = RpcPair.usual().build();
         byte[] expected = reply(7, 200_000);
         BlockingQueue<byte[]> replies = new LinkedBlockingQueue<>();
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
@@ -197,7 +197,7 @@ class LongReplyTest {
         byte[] expected = reply(0, 16 * MIB);
         try (ScriptedResponder responder =
                 new ScriptedResponder(
-                        RpcRdmaConfig.defaults(),
+                        RpcPair.usual().build(),
                         (channel, connection, call) ->
                                 channel.writeAndFlush(
                                         Unpooled.wrappedBuffer(reply(Rpc.xid(call), 16 * MIB))))) {
@@ -238,8 +238,8 @@ class LongReplyTest {
     @CsvSource({"false, true", "true, false", "false, false"})
     @Proves({"RR-01", "RR-06", "API-18"})
     void bothSidesHaveToAnnounceIt(boolean requester, boolean responder) throws Exception {
-        RpcRdmaConfig.Builder client = RpcRdmaConfig.builder().announceReadChunkReplies(requester);
-        RpcRdmaConfig.Builder server = RpcRdmaConfig.builder().announceReadChunkReplies(responder);
+        RpcRdmaConfig.Builder client = RpcPair.usual().announceReadChunkReplies(requester);
+        RpcRdmaConfig.Builder server = RpcPair.usual().announceReadChunkReplies(responder);
         try (RpcPair pair = RpcPair.of(client.build(), server.build())) {
             pair.call(Rpc.echo(7, 8));
             pair.server.takeXid();
@@ -252,7 +252,7 @@ class LongReplyTest {
     @Test
     @Proves("RR-01")
     void anUnannouncedReplyIsDropped() throws Exception {
-        try (RpcPair pair = RpcPair.rawServer(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults());
+        try (RpcPair pair = RpcPair.rawServer(RpcPair.usual().build(), RpcPair.usual().build());
                 RawPeer server = RawPeer.server(pair)) {
             pair.call(Rpc.echo(7, 8));
             server.take();

@@ -65,8 +65,8 @@ class MemoryFaultTest {
     private FaultPair.Connection connect() throws Exception {
         FaultPair.Connection connection =
                 pair.connect(
-                        RpcRdmaConfig.defaults(),
-                        RpcRdmaConfig.defaults(),
+                        RpcPair.usual().build(),
+                        RpcPair.usual().build(),
                         call -> {
                             int xid = Rpc.xid((ByteBuf) call);
                             return Rpc.reply(xid).writeZero(xid >= LONG ? LONG : SHORT);

@@ -22,7 +22,7 @@ class Nfs4RequesterTest {
     private static final int EXTENSION = 4711;
 
     /** A server that is known to take any number of chunks. */
-    private static final RpcRdmaConfig MANY = RpcRdmaConfig.builder().chunksPerCall(16).build();
+    private static final RpcRdmaConfig MANY = RpcPair.usual().chunksPerCall(16).build();
 
     private static ByteBuf compound(int xid, int operations) {
         return Rpc.call(xid, Rpc.NFS, 4, 1).writeInt(0).writeInt(2).writeInt(operations);
@@ -54,7 +54,7 @@ class Nfs4RequesterTest {
     }
 
     private static TransportHeader offered(RpcRdmaConfig config, ByteBuf call) throws Exception {
-        try (RpcPair pair = RpcPair.rawServer(config, RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.rawServer(config, RpcPair.usual().build())) {
             pair.call(call);
             ByteBuf received = pair.server.takeBuffer();
             TransportHeader header = new TransportHeader();
@@ -69,7 +69,7 @@ class Nfs4RequesterTest {
     @Test
     @Proves({"ULB-13", "ULB-14", "ULB-15", "ULB-17"})
     void aCallHasOneChunkOfAKindUnlessToldOtherwise() throws Exception {
-        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        RpcRdmaConfig config = RpcPair.usual().build();
         TransportHeader header = offered(config, read(read(putfh(compound(1, 3)), 20_000), 65537));
         assertThat(header.writes().chunks()).isEqualTo(1);
         assertThat(header.writes().chunkLength(0)).isEqualTo(20_000);
@@ -98,7 +98,7 @@ class Nfs4RequesterTest {
         call = read(read(read(putfh(compound(1, 7)), 5000), 6000), 7000);
         header =
                 offered(
-                        RpcRdmaConfig.builder().chunksPerCall(2).build(),
+                        RpcPair.usual().chunksPerCall(2).build(),
                         write(write(write(call, 5000), 4000), 10));
         assertThat(header.writes().chunks()).isEqualTo(2);
         assertThat(header.reads().segments()).isEqualTo(2);
@@ -108,7 +108,7 @@ class Nfs4RequesterTest {
     @Test
     @Proves({"ULB-12", "ULB-26"})
     void aResultBehindTheLastWriteChunkComesWithThePayload() throws Exception {
-        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {
             for (int length : new int[] {100, 9000}) {
                 pair.call(read(read(putfh(compound(length, 3)), 20_000), length));
                 pair.server.takeBytes();
@@ -170,7 +170,7 @@ class Nfs4RequesterTest {
         "ULB-11"
     })
     void severalWritesAndReadsEndToEnd() throws Exception {
-        try (RpcPair pair = RpcPair.of(MANY, RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.of(MANY, RpcPair.usual().build())) {
             for (int odd = 0; odd < 4; odd++) {
                 ByteBuf call = write(putfh(compound(odd, 6)), 5000 + odd).writeInt(GETFH);
                 read(read(write(call, 20_000 - odd), 9000), 9000);

@@ -237,7 +237,7 @@ class Nfs4TraceTest {
         "API-06"
     })
     void ourResponderTakesTheCallsOfTheKernelAndAnswersAsItDid() throws Exception {
-        try (RpcPair pair = RpcPair.rawClient(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.rawClient(RpcPair.usual().build(), RpcPair.usual().build())) {
             for (Exchange exchange : exchanges()) {
                 replay(pair, exchange);
             }
@@ -354,7 +354,7 @@ class Nfs4TraceTest {
     @Test
     @Proves({"V1-ULB-05", "V1-ULB-06", "V1-CHUNK-02", "API-04"})
     void ourRequesterAndResponderCarryTheConversation() throws Exception {
-        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {
             for (Exchange exchange : exchanges()) {
                 pair.call(Unpooled.wrappedBuffer(exchange.wholeCall()));
                 assertThat(pair.server.takeBytes()).isEqualTo(exchange.wholeCall());

@@ -87,7 +87,7 @@ class OperatorTextTest {
 
     @Test
     void connectionsSayHowTheyAre() throws Exception {
-        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        RpcRdmaConfig config = RpcPair.usual().build();
         try (RpcPair pair = RpcPair.of(config, config)) {
             pair.call(Rpc.echo(1, 8));
             pair.server.takeBytes();

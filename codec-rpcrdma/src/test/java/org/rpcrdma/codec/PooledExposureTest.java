@@ -19,8 +19,7 @@ class PooledExposureTest {
 
     @Test
     void callsThatAreOutTogetherMayShareAHandle() throws Exception {
-        try (RpcPair pair =
-                RpcPair.of(RpcRdmaConfig.builder().build(), RpcRdmaConfig.builder().build())) {
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {
             pair.clientChannel
                     .config()
                     .setOption(RdmaChannelOption.REGISTRATION, RegistrationPolicy.POOLED);

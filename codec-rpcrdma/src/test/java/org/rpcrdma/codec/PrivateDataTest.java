@@ -9,7 +9,10 @@ import java.util.HexFormat;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 
 class PrivateDataTest {
@@ -31,7 +34,7 @@ class PrivateDataTest {
     @Proves({"PD-01", "API-18"})
     void whatOnlyThisProjectSays() {
         byte[] both = HexFormat.of().parseHex("f6ab0e18010103036e52444d01010000");
-        PrivateData own = new PrivateData(4096, 4096, true, true);
+        PrivateData own = new PrivateData(4096, 4096, true, true, 0);
         assertThat(own.encode()).isEqualTo(both);
         assertThat(PrivateData.find(both)).isEqualTo(own);
         PrivateData plain = new PrivateData(4096, 4096, true);
@@ -46,6 +49,42 @@ class PrivateDataTest {
         // Alone it says nothing: there is no RPC-over-RDMA beside it.
         assertThat(PrivateData.find(Arrays.copyOfRange(both, 8, 16)))
                 .isEqualTo(PrivateData.DEFAULT);
+    }
+
+    /** In two octets that were zeros before, in units of 1024 bytes. */
+    @Test
+    @Proves({"PD-01", "API-18"})
+    void theLongSizeStandsBehindTheFlags() {
+        byte[] both = HexFormat.of().parseHex("f6ab0e18010103036e52444d01010080");
+        PrivateData own = new PrivateData(4096, 4096, true, true, 131072);
+        assertThat(own.encode()).isEqualTo(both);
+        assertThat(PrivateData.find(both)).isEqualTo(own);
+        byte[] alone = HexFormat.of().parseHex("f6ab0e18010103036e52444d01000100");
+        own = new PrivateData(4096, 4096, true, false, 262144);
+        assertThat(own.encode()).isEqualTo(alone);
+        assertThat(PrivateData.find(alone)).isEqualTo(own);
+        // Those who know RFC 8797 alone see what they always saw.
+        assertThat(Arrays.copyOf(both, PrivateData.BYTES)).isEqualTo(LINUX_CLIENT);
+        // More than any Send has is no more than that.
+        byte[] most = HexFormat.of().parseHex("f6ab0e18010103036e52444d0100ffff");
+        assertThat(PrivateData.find(most)).isEqualTo(own);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {-1024, 1000, 1023, 131073, 263168})
+    void longSizesThatHaveNoCode(int bytes) {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> new PrivateData(4096, 4096, true, false, bytes))
+                .withMessageContaining("longSize: " + bytes);
+    }
+
+    /** Whatever stands behind the message of RFC 8797, of whatever length: it is looked at for our own alone. */
+    @Property
+    @Proves({"PD-01", "PD-07"})
+    void anythingMayStandBehind(@ForAll @Size(max = 56) byte[] more) {
+        byte[] data = Arrays.copyOf(LINUX_CLIENT, PrivateData.BYTES + more.length);
+        System.arraycopy(more, 0, data, PrivateData.BYTES, more.length);
+        assertThat(PrivateData.find(data)).isEqualTo(new PrivateData(4096, 4096, true));
     }
 
     @Property

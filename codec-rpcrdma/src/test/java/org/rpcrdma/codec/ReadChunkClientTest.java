@@ -22,7 +22,7 @@ import org.rpcrdma.codec.ReadChunkReplies.ReplyChunks;
 class ReadChunkClientTest {
 
     private static final RpcRdmaConfig OFF =
-            RpcRdmaConfig.builder()
+            RpcPair.usual()
                     .bindings(List.of(new BlobBinding()))
                     .announceReadChunkReplies(false)
                     .build();
@@ -44,7 +44,7 @@ class ReadChunkClientTest {
     }
 
     private static RpcRdmaConfig config(ReplyChunks when) {
-        return RpcRdmaConfig.builder()
+        return RpcPair.usual()
                 .bindings(List.of(new BlobBinding()))
                 .defaultMaximumReply(0)
                 .readChunkReplies(ReadChunkReplies.DEFAULT.withReplyChunks(when))
@@ -114,7 +114,7 @@ class ReadChunkClientTest {
     @Proves({"RR-06", "RR-26"})
     void aRefusedCallGrowsByAReplyChunk() throws Exception {
         RpcRdmaConfig config =
-                RpcRdmaConfig.builder()
+                RpcPair.usual()
                         .bindings(List.of(new BlobBinding(true)))
                         .defaultMaximumReply(0)
                         .readChunkReplies(
@@ -177,7 +177,7 @@ class ReadChunkClientTest {
     @Proves({"RR-01", "RR-06"})
     void versionTwoHasNone() throws Exception {
         RpcRdmaConfig config =
-                RpcRdmaConfig.builder()
+                RpcPair.usual()
                         .readChunkReplies(
                                 ReadChunkReplies.DEFAULT.withReplyChunks(ReplyChunks.NEVER))
                         .versionTwo(VersionTwo.defaults())

@@ -185,7 +185,7 @@ class ReadChunkReplyTest {
     @Test
     @Proves({"RR-01", "RR-06", "API-18"})
     void withoutAgreementThereAreNone() throws Exception {
-        RpcRdmaConfig off = RpcRdmaConfig.builder().announceReadChunkReplies(false).build();
+        RpcRdmaConfig off = RpcPair.usual().announceReadChunkReplies(false).build();
         assertThat(off.readChunkReplies()).isNull();
         try (RpcPair pair = RpcPair.of(ReadChunks.config(), off)) {
             pair.call(Rpc.echo(1, 8));

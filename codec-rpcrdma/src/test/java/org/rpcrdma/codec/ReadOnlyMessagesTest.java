@@ -50,7 +50,7 @@ class ReadOnlyMessagesTest {
     })
     @Proves({"API-10", "V1-LONG-04"})
     void everyWayOut(View view, int length) throws Exception {
-        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {
             byte[][] calls = {
                 ByteBufUtil.getBytes(Rpc.echo(1, length)),
                 ByteBufUtil.getBytes(Rpc.write3(2, Rpc.random(length))),

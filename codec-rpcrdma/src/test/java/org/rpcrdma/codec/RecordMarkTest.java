@@ -61,7 +61,7 @@ class RecordMarkTest {
     @Test
     @Proves("V1-FRAME-03")
     void marksDoNotGoOnTheWire() throws Exception {
-        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {
             pair.call(marked(Rpc.echo(1, 8))).sync();
             assertThat(pair.server.takeBytes()).isEqualTo(Rpc.bytes(Rpc.echo(1, 8)));
             pair.reply(marked(Rpc.reply(1).writeLong(5))).sync();
@@ -71,7 +71,7 @@ class RecordMarkTest {
 
     @Test
     void callsStartAtIndexZero() throws Exception {
-        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {
             for (int length : new int[] {8, 20_000}) {
                 pair.call(Rpc.echo(length, length));
                 ByteBuf call = pair.server.takeBuffer();
@@ -85,7 +85,7 @@ class RecordMarkTest {
 
     @Test
     void aCallWhoseAnswerCannotBeReadFails() throws Exception {
-        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {
             pair.call(Rpc.echo(7, 8));
             pair.server.takeBytes();
             ByteBuf two = Unpooled.wrappedBuffer(marked(Rpc.reply(7)), marked(Rpc.reply(8)));

@@ -74,7 +74,7 @@ class RecordMarkingAdapterTest {
 
     @Test
     void oldCodecsStayInThePipeline() throws Exception {
-        try (RpcPair pair = RpcPair.of(RpcRdmaConfig.defaults(), RpcRdmaConfig.defaults())) {
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {
             RpcPair.on(
                     pair.clientChannel,
                     () ->

@@ -32,11 +32,11 @@ class RpcMessageTest {
     private static final int READ_POSITION = 128;
 
     private static RpcRdmaConfig fresh() {
-        return RpcRdmaConfig.defaults();
+        return RpcPair.usual().build();
     }
 
     private static RpcRdmaConfig annotating() {
-        return RpcRdmaConfig.builder().annotatedCalls(true).build();
+        return RpcPair.usual().annotatedCalls(true).build();
     }
 
     /** A WRITE without its data. */
@@ -231,9 +231,9 @@ class RpcMessageTest {
     @Proves({"V1-READ-21", "V1-LONG-10", "API-04"})
     void positionZeroChunkTogetherWithAnItem(boolean isApart) throws Exception {
         List<BlobBinding> bindings = List.of(new BlobBinding());
-        RpcRdmaConfig requester = RpcRdmaConfig.builder().bindings(bindings).build();
+        RpcRdmaConfig requester = RpcPair.usual().bindings(bindings).build();
         RpcRdmaConfig responder =
-                RpcRdmaConfig.builder().bindings(bindings).annotatedCalls(isApart).build();
+                RpcPair.usual().bindings(bindings).annotatedCalls(isApart).build();
         try (RpcPair pair = RpcPair.of(requester, responder)) {
             byte[] data = Rpc.random(20_001);
             byte[] whole = bytes(BlobBinding.call(BlobBinding.GET, 0, 5000, data));
@@ -299,7 +299,7 @@ class RpcMessageTest {
     @Test
     @Proves({"V1-CHUNK-01", "V1-ERR-20", "API-13"})
     void itemsThatAreWrongFailTheCallAlone() throws Exception {
-        RpcRdmaConfig small = RpcRdmaConfig.builder().maxChunkBytes(4 << 20).build();
+        RpcRdmaConfig small = RpcPair.usual().maxChunkBytes(4 << 20).build();
         try (RpcPair pair = RpcPair.of(small, fresh())) {
             assertFails(
                     pair,
@@ -430,7 +430,7 @@ class RpcMessageTest {
     @Test
     @Proves({"V1-MR-03", "V1-CRED-16", "SEC-13"})
     void cancelThatFencesGivesItemsAndSinksBack() throws Exception {
-        RpcRdmaConfig plain = RpcRdmaConfig.builder().remoteInvalidation(false).build();
+        RpcRdmaConfig plain = RpcPair.usual().remoteInvalidation(false).build();
         try (RpcPair pair = RpcPair.of(plain, fresh())) {
             ByteBuf sink = Unpooled.directBuffer(8192, 8192).retain();
             pair.call(new RpcMessage(Rpc.read3(7, 8192)).addSink(sink));

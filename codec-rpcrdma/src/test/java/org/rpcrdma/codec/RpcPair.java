@@ -41,6 +41,11 @@ final class RpcPair implements AutoCloseable {
     private final Channel listener;
     private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(2);
 
+    /** What all peers know: without long Sends, so that chunks begin behind 4096 bytes. */
+    static RpcRdmaConfig.Builder usual() {
+        return RpcRdmaConfig.builder().longSize(0);
+    }
+
     /** Both sides with the codec. */
     static RpcPair of(RpcRdmaConfig client, RpcRdmaConfig server) throws Exception {
         return new RpcPair(client, true, server, true);
@@ -49,6 +54,13 @@ final class RpcPair implements AutoCloseable {
     /** A raw requester that announces what the configuration says. */
     static RpcPair rawClient(RpcRdmaConfig client, RpcRdmaConfig server) throws Exception {
         return new RpcPair(client, false, server, true);
+    }
+
+    /** As above, with options of the client that the configuration would not set. */
+    static RpcPair rawClient(
+            RpcRdmaConfig client, RpcRdmaConfig server, Consumer<Bootstrap> options)
+            throws Exception {
+        return new RpcPair(client, false, server, true, options, new PeerMemory());
     }
 
     /** As above, with a server that remembers peers of earlier connections. */

@@ -44,7 +44,7 @@ class RpcRdmaCallbackTest {
     private static final int READY = 77;
 
     private final RpcRdmaConfig config =
-            RpcRdmaConfig.builder().bindings(List.of(new BlobBinding())).reverseCredits(4).build();
+            RpcPair.usual().bindings(List.of(new BlobBinding())).reverseCredits(4).build();
     private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
     private final ManualClock clock = new ManualClock();
     private final BlockingQueue<Received> received = new LinkedBlockingQueue<>();
@@ -299,7 +299,7 @@ class RpcRdmaCallbackTest {
     @ValueSource(booleans = {false, true})
     @Proves({"V2-NEG-13", "BIDI-16", "BIDI-18"})
     void reverseCallsHaveTheVersionOfTheForwardCalls(boolean isTwo) throws Exception {
-        RpcRdmaConfig.Builder both = RpcRdmaConfig.builder().reverseCredits(4);
+        RpcRdmaConfig.Builder both = RpcPair.usual().reverseCredits(4);
         RpcRdmaConfig one = both.build();
         RpcRdmaConfig two = both.versionTwo(VersionTwo.defaults()).build();
         BlockingQueue<Future<ByteBuf>> called = new LinkedBlockingQueue<>();
@@ -823,11 +823,7 @@ class RpcRdmaCallbackTest {
     @ValueSource(strings = {"state", "call"})
     @Proves("BIDI-23")
     void anotherChannelMayBeAttachedWhenCallsAreAboutToBeSent(String told) throws Exception {
-        connectTwice(
-                RpcRdmaConfig.builder()
-                        .reverseCredits(4)
-                        .versionTwo(VersionTwo.defaults())
-                        .build());
+        connectTwice(RpcPair.usual().reverseCredits(4).versionTwo(VersionTwo.defaults()).build());
         client.call(Rpc.echo(0, 0)).sync().getNow().release();
         boolean isFirst =
                 RpcRdmaConnection.of(server.accepted.get(0)).value(RpcRdmaCounter.REPLIES_SENT) > 0;

@@ -51,7 +51,7 @@ class RpcRdmaClientTest {
     private static final CallOptions HASTY = CallOptions.DEFAULT.withTimeoutMillis(1);
 
     private final RpcRdmaConfig config =
-            RpcRdmaConfig.builder()
+            RpcPair.usual()
                     .bindings(List.of(new BlobBinding()))
                     .announceReadChunkReplies(false)
                     .maxMessageBytes(4 << 20)
@@ -133,8 +133,7 @@ class RpcRdmaClientTest {
     @Test
     @Proves("API-16")
     void connectMakesAllConnectionsAndShowsWhatWasNegotiated() throws Exception {
-        RpcRdmaConfig small =
-                RpcRdmaConfig.builder().receiveSize(2048).remoteInvalidation(false).build();
+        RpcRdmaConfig small = RpcPair.usual().receiveSize(2048).remoteInvalidation(false).build();
         responder = ScriptedResponder.manual(small);
         client = builder(responder.address()).connections(3).build();
         assertThat(client.openConnections()).isEmpty();
@@ -848,7 +847,7 @@ class RpcRdmaClientTest {
 
     @Test
     void tooManyCallsWaiting() throws Exception {
-        RpcRdmaConfig narrow = RpcRdmaConfig.builder().maxQueuedCalls(1).build();
+        RpcRdmaConfig narrow = RpcPair.usual().maxQueuedCalls(1).build();
         responder = ScriptedResponder.manual(narrow);
         client = builder(responder.address()).config(narrow).build();
         Future<ByteBuf> one = client.call(Rpc.echo(0, 8));
@@ -998,9 +997,7 @@ class RpcRdmaClientTest {
 
     /** Nobody knows how long the results of these get, and nothing is offered for them at first. */
     private static RpcRdmaConfig.Builder open() {
-        return RpcRdmaConfig.builder()
-                .bindings(List.of(new BlobBinding(true)))
-                .defaultMaximumReply(0);
+        return RpcPair.usual().bindings(List.of(new BlobBinding(true))).defaultMaximumReply(0);
     }
 
     /** Answers every call with results of that length, which the client knows nothing of. */

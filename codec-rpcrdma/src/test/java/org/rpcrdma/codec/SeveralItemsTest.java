@@ -68,7 +68,7 @@ class SeveralItemsTest {
     }
 
     private static RpcRdmaConfig config() {
-        return RpcRdmaConfig.builder().bindings(List.of(new Pairs())).build();
+        return RpcPair.usual().bindings(List.of(new Pairs())).build();
     }
 
     private static byte[] body(ByteBuf header, int tail, int... lengths) {

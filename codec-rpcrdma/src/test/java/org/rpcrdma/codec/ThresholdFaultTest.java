@@ -37,7 +37,7 @@ class ThresholdFaultTest {
     }
 
     private static RpcRdmaConfig receiving(int bytes) {
-        return RpcRdmaConfig.builder()
+        return RpcPair.usual()
                 .sendSize(16384)
                 .receiveSize(bytes)
                 .announceReadChunkReplies(false)
@@ -91,7 +91,7 @@ class ThresholdFaultTest {
     @Proves({"V1-ERR-20", "V1-INL-06"})
     void callsThatFitNowhereFailAloneAndAtOnce() throws Exception {
         RpcRdmaConfig small =
-                RpcRdmaConfig.builder()
+                RpcPair.usual()
                         .maxMessageBytes(100_000)
                         .maxChunkBytes(50_000)
                         .announceReadChunkReplies(false)

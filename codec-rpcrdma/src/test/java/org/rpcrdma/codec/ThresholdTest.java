@@ -31,14 +31,14 @@ class ThresholdTest {
     private static final int VERIFIER = RpcCallHeader.MAXIMUM_VERIFIER_BYTES;
 
     private static RpcRdmaConfig.Builder config() {
-        return RpcRdmaConfig.builder()
+        return RpcPair.usual()
                 .sendSize(THRESHOLD)
                 .receiveSize(THRESHOLD)
                 .bindings(List.of(new TestBinding()));
     }
 
     private static RpcRdmaConfig both(int size) {
-        return RpcRdmaConfig.builder().sendSize(size).receiveSize(size).build();
+        return RpcPair.usual().sendSize(size).receiveSize(size).build();
     }
 
     @Test
@@ -276,7 +276,7 @@ class ThresholdTest {
     @Proves({"V1-INL-02", "V1-INL-03", "V1-ULB-07", "API-16"})
     void thresholdsAreSetBeforeAndReadableAfterwards() throws Exception {
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> RpcRdmaConfig.builder().receiveSize(1023))
+                .isThrownBy(() -> RpcPair.usual().receiveSize(1023))
                 .withMessageContaining("1023");
         try (RpcPair pair = RpcPair.of(both(2048), both(2048))) {
             assertThatIllegalStateException()
