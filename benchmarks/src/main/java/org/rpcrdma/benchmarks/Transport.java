@@ -48,6 +48,8 @@ public enum Transport {
     RDMA_BLOCKING(Kind.RDMA, PollMode.BLOCKING),
     /** RPC-over-RDMA; the event loops never block. Wants a CPU for each loop. */
     RDMA_BUSY(Kind.RDMA, PollMode.BUSY),
+    /** RPC-over-RDMA without long Sends, as towards peers that know none; the event loops never block. */
+    RDMA_BUSY_USUAL(Kind.RDMA_USUAL, PollMode.BUSY),
     /** Record marking on a byte stream over RDMA; the event loops poll for a short while, then block. */
     STREAM(Kind.STREAM, PollMode.ADAPTIVE),
     /** The same; the event loops never block. Wants a CPU for each loop. */
@@ -69,6 +71,7 @@ public enum Transport {
 
     private enum Kind {
         RDMA(RdmaServerChannel.class, RdmaChannel.class),
+        RDMA_USUAL(RdmaServerChannel.class, RdmaChannel.class),
         STREAM(RdmaServerStreamChannel.class, RdmaStreamChannel.class),
         NIO(NioServerSocketChannel.class, NioSocketChannel.class),
         EPOLL(EpollServerSocketChannel.class, EpollSocketChannel.class),
@@ -85,6 +88,7 @@ public enum Transport {
     }
 
     private static final RpcRdmaConfig RPC_RDMA = RpcRdmaConfig.builder().build();
+    private static final RpcRdmaConfig USUAL = RpcRdmaConfig.builder().longSize(0).build();
     private static final int TUNED_READ = 1 << 20;
     private static final int TUNED_SOCKET_BUFFER = 4 << 20;
 
@@ -107,13 +111,16 @@ public enum Transport {
 
     /** Whether this machine has it. */
     public boolean isAvailable() {
-        return kind == Kind.RDMA || kind == Kind.STREAM || kind == Kind.NIO || Epoll.isAvailable();
+        return switch (kind) {
+            case RDMA, RDMA_USUAL, STREAM, NIO -> true;
+            case EPOLL, EPOLL_TUNED, UNIX -> Epoll.isAvailable();
+        };
     }
 
     /** A group of one event loop. */
     public EventLoopGroup newGroup() {
         return switch (kind) {
-            case RDMA, STREAM -> new RdmaEventLoopGroup(1, Rdma.provider(), mode);
+            case RDMA, RDMA_USUAL, STREAM -> new RdmaEventLoopGroup(1, Rdma.provider(), mode);
             case NIO -> new NioEventLoopGroup(1);
             case EPOLL, EPOLL_TUNED, UNIX ->
                     mode == PollMode.BUSY
@@ -156,6 +163,7 @@ public enum Transport {
                         .childHandler(pipeline(() -> handler));
         switch (kind) {
             case RDMA -> RPC_RDMA.applyTo(bootstrap);
+            case RDMA_USUAL -> USUAL.applyTo(bootstrap);
             case EPOLL_TUNED -> {
                 tune(bootstrap.childOption(ChannelOption.TCP_NODELAY, true));
                 bootstrap
@@ -176,6 +184,7 @@ public enum Transport {
                 new Bootstrap().group(group).channel(kind.client).handler(pipeline(handlers));
         switch (kind) {
             case RDMA -> RPC_RDMA.applyTo(bootstrap);
+            case RDMA_USUAL -> USUAL.applyTo(bootstrap);
             case EPOLL_TUNED ->
                     tune(
                             bootstrap
@@ -208,6 +217,7 @@ public enum Transport {
     private ChannelHandler framing() {
         return switch (kind) {
             case RDMA -> new RpcRdmaCodec(RPC_RDMA);
+            case RDMA_USUAL -> new RpcRdmaCodec(USUAL);
             case EPOLL_TUNED -> new RecordMarking(ByteToMessageDecoder.COMPOSITE_CUMULATOR);
             case STREAM, NIO, EPOLL, UNIX -> new RecordMarking();
         };
