@@ -11,7 +11,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * @param sendThreshold the longest Send to the peer in bytes
  * @param receiveThreshold the longest Send from the peer in bytes
  * @param inlineArguments the longest Send in bytes of a call from here that has no chunk where it could have one
- * @param inlineResults the longest Send in bytes of a reply that is wanted here without a chunk where there could be one
+ * @param inlineResults the longest Send in bytes of a reply to here that needs no chunk where it could have one
  */
 record ProtocolVersion(
         int number,
