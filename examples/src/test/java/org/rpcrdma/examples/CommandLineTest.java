@@ -150,7 +150,7 @@ class CommandLineTest {
         try (NfsFixture fixture = fixture()) {
             assertThat(run("ping", at(fixture), "-c", "3")).isZero();
             assertThat(out.toString())
-                    .contains("3 calls", "4096 bytes", "iwarp")
+                    .contains("3 calls", "131072 bytes", "iwarp")
                     .containsPattern("credits +64 granted, 128 asked for");
             assertThat(out.toString()).containsPattern("RPC-over-RDMA +version 1");
             assertThat(run("ping", at(fixture), "--highest-version", "2")).isZero();
