@@ -342,6 +342,13 @@ class RdmaEventLoopTest {
     }
 
     @Test
+    void aBusyLoopTakesAWholeCpuAndSaysSo() {
+        assertThatThrownBy(() -> new RdmaEventLoopGroup(0, Rdma.provider(), PollMode.BUSY))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("whole CPU");
+    }
+
+    @Test
     void whatAGroupNeedsIsChecked() {
         assertThatThrownBy(
                         () ->

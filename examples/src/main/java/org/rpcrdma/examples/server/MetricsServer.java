@@ -4,20 +4,39 @@ package org.rpcrdma.examples.server;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
+import io.netty.util.concurrent.DefaultThreadFactory;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 
-/** Meters for Prometheus to scrape: {@code GET /metrics}. One request at a time, on a thread of its own. */
+/** Meters for Prometheus to scrape: {@code GET /metrics}. A few requests at a time, on threads of their own. */
 public final class MetricsServer implements AutoCloseable {
 
     private static final String TEXT = "text/plain; version=0.0.4; charset=utf-8";
+
+    /** A client that sends half a request has a thread for so long. */
+    private static final String REQUEST_SECONDS = "5";
+
+    /** As does one that takes half an answer. */
+    private static final String ANSWER_SECONDS = "30";
+
+    private static final int THREADS = 4;
     private static final int OK = 200;
     private static final int NOT_FOUND = 404;
     private static final int NOT_ALLOWED = 405;
 
+    static {
+        // The JDK has no other way to say it, and no limit unless it is said.
+        System.getProperties().putIfAbsent("sun.net.httpserver.maxReqTime", REQUEST_SECONDS);
+        System.getProperties().putIfAbsent("sun.net.httpserver.maxRspTime", ANSWER_SECONDS);
+    }
+
     private final PrometheusMeterRegistry registry;
     private final HttpServer http;
+    private final ExecutorService threads =
+            Executors.newFixedThreadPool(THREADS, new DefaultThreadFactory("metrics", true));
 
     /**
      * Listens from now on.
@@ -42,6 +61,7 @@ public final class MetricsServer implements AutoCloseable {
                     e);
         }
         http.createContext("/", this::answer);
+        http.setExecutor(threads);
         http.start();
     }
 
@@ -72,5 +92,6 @@ public final class MetricsServer implements AutoCloseable {
     @Override
     public void close() {
         http.stop(0);
+        threads.shutdownNow();
     }
 }

@@ -9,10 +9,12 @@ import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -91,6 +93,17 @@ class MetricsServerTest {
                                     .send(post, HttpResponse.BodyHandlers.ofString())
                                     .statusCode())
                     .isEqualTo(405);
+        }
+    }
+
+    @Test
+    void aClientThatSendsHalfARequestHoldsUpNobody() throws Exception {
+        try (MetricsServer server = new MetricsServer(ANY, meters);
+                Socket half = new Socket(ANY.getAddress(), server.address().getPort())) {
+            half.getOutputStream().write("GET /metr".getBytes(StandardCharsets.US_ASCII));
+            assertThat(get(server, "/metrics").statusCode()).isEqualTo(200);
+            // It is not waited for for ever.
+            assertThat(half.getInputStream().read()).isNegative();
         }
     }
 
