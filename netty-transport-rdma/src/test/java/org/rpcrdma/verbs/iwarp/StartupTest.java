@@ -19,6 +19,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.ServiceLoader;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -28,6 +29,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
@@ -372,22 +374,7 @@ class StartupTest {
     void acceptingRestsAfterAFailure() throws IOException {
         Pair pair = closed(new Pair(PLAIN, PLAIN));
         List<Throwable> failures = new ArrayList<>();
-        IwarpListener listener =
-                (IwarpListener)
-                        pair.responderContext.listen(
-                                new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
-                                16,
-                                new ListenerHandler() {
-                                    @Override
-                                    public void connectionRequested(ConnectionRequest request) {
-                                        pair.request = request;
-                                    }
-
-                                    @Override
-                                    public void acceptFailed(Throwable cause) {
-                                        failures.add(cause);
-                                    }
-                                });
+        IwarpListener listener = listener(pair, request -> pair.request = request, failures::add);
         pair.listener = listener;
         RawPeer peer = peerOf(pair);
         peer.send(RawPeer.request(false));
@@ -395,6 +382,35 @@ class StartupTest {
         Pair.until(() -> pair.request != null, pair.responderContext);
         assertThat(System.nanoTime() - listener.deadline()).isNotNegative();
         assertThat(failures).hasSize(1);
+    }
+
+    private static IwarpListener listener(
+            Pair pair, Consumer<ConnectionRequest> requests, Consumer<Throwable> failures)
+            throws IOException {
+        InetSocketAddress any = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+        ListenerHandler handler =
+                new ListenerHandler() {
+                    @Override
+                    public void connectionRequested(ConnectionRequest request) {
+                        requests.accept(request);
+                    }
+
+                    @Override
+                    public void acceptFailed(Throwable cause) {
+                        failures.accept(cause);
+                    }
+                };
+        return (IwarpListener) pair.responderContext.listen(any, 16, handler);
+    }
+
+    /** Returns when a request to another listener was seen, and so all that is to be seen of what came before. */
+    private void awaitAnother(Pair pair) throws IOException {
+        Listener full = pair.listener;
+        List<ConnectionRequest> requests = new ArrayList<>();
+        pair.listener = listener(pair, requests::add, failure -> {});
+        peerOf(pair).send(RawPeer.request(false));
+        Pair.until(() -> !requests.isEmpty(), pair.responderContext);
+        pair.listener = full;
     }
 
     @Test
@@ -414,7 +430,8 @@ class StartupTest {
         pair.request = null;
         RawPeer oneMore = peerOf(pair);
         oneMore.send(RawPeer.request(false));
-        pair.responderContext.poll(64);
+        awaitAnother(pair);
+        assertThat(pair.request).isNull();
         requests.get(3).reject(NOTHING);
         byte[] rejection = hex(RawPeer.REPLY, "30 02 0004 0000 0000");
         assertThat(peers.remove(3).readToEnd()).isEqualTo(rejection);
