@@ -99,6 +99,28 @@ public record PrivateData(
     }
 
     /**
+     * Puts this in the place of what {@link #find(byte[])} finds; what other layers have put around it stays.
+     *
+     * @return the private data as they are when there is no message in them
+     */
+    byte[] replaceIn(byte[] data) {
+        int at = find(data, MAGIC);
+        if (at < 0) {
+            return data;
+        }
+        int end = at + BYTES;
+        if (find(data, OWN_MAGIC) == end) {
+            end += BYTES;
+        }
+        byte[] own = encode();
+        return ByteBuffer.allocate(at + own.length + data.length - end)
+                .put(data, 0, at)
+                .put(own)
+                .put(data, end, data.length - end)
+                .array();
+    }
+
+    /**
      * Looks for the messages anywhere in the private data, because other layers may have put theirs in front of them.
      *
      * @return what was found; {@link #DEFAULT} when there is no message of RFC 8797 or it has another version

@@ -52,16 +52,21 @@ public final class RpcRdmaConnection {
         if (!channel.isConfigurable()) {
             return;
         }
-        PrivateData configured = announced();
-        PrivateData fitting = configured;
+        PrivateData fitting = announced();
         if (!channel.takesInvalidation()) {
             fitting = fitting.withoutInvalidation();
         }
-        if (channel.receivesWithoutMemory() && configured.equals(config.privateData())) {
+        if (channel.receivesWithoutMemory() && announced().equals(config.privateData())) {
             fitting = fitting.withLongSize(config.longSizeFor(channel.config().getReceiveDepth()));
         }
-        if (!fitting.equals(configured)) {
-            channel.config().setOption(RdmaChannelOption.PRIVATE_DATA, fitting.encode());
+        if (fitting.longSize() > channel.config().getReceiveSize()) {
+            // A peer that has been told may send before anybody here hears that it is connected.
+            channel.receiveUpTo(fitting.longSize());
+        }
+        if (!fitting.equals(announced())) {
+            byte[] configured = channel.config().getPrivateData();
+            channel.config()
+                    .setOption(RdmaChannelOption.PRIVATE_DATA, fitting.replaceIn(configured));
         }
     }
 
@@ -161,9 +166,9 @@ public final class RpcRdmaConnection {
         PrivateData peer = theirs == null ? PrivateData.DEFAULT : PrivateData.find(theirs);
         link.agreed(announced(), peer);
         channel.config().setOption(RdmaChannelOption.MAX_SEND_SIZE, link.versions().longestSend());
-        int longest = link.versions().longestReceive();
-        if (longest > channel.config().getReceiveSize()) {
-            channel.receiveUpTo(longest);
+        if (channel.receivesWithoutMemory()) {
+            int usual = channel.config().getReceiveSize();
+            channel.receiveUpTo(Math.max(usual, link.versions().longestReceive()));
         }
         openForward(channel.keptReceives());
         config.metrics().opened(link.metrics());

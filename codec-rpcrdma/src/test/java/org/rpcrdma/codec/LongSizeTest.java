@@ -4,12 +4,23 @@ package org.rpcrdma.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.rpcrdma.codec.RpcPair.on;
 
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
 import io.netty.util.concurrent.Future;
+import java.net.InetAddress;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -19,6 +30,8 @@ import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
+import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -435,6 +448,105 @@ class LongSizeTest {
                 assertThat(pair.server.awaitInactive()).isTrue();
                 assertThat(pair.server.messages).isEmpty();
             }
+        }
+    }
+
+    // ------------------------------------------------------------------ others in the pipeline and on the wire
+
+    /** A handler in front of the codec looks at the peer first, and the codec hears of the connection after that. */
+    @Test
+    void theFirstMessageMayBeLongAlsoWhereTheCodecHearsLate() throws Exception {
+        RpcRdmaConfig config = config().build();
+        BlockingQueue<ChannelHandlerContext> held = new LinkedBlockingQueue<>();
+        RpcPair.Inbox inbox = new RpcPair.Inbox();
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(2);
+        try {
+            ServerBootstrap server =
+                    new ServerBootstrap()
+                            .group(group)
+                            .channel(RdmaServerChannel.class)
+                            .childOption(ChannelOption.AUTO_READ, false)
+                            .childHandler(
+                                    new ChannelInitializer<>() {
+                                        @Override
+                                        protected void initChannel(Channel channel) {
+                                            channel.pipeline()
+                                                    .addLast(new Holding(held))
+                                                    .addLast(new RpcRdmaCodec(config), inbox);
+                                        }
+                                    });
+            Channel listener =
+                    config.applyTo(server)
+                            .bind(InetAddress.getLoopbackAddress(), 0)
+                            .sync()
+                            .channel();
+            Channel client =
+                    config.applyTo(
+                                    new Bootstrap()
+                                            .group(group)
+                                            .channel(RdmaChannel.class)
+                                            .handler(new RpcRdmaCodec(config)))
+                            .connect(listener.localAddress())
+                            .sync()
+                            .channel();
+            ByteBuf call = Rpc.echo(1, 20_000);
+            byte[] sent = ByteBufUtil.getBytes(call);
+            client.writeAndFlush(call).sync();
+            ChannelHandlerContext context =
+                    held.poll(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
+            // So that the message is there before the codec hears of anything.
+            for (int turn = 0; turn < 100; turn++) {
+                context.executor().submit(() -> {}).sync();
+            }
+            context.executor()
+                    .execute(
+                            () -> {
+                                context.fireChannelActive();
+                                context.channel().config().setAutoRead(true);
+                            });
+            assertThat(inbox.takeBytes()).isEqualTo(sent);
+        } finally {
+            group.shutdownGracefully(0, RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
+        }
+    }
+
+    /** What other layers have put around the message stays. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void whatStandsAroundItStays(boolean saysMore) throws Exception {
+        RpcRdmaConfig config = config().announceReadChunkReplies(saysMore).build();
+        byte[] own = config.privateData().encode();
+        byte[] around = Rpc.random(8);
+        byte[] data =
+                ByteBuffer.allocate(16 + own.length).put(around).put(own).put(around).array();
+        try (RpcPair pair =
+                RpcPair.rawServer(
+                        config,
+                        config,
+                        bootstrap -> bootstrap.option(RdmaChannelOption.PRIVATE_DATA, data))) {
+            byte[] expected = config.privateData().withLongSize(LONG).encode();
+            assertThat(pair.serverChannel.peerPrivateData())
+                    .isEqualTo(
+                            ByteBuffer.allocate(16 + expected.length)
+                                    .put(around)
+                                    .put(expected)
+                                    .put(around)
+                                    .array());
+        }
+    }
+
+    /** Keeps the news of a connection until somebody gives them on. */
+    private static final class Holding extends ChannelInboundHandlerAdapter {
+
+        private final BlockingQueue<ChannelHandlerContext> held;
+
+        Holding(BlockingQueue<ChannelHandlerContext> held) {
+            this.held = held;
+        }
+
+        @Override
+        public void channelActive(ChannelHandlerContext context) {
+            held.add(context);
         }
     }
 }

@@ -162,8 +162,25 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
      * that has an event loop answers by itself, also when somebody fails behind that.
      */
     private void refuseGiven() {
-        if (given != null && !hasEventLoop(given)) {
-            given.unsafe().closeForcibly();
+        if (given != null) {
+            refuse(given);
+        }
+    }
+
+    /** The same for what a handler on a thread of its own has let through. */
+    private void refuseUnhandled(Object message) {
+        if (message instanceof Channel child) {
+            if (eventLoop().inEventLoop()) {
+                refuse(child);
+            } else {
+                eventLoop().execute(() -> refuse(child));
+            }
+        }
+    }
+
+    private static void refuse(Channel child) {
+        if (!hasEventLoop(child)) {
+            child.unsafe().closeForcibly();
         }
     }
 
@@ -194,7 +211,7 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
 
         @Override
         protected void onUnhandledInboundMessage(ChannelHandlerContext ctx, Object message) {
-            server.refuseGiven();
+            server.refuseUnhandled(message);
             super.onUnhandledInboundMessage(ctx, message);
         }
     }

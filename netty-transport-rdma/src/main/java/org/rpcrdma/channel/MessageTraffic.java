@@ -32,7 +32,7 @@ final class MessageTraffic extends Traffic<RdmaChannel> {
                         queuePair,
                         channel.loop().pool(),
                         device.receivesWithoutMemory(),
-                        config.getReceiveSize(),
+                        channel.receiveSize(),
                         config.getReceiveDepth());
     }
 

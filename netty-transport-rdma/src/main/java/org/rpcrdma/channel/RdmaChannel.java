@@ -48,6 +48,9 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     /** Of the queue pair, or of the last one when there is none. */
     private MessageTraffic traffic;
 
+    /** What receives take, where it was said before there are any; 0 for what is configured. */
+    private int receiveUpTo;
+
     /** A channel to connect. */
     public RdmaChannel() {}
 
@@ -200,8 +203,9 @@ public final class RdmaChannel extends AbstractRdmaConnection {
 
     /**
      * Takes messages of up to so many bytes from now on, in the place of {@link RdmaChannelOption#RECEIVE_SIZE}. Event
-     * loop only, of a channel that is active. Until the first {@code channelActive} has ended, no message is taken, so
-     * that what is set there holds for all.
+     * loop only, once the channel is registered. Until the channel is active no message is taken, so that what
+     * {@code channelActive} sets holds for all; but a handler may hold that event up, so who tells the peer of a size
+     * sets it before that.
      *
      * @param bytes 1024 to 1 MiB
      * @throws IllegalStateException when the device has the memory of receives already: see
@@ -214,7 +218,15 @@ public final class RdmaChannel extends AbstractRdmaConnection {
             throw new IllegalStateException(
                     "receives of " + this + " have their memory already (set RECEIVE_SIZE)");
         }
-        traffic.receives.size(bytes);
+        receiveUpTo = bytes;
+        if (traffic != null) {
+            traffic.receives.size(bytes);
+        }
+    }
+
+    /** Bytes of the longest message that is taken. */
+    int receiveSize() {
+        return receiveUpTo == 0 ? config().getReceiveSize() : receiveUpTo;
     }
 
     /**

@@ -23,6 +23,7 @@ import io.netty.channel.ConnectTimeoutException;
 import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.local.LocalAddress;
+import io.netty.util.concurrent.DefaultEventExecutorGroup;
 import java.net.BindException;
 import java.net.ConnectException;
 import java.net.InetAddress;
@@ -328,6 +329,23 @@ class ChannelContractTest {
     @Test
     void aRequestWhoseChildNobodyTakesIsRefused() throws Exception {
         refuses(server -> server.handler(new LastHandler()), 0);
+    }
+
+    @Test
+    void aRequestWhoseChildNobodyTakesOnAnotherThreadIsRefused() throws Exception {
+        DefaultEventExecutorGroup executors = new DefaultEventExecutorGroup(1);
+        ChannelInitializer<Channel> last =
+                new ChannelInitializer<>() {
+                    @Override
+                    protected void initChannel(Channel listener) {
+                        listener.pipeline().addLast(executors, new LastHandler());
+                    }
+                };
+        try {
+            refuses(server -> server.handler(last), 0);
+        } finally {
+            executors.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
+        }
     }
 
     @Test
