@@ -19,7 +19,10 @@ public final class CallTimeoutException extends RpcRdmaException {
                                 ? ""
                                 : ", and the connection has dropped "
                                         + badReplies
-                                        + " replies with a bad header"),
+                                        + " replies with a bad header")
+                        + (transmissions > 0 || lastFailure == null
+                                ? ""
+                                : ", because there was no connection: " + lastFailure.getMessage()),
                 lastFailure);
         sent = transmissions > 0;
     }

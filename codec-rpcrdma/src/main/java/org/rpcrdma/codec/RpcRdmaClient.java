@@ -268,8 +268,8 @@ public final class RpcRdmaClient {
         private final SocketAddress remoteAddress;
         private RpcRdmaConfig config;
         private int connections = 1;
-        private long minBackOffMillis = 5000;
-        private long maxBackOffMillis = 30_000;
+        private long minBackOffMillis = 100;
+        private long maxBackOffMillis = 10_000;
         private int connectTimeoutMillis = 5000;
         private long firstCallTimeoutMillis = 2000;
         private Supplier<? extends ChannelHandler> handler;
@@ -303,8 +303,8 @@ public final class RpcRdmaClient {
 
         /**
          * The least time between two attempts to connect in milliseconds, from 1: the first value, doubled after each
-         * attempt up to the second one, until a reply is received. Default 5 and 30 seconds. The first attempt, and one
-         * after a silent start, do not wait.
+         * attempt up to the second one, until a reply is received. Default 0.1 and 10 seconds. The first attempt, and
+         * one after a silent start, do not wait.
          */
         public Builder backOffMillis(long minimum, long maximum) {
             minBackOffMillis = Checks.inRange("minimum back-off", minimum, 1, Integer.MAX_VALUE);

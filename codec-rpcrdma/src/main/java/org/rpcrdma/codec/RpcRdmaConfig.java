@@ -484,7 +484,8 @@ public final class RpcRdmaConfig {
          * Whether the peer is told that replies in Read chunks are spoken here; default {@code true}. Where both sides
          * say so, and {@link #readChunkReplies} is not set, a reply that fits neither inline nor its Reply chunk stays
          * where it is until the requester has read it; {@link #maxConnectionBytes} is the bound. Other implementations
-         * do not say so. Without this and without a {@link #longSize} the private data are the eight octets of RFC 8797.
+         * do not say so. Without this and without a {@link #longSize} the private data are the eight octets of RFC
+         * 8797.
          */
         public Builder announceReadChunkReplies(boolean announce) {
             announcesReadChunkReplies = announce;

@@ -451,7 +451,8 @@ class LongSizeTest {
         }
     }
 
-    // ------------------------------------------------------------------ others in the pipeline and on the wire
+    // ------------------------------------------------------------------ others in the pipeline and
+    // on the wire
 
     /** A handler in front of the codec looks at the peer first, and the codec hears of the connection after that. */
     @Test
@@ -492,8 +493,7 @@ class LongSizeTest {
             ByteBuf call = Rpc.echo(1, 20_000);
             byte[] sent = ByteBufUtil.getBytes(call);
             client.writeAndFlush(call).sync();
-            ChannelHandlerContext context =
-                    held.poll(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
+            ChannelHandlerContext context = held.poll(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
             // So that the message is there before the codec hears of anything.
             for (int turn = 0; turn < 100; turn++) {
                 context.executor().submit(() -> {}).sync();
@@ -517,8 +517,7 @@ class LongSizeTest {
         RpcRdmaConfig config = config().announceReadChunkReplies(saysMore).build();
         byte[] own = config.privateData().encode();
         byte[] around = Rpc.random(8);
-        byte[] data =
-                ByteBuffer.allocate(16 + own.length).put(around).put(own).put(around).array();
+        byte[] data = ByteBuffer.allocate(16 + own.length).put(around).put(own).put(around).array();
         try (RpcPair pair =
                 RpcPair.rawServer(
                         config,

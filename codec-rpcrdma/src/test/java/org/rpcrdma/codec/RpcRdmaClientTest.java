@@ -423,7 +423,9 @@ class RpcRdmaClientTest {
         clock.advanceMillis(50);
         CallTimeoutException late = failure(waits, CallTimeoutException.class);
         assertThat(late.isSent()).isFalse();
-        assertThat(late).hasCauseInstanceOf(ConnectException.class);
+        assertThat(late)
+                .hasCauseInstanceOf(ConnectException.class)
+                .hasMessageContaining("there was no connection: Connection refused");
         patient.close().syncUninterruptibly();
     }
 
