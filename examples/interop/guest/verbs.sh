@@ -75,15 +75,20 @@ writers() {
     rm $m/writer*
 }
 
+# A Java takes long to begin here: each check that begins one has something of its own to show.
 on_device() {
     check "$1: serve-nfs" serve
-    check "$1: ping" run ping $own:20049 --device $PROVIDER -c 20
     check "$1: nfs ls" run nfs ls --device $PROVIDER nfs://$own:20049/
     check "$1: the kernel mounts serve-nfs" mount -t nfs -o vers=3,proto=rdma,port=20049,mountport=20048,mountproto=tcp,nolock $own:/ $m
     check "$1: the kernel reads and writes" copies
     check "$1: six write at once" writers
     check "$1: umount" umount $m
-    check "$1: a refused connection is told at once" refused
+    if [ "$1" = siw ]; then # the software RNIC speaks iWARP
+        echo READY
+        read -r -t 300 line
+        check "siw: ping a software RNIC" run ping 10.0.2.2:"$HOST_PORT" --device $PROVIDER -c 20
+        check "siw: a refused connection is told at once" refused
+    fi
     check "$1: SIGTERM ends the server" stop
     check "$1: demo" run demo --device $PROVIDER --host $own --size 2000001
 }
@@ -96,13 +101,6 @@ refused() {
 }
 
 on_device "$DEVICE"
-if [ "$DEVICE" = siw ]; then # the software RNIC speaks iWARP
-    check "siw: ping a software RNIC" run ping 10.0.2.2:"$HOST_PORT" --device $PROVIDER -c 20
-    check "siw: serve-nfs for a software RNIC" serve
-    echo READY
-    read -r -t 300 line
-    check "siw: SIGTERM ends the server" stop
-fi
 dmesg >/out/dmesg
 check "the kernel log is quiet" kernel_log_is_quiet
 echo DONE
