@@ -245,7 +245,7 @@ class RegisteredBufferPoolTest {
                             try {
                                 RegisteredMemory memory = pool.take(capacity);
                                 if (random.nextInt(4) == 0) {
-                                    pool.trim(memory, 4 + random.nextInt(capacity - 4));
+                                    pool.trim(memory, 8 + random.nextInt(capacity - 7));
                                 }
                                 ByteBuf buffer = RegisteredBufferPool.watched(memory);
                                 buffer.setInt(0, i).setInt(buffer.capacity() - 4, i);
