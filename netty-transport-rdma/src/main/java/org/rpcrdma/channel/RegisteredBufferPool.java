@@ -9,9 +9,6 @@ import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.util.internal.PlatformDependent;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
@@ -20,10 +17,9 @@ import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.VerbsContext;
 
 /**
- * Registered memory of one event loop. It is allocated and registered slab by slab and lent in blocks of any size: a
- * free block is split for a smaller buffer, and joined with its free neighbours when a buffer comes back, so that
- * memory which is free serves every size. A slab of which nothing is lent is given back, but for what
- * {@link DirectMemory} spares.
+ * Registered memory of one event loop. It is allocated and registered slab by slab ({@link Slabs}) and lent in
+ * blocks of any size ({@link Blocks}). A slab of which nothing is lent is given back, but for what {@link DirectMemory}
+ * spares.
  *
  * <p>Buffers are taken on the event loop and may be released anywhere.
  */
@@ -42,22 +38,13 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     /** Less is not worth taking back from a buffer that is lent. */
     private static final int LEAST_TRIMMED = 4096;
 
-    /** Buffers and blocks without memory that are kept for later. */
+    /** Buffers without memory that are kept for later. */
     private static final int MOST_SHELLS = 1024;
 
-    private final VerbsContext context;
     private final DirectMemory budget;
     private final BooleanSupplier inEventLoop;
-    private final boolean hasUnsafe = PlatformDependent.hasUnsafe();
-
-    /** By ascending address of their regions. */
-    private Slab[] slabs = new Slab[16];
-
-    private int slabCount;
-    private Slab lastFound;
-
-    private final FreeBlocks free = new FreeBlocks();
-    private final ArrayDeque<Block> blocks = new ArrayDeque<>();
+    private final Slabs slabs;
+    private final Blocks blocks = new Blocks();
     private final ArrayDeque<RegisteredMemory> buffers = new ArrayDeque<>();
 
     /** Released on other threads. */
@@ -71,7 +58,6 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
 
     // Written on the event loop alone; other threads may see numbers that are a little old.
     private long refusals;
-    private long bytes;
     private long spareBytes;
 
     /**
@@ -82,7 +68,6 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     /** Bytes of the buffers that are out, what other threads have released and nobody fetched yet included. */
     private long lentBytes;
 
-    private long nextVirtualAddress = 1L << 20;
     private volatile boolean closed;
 
     /**
@@ -95,8 +80,8 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
             BooleanSupplier inEventLoop,
             Runnable collector) {
         super(true);
-        this.context = context;
         this.budget = budget;
+        slabs = new Slabs(context, budget);
         this.inEventLoop = inEventLoop;
         this.collector = collector;
     }
@@ -116,20 +101,20 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         assert inEventLoop.getAsBoolean();
         fetchReturned();
         int size = FreeBlocks.size(capacity);
-        Block block = free.poll(size);
+        Block block = blocks.take(size);
         if (block == null) {
             try {
-                block = newSlab(Math.max(size, SLAB));
+                block = blocks.whole(slabs.make(allocate(Math.max(size, SLAB))));
             } catch (Throwable t) {
                 refusals++;
                 FlightEvents.memoryRefused(size, t.getMessage());
                 throw t;
             }
-        } else if (isWhole(block)) {
+        } else if (Blocks.isWhole(block)) {
             spareBytes -= block.size;
         }
         if (block.size > size) {
-            free.add(split(block, size));
+            blocks.cut(block, size);
         }
         lentBytes += block.size;
         if (lentBytes > BUSY && allowedBytes > spareBytes) {
@@ -157,65 +142,12 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
             return;
         }
         buffer.shrink(used);
-        Block rest = split(block, size);
-        if (rest.right != null && rest.right.isFree) {
-            free.remove(rest.right);
-            join(rest);
-        }
-        free.add(rest);
+        blocks.cut(block, size);
         lentBytes -= spared;
     }
 
     boolean hasAddresses() {
-        return hasUnsafe;
-    }
-
-    private static boolean isWhole(Block block) {
-        return block.left == null && block.right == null;
-    }
-
-    /** Makes a block that small; returns the rest. */
-    private Block split(Block block, int size) {
-        Block rest = newBlock(block.slab, block.offset + size, block.size - size);
-        block.size = size;
-        rest.left = block;
-        rest.right = block.right;
-        if (rest.right != null) {
-            rest.right.left = rest;
-        }
-        block.right = rest;
-        return rest;
-    }
-
-    private Block newBlock(Slab slab, int offset, int size) {
-        Block block = blocks.pollLast();
-        if (block == null) {
-            block = new Block();
-        }
-        block.slab = slab;
-        block.offset = offset;
-        block.size = size;
-        return block;
-    }
-
-    private void forget(Block block) {
-        block.slab = null;
-        block.left = null;
-        block.right = null;
-        if (blocks.size() < MOST_SHELLS) {
-            blocks.addLast(block);
-        }
-    }
-
-    /** Joins a block with its right neighbour. */
-    private void join(Block block) {
-        Block other = block.right;
-        block.size += other.size;
-        block.right = other.right;
-        if (block.right != null) {
-            block.right.left = block;
-        }
-        forget(other);
+        return slabs.hasAddresses();
     }
 
     /**
@@ -240,22 +172,14 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
             buffers.addLast(buffer);
         }
         lentBytes -= block.size;
-        if (block.right != null && block.right.isFree) {
-            free.remove(block.right);
-            join(block);
-        }
-        if (block.left != null && block.left.isFree) {
-            block = block.left;
-            free.remove(block);
-            join(block);
-        }
-        if (!isWhole(block)) {
-            free.add(block);
-        } else if (!closed && mayBeSpare(block.size)) {
-            spareBytes += block.size;
-            free.add(block);
+        Block joined = blocks.join(block);
+        if (!Blocks.isWhole(joined)) {
+            blocks.free(joined);
+        } else if (!closed && mayBeSpare(joined.size)) {
+            spareBytes += joined.size;
+            blocks.free(joined);
         } else {
-            giveBack(block);
+            giveBack(joined);
         }
     }
 
@@ -294,7 +218,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
 
     /** Bytes of all slabs. Any thread. */
     long bytes() {
-        return bytes;
+        return slabs.bytes();
     }
 
     /** Bytes of slabs of which nothing is lent, included in {@link #bytes()}. */
@@ -327,35 +251,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
 
     /** The region that holds these bytes, or {@code null} when they are not registered memory of this pool. */
     MemoryRegion region(long address, int length) {
-        if (!holds(lastFound, address, length)) {
-            int i = indexAfter(address) - 1;
-            if (i < 0 || !holds(slabs[i], address, length)) {
-                return null;
-            }
-            lastFound = slabs[i];
-        }
-        return lastFound.region();
-    }
-
-    /** The index of the first slab that starts after that address. */
-    private int indexAfter(long address) {
-        int low = 0;
-        int high = slabCount;
-        while (low < high) {
-            int middle = (low + high) >>> 1;
-            if (slabs[middle].region().address() <= address) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        return low;
-    }
-
-    private static boolean holds(Slab slab, long address, int length) {
-        return slab != null
-                && address >= slab.region().address()
-                && address - slab.region().address() <= slab.size() - length;
+        return slabs.region(address, length);
     }
 
     /**
@@ -364,40 +260,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
      * @param buffer direct and in one piece
      */
     MemoryRegion register(ByteBuf buffer, int index, int length) {
-        return register(
-                buffer.nioBuffer(index, length),
-                buffer.hasMemoryAddress() ? buffer.memoryAddress() + index : 0);
-    }
-
-    private MemoryRegion register(ByteBuffer memory, long address) {
-        if (address != 0) {
-            return context.register(memory, address);
-        }
-        // Without Unsafe nobody knows the address; any will do that no other region has.
-        long virtual = nextVirtualAddress;
-        nextVirtualAddress += memory.remaining() + 4096L;
-        return context.register(memory, virtual);
-    }
-
-    private Block newSlab(int size) {
-        ByteBuffer memory = allocate(size);
-        MemoryRegion region = null;
-        try {
-            long address = hasUnsafe ? PlatformDependent.directBufferAddress(memory) : 0;
-            region = register(memory, address);
-            // A device that registers when it has to does so now, or refuses.
-            region.localKey();
-            Slab slab = new Slab(memory, address, region);
-            insert(slab);
-            bytes += size;
-            return newBlock(slab, 0, size);
-        } catch (Throwable t) {
-            if (region != null) {
-                region.forget();
-            }
-            budget.free(memory);
-            throw t;
-        }
+        return slabs.register(buffer, index, length);
     }
 
     private ByteBuffer allocate(int size) {
@@ -412,49 +275,25 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         }
     }
 
-    private void insert(Slab slab) {
-        if (slabCount == slabs.length) {
-            slabs = Arrays.copyOf(slabs, 2 * slabCount);
-        }
-        int i = indexAfter(slab.region().address());
-        System.arraycopy(slabs, i, slabs, i + 1, slabCount - i);
-        slabs[i] = slab;
-        slabCount++;
-    }
-
     private void giveBack(Block whole) {
         Slab slab = whole.slab;
-        forget(whole);
-        int i = indexAfter(slab.region().address()) - 1;
-        System.arraycopy(slabs, i + 1, slabs, i, --slabCount - i);
-        slabs[slabCount] = null;
-        lastFound = null;
-        bytes -= slab.size();
-        if (!closed) {
-            slab.region().forget();
-        }
-        budget.free(slab.memory());
+        blocks.forget(whole);
+        slabs.free(slab, !closed);
     }
 
     private void giveBackSpare() {
-        List<Block> parts = new ArrayList<>();
-        for (Block block = free.poll(SLAB); block != null; block = free.poll(SLAB)) {
-            if (isWhole(block)) {
-                spareBytes -= block.size;
-                giveBack(block);
-            } else {
-                parts.add(block);
-            }
-        }
-        parts.forEach(free::add);
+        blocks.takeWhole(
+                SLAB,
+                block -> {
+                    spareBytes -= block.size;
+                    giveBack(block);
+                });
         disallow();
     }
 
     /** Ends all registrations, and frees what is not lent. Buffers that are still lent keep their memory. */
     synchronized void close() {
-        for (int i = 0; i < slabCount; i++) {
-            slabs[i].region().forget();
-        }
+        slabs.forgetAll();
         closed = true;
         giveBackSpare();
         fetchReturned();

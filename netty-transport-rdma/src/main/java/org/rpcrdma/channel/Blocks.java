@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/**
+ * Cuts slabs into blocks and joins them again. A free block never has a free neighbour, so that memory which is free
+ * serves every size.
+ */
+final class Blocks {
+
+    /** Objects of blocks that are kept for later. */
+    private static final int MOST_SHELLS = 1024;
+
+    private final FreeBlocks free = new FreeBlocks();
+    private final ArrayDeque<Block> shells = new ArrayDeque<>();
+
+    /** Whether a block is all of its slab. */
+    static boolean isWhole(Block block) {
+        return block.left == null && block.right == null;
+    }
+
+    /** All of a slab, not free. */
+    Block whole(Slab slab) {
+        return newBlock(slab, 0, slab.size());
+    }
+
+    /**
+     * Takes a free block of at least that size.
+     *
+     * @param size as {@link FreeBlocks#size} has it
+     * @return {@code null} when there is none
+     */
+    Block take(int size) {
+        return free.poll(size);
+    }
+
+    /**
+     * Makes a block that small; the rest of it is free.
+     *
+     * @param size as {@link FreeBlocks#size} has it, less than the block has
+     */
+    void cut(Block block, int size) {
+        Block rest = newBlock(block.slab, block.offset + size, block.size - size);
+        block.size = size;
+        rest.left = block;
+        rest.right = block.right;
+        if (rest.right != null) {
+            rest.right.left = rest;
+        }
+        block.right = rest;
+        joinRight(rest);
+        free.add(rest);
+    }
+
+    /** Joins a block that is not lent any more with its free neighbours. Returns what has become of it, not free yet. */
+    Block join(Block block) {
+        joinRight(block);
+        Block left = block.left;
+        if (left == null || !left.isFree) {
+            return block;
+        }
+        free.remove(left);
+        swallowRight(left);
+        return left;
+    }
+
+    /** Makes a joined block free. */
+    void free(Block block) {
+        free.add(block);
+    }
+
+    /** Forgets a block that is whole and not free. */
+    void forget(Block block) {
+        block.slab = null;
+        block.left = null;
+        block.right = null;
+        if (shells.size() < MOST_SHELLS) {
+            shells.addLast(block);
+        }
+    }
+
+    /** Takes all free blocks of at least that size that are whole, and gives each to somebody. */
+    void takeWhole(int size, Consumer<Block> taker) {
+        List<Block> parts = new ArrayList<>();
+        for (Block block = free.poll(size); block != null; block = free.poll(size)) {
+            if (isWhole(block)) {
+                taker.accept(block);
+            } else {
+                parts.add(block);
+            }
+        }
+        parts.forEach(free::add);
+    }
+
+    private Block newBlock(Slab slab, int offset, int size) {
+        Block block = shells.pollLast();
+        if (block == null) {
+            block = new Block();
+        }
+        block.slab = slab;
+        block.offset = offset;
+        block.size = size;
+        return block;
+    }
+
+    private void joinRight(Block block) {
+        if (block.right != null && block.right.isFree) {
+            free.remove(block.right);
+            swallowRight(block);
+        }
+    }
+
+    private void swallowRight(Block block) {
+        Block other = block.right;
+        block.size += other.size;
+        block.right = other.right;
+        if (block.right != null) {
+            block.right.left = block;
+        }
+        forget(other);
+    }
+}

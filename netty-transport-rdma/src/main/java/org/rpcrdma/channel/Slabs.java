@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.internal.PlatformDependent;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.VerbsContext;
+
+/**
+ * What is registered with a context: the {@linkplain Slab slabs} of a pool, by their addresses, and memory of others.
+ */
+final class Slabs {
+
+    private final VerbsContext context;
+    private final DirectMemory budget;
+    private final boolean hasUnsafe = PlatformDependent.hasUnsafe();
+
+    /** By ascending address of their regions. */
+    private Slab[] slabs = new Slab[16];
+
+    private int count;
+    private Slab lastFound;
+    private long nextVirtualAddress = 1L << 20;
+
+    /** Written on the event loop alone; other threads may see a number that is a little old. */
+    private long bytes;
+
+    /** @param budget where the memory of slabs is from and goes to */
+    Slabs(VerbsContext context, DirectMemory budget) {
+        this.context = context;
+        this.budget = budget;
+    }
+
+    /** Whether the JVM tells native addresses. */
+    boolean hasAddresses() {
+        return hasUnsafe;
+    }
+
+    /** Bytes of all slabs. Any thread. */
+    long bytes() {
+        return bytes;
+    }
+
+    /**
+     * Makes a slab.
+     *
+     * @param memory of the budget, which gets it back when the device does not register it
+     */
+    Slab make(ByteBuffer memory) {
+        MemoryRegion region = null;
+        try {
+            long address = hasUnsafe ? PlatformDependent.directBufferAddress(memory) : 0;
+            region = register(memory, address);
+            // A device that registers when it has to does so now, or refuses.
+            region.localKey();
+            Slab slab = new Slab(memory, address, region);
+            insert(slab);
+            bytes += slab.size();
+            return slab;
+        } catch (Throwable t) {
+            if (region != null) {
+                region.forget();
+            }
+            budget.free(memory);
+            throw t;
+        }
+    }
+
+    private void insert(Slab slab) {
+        if (count == slabs.length) {
+            slabs = Arrays.copyOf(slabs, 2 * count);
+        }
+        int i = indexAfter(slab.region().address());
+        System.arraycopy(slabs, i, slabs, i + 1, count - i);
+        slabs[i] = slab;
+        count++;
+    }
+
+    /**
+     * Frees a slab that nobody uses.
+     *
+     * @param isRegistered whether {@link #forgetAll} did not end its registration before
+     */
+    void free(Slab slab, boolean isRegistered) {
+        int i = indexAfter(slab.region().address()) - 1;
+        System.arraycopy(slabs, i + 1, slabs, i, --count - i);
+        slabs[count] = null;
+        lastFound = null;
+        bytes -= slab.size();
+        if (isRegistered) {
+            slab.region().forget();
+        }
+        budget.free(slab.memory());
+    }
+
+    /** Ends all registrations of slabs, which keep their memory. */
+    void forgetAll() {
+        for (int i = 0; i < count; i++) {
+            slabs[i].region().forget();
+        }
+    }
+
+    /** The region of the slab that holds these bytes, or {@code null} when none does. */
+    MemoryRegion region(long address, int length) {
+        if (!holds(lastFound, address, length)) {
+            int i = indexAfter(address) - 1;
+            if (i < 0 || !holds(slabs[i], address, length)) {
+                return null;
+            }
+            lastFound = slabs[i];
+        }
+        return lastFound.region();
+    }
+
+    /** The index of the first slab that starts after that address. */
+    private int indexAfter(long address) {
+        int low = 0;
+        int high = count;
+        while (low < high) {
+            int middle = (low + high) >>> 1;
+            if (slabs[middle].region().address() <= address) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        return low;
+    }
+
+    private static boolean holds(Slab slab, long address, int length) {
+        return slab != null
+                && address >= slab.region().address()
+                && address - slab.region().address() <= slab.size() - length;
+    }
+
+    /**
+     * Registers memory that is not of a slab, until {@link MemoryRegion#deregister()}.
+     *
+     * @param buffer direct and in one piece
+     */
+    MemoryRegion register(ByteBuf buffer, int index, int length) {
+        return register(
+                buffer.nioBuffer(index, length),
+                buffer.hasMemoryAddress() ? buffer.memoryAddress() + index : 0);
+    }
+
+    private MemoryRegion register(ByteBuffer memory, long address) {
+        if (address != 0) {
+            return context.register(memory, address);
+        }
+        // Without Unsafe nobody knows the address; any will do that no other region has.
+        long virtual = nextVirtualAddress;
+        nextVirtualAddress += memory.remaining() + 4096L;
+        return context.register(memory, virtual);
+    }
+}
