@@ -4,22 +4,22 @@ package org.rpcrdma.verbs.hardware;
 import java.util.ArrayDeque;
 
 /**
- * Queue pairs that are not to wait for ever for their last completions. All wait equally long, so they are in order.
+ * Connections that are not to wait for ever for their last completions. All wait equally long, so they are in order.
  */
 final class Deadlines {
 
-    private record Deadline(long nanos, HardwareQueuePair queuePair) {}
+    private record Deadline(long nanos, HardwareConnection connection) {}
 
     private final ArrayDeque<Deadline> queue = new ArrayDeque<>();
 
-    void add(long nanos, HardwareQueuePair queuePair) {
-        queue.add(new Deadline(System.nanoTime() + nanos, queuePair));
+    void add(long nanos, HardwareConnection connection) {
+        queue.add(new Deadline(System.nanoTime() + nanos, connection));
     }
 
     /** Ends the waits whose time has come. One that is over already minds not. */
     void expire() {
         while (!queue.isEmpty() && queue.peek().nanos - System.nanoTime() <= 0) {
-            queue.poll().queuePair.flushOverdue();
+            queue.poll().connection.flushOverdue();
         }
     }
 

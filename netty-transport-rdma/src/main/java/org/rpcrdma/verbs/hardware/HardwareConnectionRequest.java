@@ -23,7 +23,7 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
     private final AtomicBoolean answered = new AtomicBoolean();
 
     /** Who has taken the connection over, and may live on another event loop. */
-    private volatile HardwareQueuePair successor;
+    private volatile HardwareConnection successor;
 
     private volatile boolean gone;
 
@@ -69,7 +69,7 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
     @Override
     public void happened(CmEvent late) {
         gone = true;
-        HardwareQueuePair taker = successor;
+        HardwareConnection taker = successor;
         if (taker != null) {
             taker.happenedElsewhere(late);
         }
@@ -88,13 +88,13 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
     }
 
     /**
-     * Lets a queue pair hear of the connection from now on.
+     * Lets somebody hear of the connection from now on.
      *
      * @throws IOException when the peer has gone away
      */
-    void handTo(NativeDevice loop, HardwareQueuePair queuePair) throws IOException {
-        successor = queuePair;
-        id.adopt(loop, queuePair);
+    void handTo(NativeDevice loop, HardwareConnection connection) throws IOException {
+        successor = connection;
+        id.adopt(loop, connection);
         if (gone) {
             throw new IOException(
                     "The peer " + remote + " closed the connection before it was accepted");

@@ -244,7 +244,7 @@ public final class HardwareContext implements VerbsContext {
             requireRoom(size);
             HardwareQueuePair queuePair =
                     new HardwareQueuePair(this, size, ++lastSerial, handler, mine);
-            mine.handTo(device, queuePair);
+            mine.handTo(device, queuePair.connection());
             queuePair.createNative();
             return track(queuePair);
         } catch (IOException | RuntimeException | Error e) {

@@ -88,7 +88,7 @@ class HardwareQueuePairTest {
                 context.poll(8);
             }
             device.loseCompletions(true);
-            queuePair.happened(CmEvent.of(CmEvent.Type.DEVICE_REMOVAL, null));
+            queuePair.connection().happened(CmEvent.of(CmEvent.Type.DEVICE_REMOVAL, null));
             for (int i = 0; i < 3; i++) {
                 context.poll(8);
             }

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.hardware;
+
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.io.IOException;
+import java.net.BindException;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import org.rpcrdma.verbs.QueuePairConfig;
+
+/**
+ * What the connection manager and the device have of one end of a connection: its identifier, its queue pair, and what
+ * both ends have agreed on. Who is in which state is not known here.
+ */
+final class NativeEnd {
+
+    private static final InternalLogger logger = InternalLoggerFactory.getInstance(NativeEnd.class);
+
+    private static final byte[] NO_DATA = {};
+
+    private final HardwareContext context;
+    private final QueuePairConfig size;
+
+    /** The request of a passive end. */
+    private final HardwareConnectionRequest request;
+
+    private NativeId id;
+    private NativeQueuePair queuePair;
+    private ActiveConnect connect;
+    private InetSocketAddress local;
+    private InetSocketAddress remote;
+    private int outboundReads;
+
+    /** @param request that of a passive end, or {@code null} */
+    NativeEnd(HardwareContext context, QueuePairConfig size, HardwareConnectionRequest request) {
+        this.context = context;
+        this.size = size;
+        this.request = request;
+        outboundReads = size.outboundReads();
+        if (request != null) {
+            id = request.id();
+            local = request.localAddress();
+            remote = request.remoteAddress();
+        }
+    }
+
+    /** {@code null} before there is one, and after its end. */
+    NativeQueuePair queuePair() {
+        return queuePair;
+    }
+
+    InetSocketAddress local() {
+        return local;
+    }
+
+    InetSocketAddress remote() {
+        return remote;
+    }
+
+    /**
+     * Where the library does not tell what was agreed, what was asked for: the device lets further ones wait in
+     * any case.
+     */
+    int outboundReads() {
+        return outboundReads;
+    }
+
+    // ------------------------------------------------------------------ beginning
+
+    void requireCarried(byte[] privateData) {
+        int most = context.capabilities().maxPrivateData();
+        if (privateData.length > most) {
+            throw new IllegalArgumentException(
+                    "Private data has "
+                            + privateData.length
+                            + " bytes, but "
+                            + context.device()
+                            + " carries "
+                            + most
+                            + "; see maxPrivateData");
+        }
+    }
+
+    /** Makes the device's queue pair, which an identifier can have as soon as it is bound to a device. */
+    void createQueuePair() throws IOException {
+        NativeError.explain(
+                () ->
+                        queuePair =
+                                id.createQueuePair(
+                                        context.device(),
+                                        Math.max(1, size.sendDepth() + context.binds(size)),
+                                        Math.max(1, size.receiveDepth()),
+                                        context.capabilities().maxScatterGather()),
+                reason ->
+                        new IOException(
+                                "The device gives no queue pair for "
+                                        + size.sendDepth()
+                                        + " sends and "
+                                        + size.receiveDepth()
+                                        + " receives: "
+                                        + reason
+                                        + "; try smaller SEND_DEPTH and RECEIVE_DEPTH, fewer"
+                                        + " connections, or a higher RLIMIT_MEMLOCK (here "
+                                        + RegistrationFailure.limit()
+                                        + ')'));
+    }
+
+    /** Makes identifier and queue pair of an active end, which a connect is to follow. */
+    void open(InetSocketAddress peer, InetSocketAddress from, CmTarget target) throws IOException {
+        remote = peer;
+        InetSocketAddress wanted = context.device().connectFrom(from, peer);
+        id = context.device().newId();
+        id.target(target);
+        NativeError.explain(
+                () -> id.bind(wanted),
+                reason ->
+                        new BindException(
+                                "Cannot connect from "
+                                        + wanted
+                                        + ": "
+                                        + reason
+                                        + "; the port has to be free, and the address one of "
+                                        + context.device()));
+        if (!id.isOn(context.device())) {
+            throw new IOException(
+                    "The local address " + from + " is not one of " + context.device());
+        }
+        createQueuePair();
+    }
+
+    void connect(byte[] privateData) throws IOException {
+        connect =
+                new ActiveConnect(
+                        id,
+                        remote,
+                        context.config().resolveMillis(),
+                        new ConnectionParameters(
+                                privateData.clone(), size.inboundReads(), size.outboundReads()));
+        connect.start();
+    }
+
+    /** As {@link ActiveConnect#proceed}. */
+    boolean proceed(CmEvent event) throws IOException {
+        if (!connect.proceed(event)) {
+            return false;
+        }
+        outboundReads = Math.min(size.outboundReads(), event.outboundReads());
+        return true;
+    }
+
+    void accept(byte[] privateData) throws IOException {
+        int inbound = Math.min(size.inboundReads(), request.event().inboundReads());
+        outboundReads = Math.min(size.outboundReads(), request.event().outboundReads());
+        NativeError.explain(
+                () ->
+                        id.accept(
+                                new ConnectionParameters(
+                                        privateData.clone(), inbound, outboundReads)),
+                reason ->
+                        new ConnectException(
+                                "The connection from "
+                                        + remote
+                                        + " could not be accepted: "
+                                        + reason
+                                        + "; most likely the peer has given up"));
+    }
+
+    /** What the request had with it; nothing at an active end. */
+    byte[] requestData() {
+        return request == null ? NO_DATA : request.event().privateData();
+    }
+
+    /** The connection exists: what its addresses are can be said now. */
+    void established() {
+        try {
+            local = id.localAddress();
+            remote = id.remoteAddress();
+        } catch (IOException e) {
+            logger.debug("The addresses of a connection are not known", e);
+        }
+    }
+
+    // ------------------------------------------------------------------ end
+
+    /** Breaks the queue pair, so that the device flushes it. */
+    void disconnect() {
+        try {
+            id.disconnect();
+        } catch (IOException e) {
+            logger.debug("Disconnecting failed", e);
+        }
+    }
+
+    /** Takes the queue pair from the device, if there is one. */
+    void destroyQueuePair() {
+        NativeQueuePair gone = queuePair;
+        queuePair = null;
+        if (gone != null) {
+            try {
+                gone.destroy();
+            } catch (IOException e) {
+                logger.debug("A queue pair could not be destroyed", e);
+            }
+        }
+    }
+
+    /** Ends the identifier, whose queue pair is destroyed before. */
+    void destroy() {
+        if (id != null) {
+            id.destroy();
+        }
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.hardware;
+
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.io.IOException;
+import org.rpcrdma.verbs.QueuePairConfig;
+import org.rpcrdma.verbs.QueuePairHandler;
+
+/** The two queues of a queue pair, and who is told of what has become of the work requests in them. */
+final class WorkQueues {
+
+    private static final InternalLogger logger =
+            InternalLoggerFactory.getInstance(WorkQueues.class);
+
+    private final PostedSends sends;
+    private final PostedReceives receives;
+    private final QueuePairHandler handler;
+    private boolean isClosed;
+
+    WorkQueues(
+            HardwareContext context, QueuePairConfig size, int serial, QueuePairHandler handler) {
+        this.handler = handler;
+        sends =
+                new PostedSends(
+                        context.device()::address,
+                        WorkId.sends(serial),
+                        size.sendDepth(),
+                        context.binds(size),
+                        context.capabilities().maxScatterGather(),
+                        context.capabilities().maxReadRanges(),
+                        context::readSinks);
+        receives =
+                new PostedReceives(
+                        context.device()::address, WorkId.receives(serial), size.receiveDepth());
+    }
+
+    PostedSends sends() {
+        return sends;
+    }
+
+    PostedReceives receives() {
+        return receives;
+    }
+
+    /** Whether the device has nothing left to do. */
+    boolean areIdle() {
+        return sends.isIdle() && receives.isIdle();
+    }
+
+    /** How many work requests the device has. */
+    int inDevice() {
+        return sends.inDevice() + receives.inDevice();
+    }
+
+    /**
+     * The device has completed a work request of the receive queue.
+     *
+     * @param status an {@code ibv_wc_status}
+     */
+    void receiveCompleted(long workId, int status, int length, int invalidatedKey) {
+        int position = WorkId.position(workId, receives.head());
+        if (receives.complete(position)) {
+            report(receives.id(position), status, length, invalidatedKey);
+        }
+    }
+
+    /**
+     * The device has completed a work request of the send queue.
+     *
+     * @param status an {@code ibv_wc_status}
+     */
+    void sendCompleted(int position, int status) {
+        sends.complete(position, status);
+        while (sends.isHeadComplete()) {
+            int head = sends.head();
+            long number = sends.id(head);
+            boolean isSignaled = sends.isSignaled(head);
+            boolean isOwn = sends.isOwn(head);
+            int said = sends.removeHead();
+            if (!isOwn && (isSignaled || said != Codes.SUCCESS)) {
+                report(number, said, 0, 0);
+            }
+        }
+    }
+
+    /** What the device never had, and what it did not give back. */
+    void flushSends() {
+        while (!isClosed && !sends.isEmpty()) {
+            long number = sends.id(sends.head());
+            boolean isOwn = sends.isOwn(sends.head());
+            sends.removeHead();
+            if (!isOwn) {
+                report(number, Codes.FLUSHED, 0, 0);
+            }
+        }
+    }
+
+    /** As {@link #flushSends}. */
+    void flushReceives() {
+        while (!isClosed && !receives.isEmpty()) {
+            int position = receives.head();
+            receives.complete(position);
+            report(receives.id(position), Codes.FLUSHED, 0, 0);
+        }
+    }
+
+    private void report(long number, int status, int length, int invalidatedKey) {
+        try {
+            handler.completed(number, Codes.status(status), length, invalidatedKey);
+        } catch (RuntimeException e) {
+            logger.warn("A queue pair handler failed", e);
+        }
+    }
+
+    /** Hands what is opened of the send queue to the device. */
+    void postSends(NativeQueuePair queuePair) throws IOException {
+        sends.post(queuePair);
+    }
+
+    /** Hands what is opened of the receive queue to the device. */
+    void postReceives(NativeQueuePair queuePair) throws IOException {
+        receives.post(queuePair);
+    }
+
+    /** Nothing is reported any more. The device must have lost the queue pair. */
+    void close() {
+        isClosed = true;
+        sends.close();
+    }
+}
