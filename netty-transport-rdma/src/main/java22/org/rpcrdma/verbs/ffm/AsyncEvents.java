@@ -34,7 +34,8 @@ final class AsyncEvents {
         }
         Owner owner = OWNERS.get(element);
         if (owner != null) {
-            owner.loop.later(() -> owner.loop.broken(owner.id, "IBV_EVENT_" + NAMES[type]));
+            owner.loop.later(
+                    () -> owner.loop.connections().broken(owner.id, "IBV_EVENT_" + NAMES[type]));
         }
     }
 }

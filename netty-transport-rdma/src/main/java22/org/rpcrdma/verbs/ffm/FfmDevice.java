@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.ffm;
 
-import io.netty.util.collection.LongObjectHashMap;
-import io.netty.util.collection.LongObjectMap;
 import io.netty.util.internal.PlatformDependent;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
@@ -17,8 +15,6 @@ import java.util.Queue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.rpcrdma.verbs.DeviceCapabilities;
-import org.rpcrdma.verbs.hardware.CmEvent;
-import org.rpcrdma.verbs.hardware.CmTarget;
 import org.rpcrdma.verbs.hardware.NativeDevice;
 import org.rpcrdma.verbs.hardware.NativeId;
 import org.rpcrdma.verbs.hardware.NativeMemory;
@@ -41,12 +37,11 @@ final class FfmDevice implements NativeDevice {
     /** Room for the largest structure that is passed, and private data behind it. */
     private static final int SCRATCH = 1024;
 
-    private record Known(FfmId id, CmTarget target) {}
-
     private final Supplier<Library> libraries;
     private final Library library;
     private final Library.Operations operations;
     private final LocalDevice device;
+    private final CmEvents connections;
     private final DeviceCapabilities capabilities;
     private final Waiter waiter;
     private final long domain;
@@ -57,9 +52,6 @@ final class FfmDevice implements NativeDevice {
     private final long scratch = arena.allocate(SCRATCH, Long.BYTES).address();
     private final long bad = arena.allocate(Long.BYTES, Long.BYTES).address();
     private final long event = arena.allocate(Long.BYTES, Long.BYTES).address();
-
-    /** By the address of the identifier. */
-    private final LongObjectMap<Known> known = new LongObjectHashMap<>();
 
     /** What other threads want to be done here. */
     private final Queue<Runnable> tasks = PlatformDependent.newMpscQueue();
@@ -82,6 +74,7 @@ final class FfmDevice implements NativeDevice {
             undo.add(arena::close);
             device = LocalDevice.open(library, config.device());
             undo.add(() -> device.close(library));
+            connections = new CmEvents(this, device);
             operations = library.operations(device.context());
             domain = Errno.checkPointer(library, "ibv_alloc_pd", library.allocPd(context()));
             undo.add(() -> library.deallocPd(domain));
@@ -133,6 +126,11 @@ final class FfmDevice implements NativeDevice {
         }
         Errno.checkNumber("ibv_dealloc_mw", operations.deallocMw(window));
         return true;
+    }
+
+    /** Who is told of connection events. */
+    CmEvents connections() {
+        return connections;
     }
 
     Library library() {
@@ -262,18 +260,6 @@ final class FfmDevice implements NativeDevice {
         return count;
     }
 
-    void target(FfmId id, CmTarget target) {
-        known.put(id.pointer(), new Known(id, target));
-    }
-
-    /** An identifier is destroyed, or of another loop now. At its address there may be a new one. */
-    void forget(long pointer, FfmId id) {
-        Known entry = known.get(pointer);
-        if (entry != null && entry.id == id) {
-            known.remove(pointer);
-        }
-    }
-
     /** Has something done by the thread of the loop. Callable from any thread. */
     void later(Runnable task) {
         tasks.add(task);
@@ -286,7 +272,7 @@ final class FfmDevice implements NativeDevice {
     /** The loop has ended, so that its memory is nobody's. */
     private synchronized void runLateTasks() {
         for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
-            guard(task);
+            CmEvents.guard(task);
         }
     }
 
@@ -314,7 +300,7 @@ final class FfmDevice implements NativeDevice {
                 break;
             }
             delivered++;
-            deliver(CMemory.getLong(event));
+            connections.deliver(CMemory.getLong(event));
         }
         return delivered;
     }
@@ -322,75 +308,9 @@ final class FfmDevice implements NativeDevice {
     private int runTasks() {
         int count = tasks.size();
         for (int i = 0; i < count; i++) {
-            guard(tasks.remove());
+            CmEvents.guard(tasks.remove());
         }
         return count;
-    }
-
-    private static void guard(Runnable task) {
-        try {
-            task.run();
-        } catch (RuntimeException e) {
-            logger.warn("A handler of connection events failed", e);
-        }
-    }
-
-    private void deliver(long at) {
-        CmEvent.Type type = CmEvent.Type.of(CMemory.getInt(at + Structs.EVENT_TYPE));
-        int status = CMemory.getInt(at + Structs.EVENT_STATUS);
-        long id = CMemory.getLong(at + Structs.EVENT_ID);
-        boolean isRequest = type == CmEvent.Type.CONNECT_REQUEST;
-        long subject = isRequest ? CMemory.getLong(at + Structs.EVENT_LISTENER) : id;
-        byte[] data = privateData(at);
-        int inbound = CMemory.getUnsignedByte(at + Structs.EVENT_RESPONDER);
-        int outbound = CMemory.getUnsignedByte(at + Structs.EVENT_INITIATOR);
-        library.ackCmEvent(at);
-        if (device.isIwarp() && type == CmEvent.Type.ESTABLISHED) {
-            // With an answer they come the wrong way round from soft-iWARP. Those of a request are
-            // right, and
-            // one of them may well be 0: the kernel's client sends no Reads.
-            inbound = Math.min(inbound, outbound);
-            outbound = inbound;
-        }
-        Known addressee = known.get(subject);
-        FfmId connection = isRequest ? new FfmId(this, id, true) : null;
-        if (addressee == null || type == null) {
-            if (connection != null) {
-                connection.destroy();
-            }
-            return;
-        }
-        if (type != CmEvent.Type.ADDR_RESOLVED && type != CmEvent.Type.ROUTE_RESOLVED) {
-            addressee.id.answered();
-        }
-        boolean isRefused = type == CmEvent.Type.REJECTED && device.meansNobody(status);
-        CmEvent copy = new CmEvent(type, connection, isRefused, data, inbound, outbound);
-        guard(() -> addressee.target.happened(copy));
-    }
-
-    /** InfiniBand always carries as much as it can, filled up with zeros, whatever was sent. */
-    private byte[] privateData(long at) {
-        long data = CMemory.getLong(at + Structs.EVENT_DATA);
-        int length = CMemory.getUnsignedByte(at + Structs.EVENT_DATA_LENGTH);
-        if (data == 0 || length == 0) {
-            return new byte[0];
-        }
-        byte[] bytes = CMemory.getBytes(data, length);
-        for (byte b : bytes) {
-            if (b != 0 || device.isIwarp()) {
-                return bytes;
-            }
-        }
-        return new byte[0];
-    }
-
-    /** A connect that was made elsewhere has failed, of which no event tells. */
-    void connectFailed(long id, int number) {
-        Known connecting = known.get(id);
-        if (connecting != null) {
-            connecting.id.answered();
-            connecting.target.happened(FfmId.failure(number));
-        }
     }
 
     private void takeDeviceEvents() {
@@ -399,14 +319,6 @@ final class FfmDevice implements NativeDevice {
             long element = CMemory.getLong(scratch + Structs.ASYNC_ELEMENT);
             library.ackAsyncEvent(scratch);
             AsyncEvents.happened(type, element);
-        }
-    }
-
-    /** The device says that a queue pair is broken. */
-    void broken(long id, String what) {
-        Known owner = known.get(id);
-        if (owner != null) {
-            owner.target.broken(what);
         }
     }
 

@@ -61,7 +61,7 @@ final class FfmId implements NativeId {
 
     @Override
     public void target(CmTarget target) {
-        loop.target(this, target);
+        loop.connections().target(this, target);
     }
 
     @Override
@@ -71,7 +71,7 @@ final class FfmId implements NativeId {
         long moved = pointer;
         isRequest = false;
         loop = to;
-        to.target(this, target);
+        to.connections().target(this, target);
         if (from != to) {
             try {
                 Errno.check(
@@ -79,7 +79,7 @@ final class FfmId implements NativeId {
                         "rdma_migrate_id",
                         to.library().migrateId(moved, to.eventChannel()));
             } finally {
-                from.later(() -> from.forget(moved, this));
+                from.later(() -> from.connections().forget(moved, this));
             }
         }
         from.release(to.library());
@@ -196,7 +196,8 @@ final class FfmId implements NativeId {
                     try {
                         if (library.connect(connecting, memory.address()) == -1) {
                             int number = library.errno();
-                            waiting.later(() -> waiting.connectFailed(connecting, number));
+                            waiting.later(
+                                    () -> waiting.connections().connectFailed(connecting, number));
                         }
                     } finally {
                         Reference.reachabilityFence(memory);
@@ -271,7 +272,7 @@ final class FfmId implements NativeId {
         }
         long gone = pointer;
         pointer = 0;
-        loop.forget(gone, this);
+        loop.connections().forget(gone, this);
         if (elsewhere == null) {
             if (loop.library().destroyId(gone) == -1) {
                 logger.debug(
