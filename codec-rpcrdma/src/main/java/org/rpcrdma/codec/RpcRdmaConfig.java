@@ -291,7 +291,7 @@ public final class RpcRdmaConfig {
         private int receiveSize = 4096;
         private int longSize = 128 << 10;
         private int inlineArguments = 68 << 10;
-        private int inlineResults = 32 << 10;
+        private int inlineResults = 52 << 10;
         private boolean remoteInvalidation = true;
         private PrivateData assumedPeer = PrivateData.DEFAULT;
         private BindingRegistry bindings;
@@ -399,8 +399,8 @@ public final class RpcRdmaConfig {
 
         /**
          * Where there is a {@link #longSize}: the longest reply whose results are wanted without Write chunks, as one
-         * Send in bytes, 0 to 262144; default 32768. Results that may be longer get Write chunks, which spare a copy.
-         * Less than the usual threshold means that.
+         * Send in bytes, 0 to 262144; default 53248, which is a READ of 48 KiB. Results that may be longer get Write
+         * chunks, which spare a copy. Less than the usual threshold means that.
          */
         public Builder inlineResults(int bytes) {
             inlineResults = Checks.inRange("inlineResults", bytes, 0, 256 << 10);

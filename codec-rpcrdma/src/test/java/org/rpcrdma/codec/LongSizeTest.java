@@ -268,7 +268,7 @@ class LongSizeTest {
             for (int length : new int[] {USUAL, 16 * KIB, 64 * KIB}) {
                 exchange(pair, Rpc.write3(++xid, Rpc.random(length)), Rpc.reply(xid));
             }
-            for (int length : new int[] {USUAL, 16 * KIB, 31 * KIB}) {
+            for (int length : new int[] {USUAL, 16 * KIB, 48 * KIB}) {
                 exchange(pair, Rpc.read3(++xid, length), Rpc.read3Reply(xid, Rpc.random(length)));
             }
             assertThat(chunks(pair)).isZero();
