@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.benchmarks.compare;
 
-import com.google.gson.GsonBuilder;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -74,6 +72,14 @@ final class Compare implements Callable<Integer> {
                             + " ${DEFAULT-VALUE}.")
     private long warmUp = 1500;
 
+    @Option(
+            names = "--tries",
+            paramLabel = "N",
+            description =
+                    "How often a window is measured at most until it had the CPUs that it wanted."
+                            + " Default: ${DEFAULT-VALUE}.")
+    private int tries = 3;
+
     @Option(names = "--smoke", description = "A short run: is everything in order?")
     private boolean isSmoke;
 
@@ -84,6 +90,22 @@ final class Compare implements Callable<Integer> {
 
     @Option(names = "--json", paramLabel = "FILE", description = "Where the results go.")
     private Path json = Path.of("benchmarks", "target", "comparison.json");
+
+    @Option(
+            names = "--publish",
+            paramLabel = "DIRECTORY",
+            arity = "0..1",
+            fallbackValue = "docs",
+            description =
+                    "Puts results, tables and charts into DIRECTORY, and the tables of its"
+                            + " performance.md; without a value into '${FALLBACK-VALUE}'.")
+    private Path published;
+
+    @Option(
+            names = "--from",
+            paramLabel = "FILE",
+            description = "Runs nothing: reports, or publishes, what an earlier run has found.")
+    private Path earlier;
 
     @Option(
             names = "--jvm",
@@ -106,10 +128,15 @@ final class Compare implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
+        if (earlier != null) {
+            report(Comparison.read(earlier));
+            return 0;
+        }
         if (isSmoke) {
             rounds = 2;
             millis = 50;
             warmUp = 50;
+            tries = 1;
         }
         List<Work> works =
                 everything().stream().filter(work -> pattern.matcher(work.label()).find()).toList();
@@ -123,14 +150,17 @@ final class Compare implements Callable<Integer> {
         }
         checkCpus();
         Comparison comparison = run(works);
-        if (json.getParent() != null) {
-            Files.createDirectories(json.getParent());
-        }
-        Files.writeString(
-                json, new GsonBuilder().setPrettyPrinting().create().toJson(comparison) + "\n");
-        System.out.print(Report.text(comparison));
+        comparison.write(json);
+        report(comparison);
         System.out.println("\nresults: " + json);
         return 0;
+    }
+
+    private void report(Comparison comparison) throws IOException {
+        System.out.print(Report.text(comparison));
+        if (published != null) {
+            new Publication(published).write(comparison);
+        }
     }
 
     /** Two event loops that never block on one CPU would measure the scheduler of the system. */
@@ -160,7 +190,7 @@ final class Compare implements Callable<Integer> {
         } finally {
             pairs.values().forEach(Pair::close);
         }
-        return new Comparison(Comparison.Machine.here(), baseline, inOneProcess, rows);
+        return new Comparison(Comparison.Machine.here(), baseline.name(), inOneProcess, rows);
     }
 
     private List<Row> run(Work work, Map<Transport, Pair> pairs)
@@ -173,12 +203,12 @@ final class Compare implements Callable<Integer> {
         List<Pair> order = new ArrayList<>(pairs.values());
         for (int round = 0; round < rounds; round++) {
             for (Pair pair : order) {
-                windows.get(pair.transport()).add(pair.run(work, millis));
+                windows.get(pair.transport()).add(pair.run(work, millis, tries));
             }
             Collections.rotate(order, 1); // nobody always follows the same one
         }
         return transports.stream()
-                .map(transport -> new Row(work, transport, windows.get(transport)))
+                .map(transport -> new Row(work, transport.name(), windows.get(transport)))
                 .toList();
     }
 

@@ -26,6 +26,15 @@ final class Pair implements AutoCloseable {
         return transport;
     }
 
+    /** Again, when something else has used the CPUs. */
+    Window run(Work work, long millis, int tries) throws IOException, InterruptedException {
+        Window window = run(work, millis);
+        for (int i = 1; i < tries && window.isShortOfCpu(); i++) {
+            window = run(work, millis);
+        }
+        return window;
+    }
+
     Window run(Work work, long millis) throws IOException, InterruptedException {
         server.resume();
         client.resume();
@@ -35,7 +44,7 @@ final class Pair implements AutoCloseable {
                     client.ask(new Request(Request.Command.RUN, null, work, millis)).window();
             Cost ofServer =
                     client == server
-                            ? new Cost(0, 0, window.client().residentBytes())
+                            ? Cost.NOTHING
                             : server.ask(Request.of(Request.Command.COST)).cost().since(before);
             return window.with(ofServer);
         } finally {

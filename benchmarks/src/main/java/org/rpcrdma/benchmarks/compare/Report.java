@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.benchmarks.compare;
 
+import java.util.List;
 import java.util.Locale;
-import org.rpcrdma.benchmarks.Transport;
 
 /** A comparison as tables in Markdown, which read well as plain text. */
 final class Report {
@@ -13,37 +13,50 @@ final class Report {
 
     static String text(Comparison comparison) {
         StringBuilder to = new StringBuilder();
-        Comparison.Machine machine = comparison.machine();
-        to.append(
-                String.format(
-                        Locale.ROOT,
-                        "%n%s, %d CPUs, Java %s, Netty %s; %s; ratios are against %s, median (least"
-                                + " to greatest) of the rounds.%n",
-                        machine.system(),
-                        machine.cpus(),
-                        machine.java(),
-                        machine.netty(),
-                        comparison.inOneProcess() ? "one process" : "two processes",
-                        comparison.baseline()));
+        to.append('\n').append(machine(comparison)).append('\n');
         for (Work work : comparison.works()) {
-            Row baseline = comparison.row(work, comparison.baseline()).orElseThrow();
+            Row baseline = comparison.baseline(work);
             to.append(
                     String.format(
                             "%n### %s%n%n| transport | latency, us | ratio | calls/s | MB/s | ratio"
-                                    + " | p99, us | CPU, us a call | heap, bytes a call |%n|%s|%n",
-                            work.label(), " --- |".repeat(9).replaceAll("\\|$", "")));
-            for (Transport transport : comparison.transports()) {
+                                    + " | p99, us | CPU, us a call | heap, bytes a call | reads and"
+                                    + " writes a call |%n|%s|%n",
+                            work.label(), " --- |".repeat(10).replaceAll("\\|$", "")));
+            for (String transport : comparison.transports()) {
                 comparison.row(work, transport).ifPresent(row -> to.append(line(row, baseline)));
             }
         }
         return to.toString();
     }
 
+    /** Where and how it was measured, in two lines. */
+    static String machine(Comparison comparison) {
+        Comparison.Machine machine = comparison.machine();
+        List<Window> windows =
+                comparison.rows().stream().flatMap(row -> row.windows().stream()).toList();
+        return String.format(
+                Locale.ROOT,
+                "%s%s, %d CPUs, Java %s, Netty %s.%n"
+                        + "Client and server in %s. "
+                        + "Ratios are against %s, median (least to greatest) of %d rounds.%n"
+                        + "%d of %d windows had to wait for a CPU.%n",
+                machine.system(),
+                machine.processor().isEmpty() ? "" : ", " + machine.processor(),
+                machine.cpus(),
+                machine.java(),
+                machine.netty(),
+                comparison.inOneProcess() ? "one process" : "two processes",
+                comparison.baseline(),
+                comparison.rows().stream().mapToInt(row -> row.windows().size()).max().orElse(0),
+                windows.stream().filter(Window::isShortOfCpu).count(),
+                windows.size());
+    }
+
     private static String line(Row row, Row baseline) {
         double rate = row.median(Window::callsPerSecond);
         return String.format(
                 Locale.ROOT,
-                "| %s | %.1f | %s | %.0f | %.0f | %s | %.1f | %.2f | %.0f |%n",
+                "| %s | %.1f | %s | %.0f | %.0f | %s | %.1f | %.2f | %.0f | %.2f |%n",
                 row.transport(),
                 row.median(Window::medianMicros),
                 row.ratio(baseline, Window::medianMicros),
@@ -52,6 +65,7 @@ final class Report {
                 row.ratio(baseline, Window::callsPerSecond),
                 row.median(window -> window.p99() / 1e3),
                 row.median(Window::cpuMicrosPerCall),
-                row.median(Window::allocatedBytesPerCall));
+                row.median(Window::allocatedBytesPerCall),
+                row.median(Window::systemCallsPerCall));
     }
 }

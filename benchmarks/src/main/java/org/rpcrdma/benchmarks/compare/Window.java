@@ -23,6 +23,9 @@ record Window(
         Cost client,
         Cost server) {
 
+    /** Waiting for a CPU for more of its time than this, a window tells of the machine. */
+    private static final double WAIT_SHARE = 0.05;
+
     static Window of(long calls, long nanos, Histogram latencies, Cost client) {
         return new Window(
                 calls,
@@ -40,6 +43,11 @@ record Window(
         return new Window(calls, nanos, median, p90, p99, p999, maximum, client, ofServer);
     }
 
+    /** Whether the machine was busy with something else; where the system tells it. */
+    boolean isShortOfCpu() {
+        return client.waitedNanos() + server.waitedNanos() > nanos * WAIT_SHARE;
+    }
+
     double callsPerSecond() {
         return calls * 1e9 / nanos;
     }
@@ -53,8 +61,13 @@ record Window(
         return (client.cpuNanos() + server.cpuNanos()) / 1e3 / calls;
     }
 
-    /** Of both event loops. */
+    /** Of all threads of both processes. */
     double allocatedBytesPerCall() {
         return (double) (client.allocatedBytes() + server.allocatedBytes()) / calls;
+    }
+
+    /** Reads and writes of both processes; see {@link Cost#systemCalls}. */
+    double systemCallsPerCall() {
+        return (double) (client.systemCalls() + server.systemCalls()) / calls;
     }
 }

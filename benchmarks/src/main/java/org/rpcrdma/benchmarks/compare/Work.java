@@ -22,6 +22,16 @@ record Work(Procedure procedure, int bytes, int outstanding, int connections, in
         return new Work(procedure, bytes, outstanding, 1, 0);
     }
 
+    /** One call at a time on one connection: its time is what counts. */
+    boolean isRoundTrip() {
+        return outstanding == 1 && connections == 1;
+    }
+
+    /** Many calls at a time: their number is what counts. */
+    boolean isPipelined() {
+        return !isRoundTrip();
+    }
+
     /** As it stands in tables. */
     String label() {
         StringBuilder label = new StringBuilder(procedure.name());
