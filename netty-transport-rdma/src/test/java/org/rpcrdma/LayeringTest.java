@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 
 /**
  * The arrows of this module: stream ← channel → verbs ← {iwarp, hardware ← {disni, ffm}}, and inside of iwarp: RDMAP →
- * DDP → MPA, RDMAP → memory.
+ * DDP → MPA, RDMAP → memory; shared beside them, for the queue pairs alone.
  */
 class LayeringTest {
     private static final JavaClasses ALL =
@@ -42,6 +42,7 @@ class LayeringTest {
     private static final String DDP = "org.rpcrdma.verbs.iwarp.ddp..";
     private static final String RDMAP = "org.rpcrdma.verbs.iwarp.rdmap..";
     private static final String MEMORY = "org.rpcrdma.verbs.iwarp.memory..";
+    private static final String SHARED = "org.rpcrdma.verbs.iwarp.shared..";
 
     @Test
     void needsNettyAndTheJdkOnly() {
@@ -195,7 +196,19 @@ class LayeringTest {
                 .resideInAPackage(MPA)
                 .should()
                 .dependOnClassesThat()
-                .resideInAnyPackage(DDP, RDMAP, MEMORY, IWARP)
+                .resideInAnyPackage(DDP, RDMAP, MEMORY, IWARP, SHARED)
+                .check(ALL);
+    }
+
+    /** It is a wire: it carries bytes and knows none of them. */
+    @Test
+    void sharedMemoryKnowsNoProtocol() {
+        noClasses()
+                .that()
+                .resideInAPackage(SHARED)
+                .should()
+                .dependOnClassesThat()
+                .resideInAnyPackage(MPA, DDP, RDMAP, MEMORY, IWARP)
                 .check(ALL);
     }
 
@@ -206,7 +219,7 @@ class LayeringTest {
                 .resideInAPackage(DDP)
                 .should()
                 .dependOnClassesThat()
-                .resideInAnyPackage(RDMAP, MEMORY, IWARP)
+                .resideInAnyPackage(RDMAP, MEMORY, IWARP, SHARED)
                 .check(ALL);
     }
 

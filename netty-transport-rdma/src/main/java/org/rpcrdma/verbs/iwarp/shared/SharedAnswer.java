@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp.shared;
+
+import java.nio.ByteBuffer;
+import java.util.UUID;
+
+/**
+ * What a responder answers when it has mapped the file of a {@link SharedOffer}.
+ *
+ * @param nonce what it has put into the file
+ */
+public record SharedAnswer(UUID nonce) {
+
+    /** Bytes of the trailer. */
+    public static final int BYTES = 28;
+
+    private static final int KIND = 2;
+
+    /** Private data with the answer behind. */
+    public byte[] appendTo(byte[] privateData) {
+        ByteBuffer out = Trailer.allocate(BYTES);
+        out.putLong(nonce.getMostSignificantBits()).putLong(nonce.getLeastSignificantBits());
+        return Trailer.append(privateData, out, KIND);
+    }
+
+    /** The answer behind private data, or {@code null} when there is none. */
+    public static SharedAnswer of(byte[] privateData) {
+        ByteBuffer in = Trailer.find(privateData, KIND, BYTES);
+        return in == null ? null : new SharedAnswer(new UUID(in.getLong(), in.getLong()));
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp.shared;
+
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFileAttributes;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.nio.file.attribute.UserPrincipal;
+import java.util.Set;
+import java.util.UUID;
+
+/** Makes and finds the files that are mapped, in a directory that both ends know. For one thread. */
+public final class SharedMemory {
+
+    /** The smallest and the largest ring, a power of two. */
+    public static final int MIN_RING_BYTES = 4096;
+
+    public static final int MAX_RING_BYTES = 16 << 20;
+
+    private static final String PREFIX = "rpcrdma-";
+
+    private static final InternalLogger LOGGER =
+            InternalLoggerFactory.getInstance(SharedMemory.class);
+
+    private static final Set<PosixFilePermission> OWNER_ONLY =
+            PosixFilePermissions.fromString("rw-------");
+
+    private static final FileAttribute<Set<PosixFilePermission>> PRIVATE =
+            PosixFilePermissions.asFileAttribute(OWNER_ONLY);
+
+    /** Memory of the system; a file elsewhere might be written to a disk now and then. */
+    private static final Path SHM = Path.of("/dev/shm");
+
+    private final Path directory;
+    private final UserPrincipal user;
+
+    /**
+     * Files in a directory. Deletes what processes have left there that are gone.
+     *
+     * @throws IOException when files cannot be made there, for their owner only
+     */
+    public SharedMemory(Path directory) throws IOException {
+        this.directory = directory;
+        Path probe = path(ProcessHandle.current().pid(), UUID.randomUUID());
+        try (FileChannel file = newFile(probe)) {
+            user = Files.getOwner(probe, LinkOption.NOFOLLOW_LINKS);
+        } finally {
+            Files.deleteIfExists(probe);
+        }
+        sweep();
+    }
+
+    /** {@code /dev/shm} where it can be written, {@code java.io.tmpdir} otherwise. */
+    public static Path standardDirectory() {
+        return Files.isDirectory(SHM) && Files.isWritable(SHM)
+                ? SHM
+                : Path.of(System.getProperty("java.io.tmpdir"));
+    }
+
+    private static FileChannel newFile(Path path) throws IOException {
+        try {
+            return FileChannel.open(
+                    path,
+                    Set.of(
+                            StandardOpenOption.CREATE_NEW,
+                            StandardOpenOption.READ,
+                            StandardOpenOption.WRITE),
+                    PRIVATE);
+        } catch (UnsupportedOperationException e) {
+            throw new IOException("Files of " + path.getParent() + " have no owner's mode", e);
+        }
+    }
+
+    private Path path(long process, UUID file) {
+        return directory.resolve(PREFIX + process + "-" + file);
+    }
+
+    /** Deletes files whose processes are gone. One whose number was given to another process stays until that ends. */
+    private void sweep() {
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, PREFIX + "*-*")) {
+            for (Path file : files) {
+                sweep(file);
+            }
+        } catch (IOException | RuntimeException e) {
+            LOGGER.debug("Looking for leftovers in {} failed", directory, e);
+        }
+    }
+
+    private void sweep(Path file) throws IOException {
+        String name = file.getFileName().toString();
+        try {
+            long process = Long.parseLong(name.split("-", 3)[1]);
+            if (ProcessHandle.of(process).isEmpty()
+                    && Files.getOwner(file, LinkOption.NOFOLLOW_LINKS).equals(user)) {
+                Files.deleteIfExists(file);
+            }
+        } catch (NumberFormatException e) {
+            LOGGER.trace("{} is not ours", file, e);
+        }
+    }
+
+    /**
+     * Makes a file and maps it, for the initiator of a connection.
+     *
+     * @param file its name, random
+     * @throws IOException when there is no room for it
+     */
+    public SharedSegment create(UUID file, UUID nonce, int ringBytes) throws IOException {
+        // A page for which there is no room later would be an error of the machine.
+        long room = directory.toFile().getUsableSpace();
+        if (room < 2 * SharedSegment.size(ringBytes)) {
+            throw new IOException(directory + " has only " + room + " bytes left");
+        }
+        Path path = path(ProcessHandle.current().pid(), file);
+        try (FileChannel channel = newFile(path)) {
+            return SharedSegment.create(path, channel, ringBytes, nonce);
+        } catch (FileAlreadyExistsException e) {
+            throw e;
+        } catch (IOException | RuntimeException | OutOfMemoryError e) {
+            Files.deleteIfExists(path);
+            throw e;
+        }
+    }
+
+    /**
+     * Maps a file that the initiator of a connection has announced, and takes its name away.
+     *
+     * @param responders this end's nonce, which goes into the file
+     * @throws IOException when it is not there, or not such a file of this user
+     */
+    public SharedSegment join(SharedOffer offer, UUID responders) throws IOException {
+        Path path = path(offer.process(), offer.file());
+        PosixFileAttributes found =
+                Files.readAttributes(path, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+        if (!found.isRegularFile()) {
+            throw new IOException(path + " is not a regular file");
+        }
+        if (!found.owner().equals(user)) {
+            throw new IOException(path + " is of " + found.owner() + ", expected " + user);
+        }
+        if (!found.permissions().equals(OWNER_ONLY)) {
+            throw new IOException(
+                    path + " has mode " + PosixFilePermissions.toString(found.permissions()));
+        }
+        if (found.size() != SharedSegment.size(offer.ringBytes())) {
+            throw new IOException(path + " has " + found.size() + " bytes, not as announced");
+        }
+        try (FileChannel channel =
+                FileChannel.open(
+                        path,
+                        Set.of(
+                                StandardOpenOption.READ,
+                                StandardOpenOption.WRITE,
+                                LinkOption.NOFOLLOW_LINKS))) {
+            SharedSegment segment =
+                    SharedSegment.join(path, channel, offer.ringBytes(), offer.nonce(), responders);
+            segment.unlink();
+            return segment;
+        }
+    }
+}
