@@ -22,6 +22,8 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
 import org.rpcrdma.verbs.iwarp.mpa.StreamError;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 import org.rpcrdma.verbs.iwarp.rdmap.Terminate;
+import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
+import org.rpcrdma.verbs.iwarp.shared.Trailer;
 
 /** The start-up of an initiator: TCP connection, MPA Request, MPA Reply (RFC 5044, 7.1.2). */
 final class ActiveStartup implements Selectable, Timer, AutoCloseable {
@@ -29,8 +31,9 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
     private final IwarpContext context;
     private final IwarpQueuePair queuePair;
     private final InetSocketAddress remote;
-    private final MpaFrame request;
-    private final ByteBuffer requestBytes;
+    private MpaFrame request;
+    private ByteBuffer requestBytes;
+    private SharedWire.Offered offered;
     private final MpaFrameReader reader = new MpaFrameReader(false);
     private final long timeoutNanos;
     private SocketChannel channel;
@@ -58,7 +61,6 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
                         size.inboundReads(),
                         size.outboundReads(),
                         options.checked(privateData, options.revision() >= 2));
-        this.requestBytes = ByteBuffer.wrap(request.encode());
         context.addStartup(this);
         startTimer();
     }
@@ -107,6 +109,13 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
         connected = true;
         context.timers.remove(this);
         startTimer();
+        byte[] data = request.privateData();
+        int room = context.config.mpa().maxPrivateData(request.enhanced()) - data.length;
+        offered = context.sharedWire.offer(channel, room);
+        if (offered != null) {
+            request = request.with(offered.offer().appendTo(data));
+        }
+        requestBytes = ByteBuffer.wrap(request.encode());
         sendRequest();
     }
 
@@ -153,11 +162,19 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
     private void conclude() throws IOException {
         if (reply.rejected()) {
             throw new RejectedException(
-                    "The peer " + remote + " rejected the connection", reply.privateData());
+                    "The peer " + remote + " rejected the connection", privateData());
         }
         MpaNegotiation agreed = MpaNegotiation.conclude(request, reply, context.config.mpa());
+        SharedSegment shared = offered == null ? null : offered.answered(reply.privateData());
+        byte[] privateData = privateData();
+        offered = null;
         finish();
-        queuePair.established(channel, key, agreed, reply.privateData());
+        queuePair.established(channel, key, shared, agreed, privateData);
+    }
+
+    /** The peer's, as its user has sent them. */
+    private byte[] privateData() {
+        return offered == null ? reply.privateData() : Trailer.cutOff(reply.privateData());
     }
 
     @Override
@@ -170,7 +187,8 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
             // RFC 6581, 8: the initiator says why in a Terminate, which is then its only FPDU.
             context.counters.startupsRefused++;
             context.counters.terminateSent(refused.error().layer());
-            new Linger(context, channel, key, terminate(refused.error()));
+            Carrier carrier = new TcpCarrier(context, channel, key);
+            new Linger(context, carrier, terminate(refused.error()));
             ConnectException failure =
                     new ConnectException(
                             "Start-up with " + remote + " failed: " + cause.getMessage());
@@ -217,6 +235,10 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
 
     private void finish() {
         done = true;
+        if (offered != null) {
+            offered.segment().close();
+            offered = null;
+        }
         context.timers.remove(this);
         context.removeStartup(this);
     }

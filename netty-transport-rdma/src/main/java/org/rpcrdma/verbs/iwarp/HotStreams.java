@@ -2,7 +2,7 @@
 package org.rpcrdma.verbs.iwarp;
 
 /**
- * The streams that were busy lately. While there are only a few, polling reads their sockets directly, which costs half
+ * The TCP connections that were busy lately. While there are only a few, polling reads them directly, which costs half
  * of asking the selector first; the selector is still asked now and then for all others.
  */
 final class HotStreams {
@@ -11,12 +11,12 @@ final class HotStreams {
     private static final int POLLS_PER_SELECT = 4;
     private static final int COLD_AFTER = 256;
 
-    private final IwarpStream[] streams = new IwarpStream[MAX];
+    private final TcpCarrier[] streams = new TcpCarrier[MAX];
     private final int[] idle = new int[MAX];
     private int count;
     private int polls;
 
-    void add(IwarpStream stream) {
+    void add(TcpCarrier stream) {
         for (int i = 0; i < count; i++) {
             if (streams[i] == stream) {
                 return;
@@ -28,7 +28,7 @@ final class HotStreams {
         }
     }
 
-    void remove(IwarpStream stream) {
+    void remove(TcpCarrier stream) {
         for (int i = 0; i < count; i++) {
             if (streams[i] == stream) {
                 count--;
@@ -47,7 +47,7 @@ final class HotStreams {
             return false;
         }
         for (int i = count - 1; i >= 0; i--) {
-            IwarpStream stream = streams[i];
+            TcpCarrier stream = streams[i];
             if (stream.poll()) {
                 if (i < count && streams[i] == stream) {
                     idle[i] = 0;

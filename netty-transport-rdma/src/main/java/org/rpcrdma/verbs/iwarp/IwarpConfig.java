@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp;
 
+import io.netty.util.internal.SystemPropertyUtil;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.Set;
@@ -9,6 +11,7 @@ import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
+import org.rpcrdma.verbs.iwarp.shared.SharedMemory;
 
 /** The settings of the software RNIC. {@link #defaults()} suits the Linux kernel's soft-iWARP. Immutable. */
 public final class IwarpConfig {
@@ -29,6 +32,9 @@ public final class IwarpConfig {
     private final int maxHalfOpen;
     private final int maxExposures;
     private final int socketBuffer;
+    private final boolean sharedMemory;
+    private final int sharedRingBytes;
+    private final Path sharedDirectory;
     private final MpaOptions mpa;
 
     private IwarpConfig(Builder builder) {
@@ -53,6 +59,9 @@ public final class IwarpConfig {
         maxHalfOpen = builder.maxHalfOpen;
         maxExposures = builder.maxExposures;
         socketBuffer = builder.socketBuffer;
+        sharedMemory = builder.sharedMemory;
+        sharedRingBytes = builder.sharedRingBytes;
+        sharedDirectory = builder.sharedDirectory;
     }
 
     /** CRC obeyed but not asked for, peer-to-peer model, 5 s and 10 s start-up time-outs. */
@@ -82,6 +91,9 @@ public final class IwarpConfig {
         builder.maxHalfOpen = maxHalfOpen;
         builder.maxExposures = maxExposures;
         builder.socketBuffer = socketBuffer;
+        builder.sharedMemory = sharedMemory;
+        builder.sharedRingBytes = sharedRingBytes;
+        builder.sharedDirectory = sharedDirectory;
         return builder;
     }
 
@@ -146,6 +158,18 @@ public final class IwarpConfig {
         return socketBuffer;
     }
 
+    public boolean sharedMemory() {
+        return sharedMemory;
+    }
+
+    public int sharedRingBytes() {
+        return sharedRingBytes;
+    }
+
+    Path sharedDirectory() {
+        return sharedDirectory;
+    }
+
     /** Collects settings. Each setter refuses a value out of range with an {@link IllegalArgumentException}. */
     public static final class Builder {
 
@@ -163,6 +187,10 @@ public final class IwarpConfig {
         private int maxHalfOpen = 128;
         private int maxExposures = 1 << 20;
         private int socketBuffer;
+        private boolean sharedMemory =
+                SystemPropertyUtil.getBoolean("org.rpcrdma.iwarp.sharedMemory", false);
+        private int sharedRingBytes = 256 * 1024;
+        private Path sharedDirectory = SharedMemory.standardDirectory();
 
         private Builder() {}
 
@@ -292,6 +320,43 @@ public final class IwarpConfig {
         /** Bytes of the TCP send and receive buffers; 0, the default, leaves them to the operating system. */
         public Builder socketBuffer(int bytes) {
             socketBuffer = range("socketBuffer", bytes, 0, Integer.MAX_VALUE);
+            return this;
+        }
+
+        /**
+         * Whether connections between two processes of one user on one machine move their data through memory that both
+         * have mapped, where both ends say so; off by default ({@code -Dorg.rpcrdma.iwarp.sharedMemory}). The TCP
+         * connection stays, as the set-up and the sign of life. There are no CRC and no markers then, and a capture of
+         * the network shows the start-up only. Whatever is in the way, TCP is used as if this were off. What an initiator
+         * announces takes 76 bytes of private data behind those of the user: a foreign responder on this machine sees
+         * them.
+         */
+        public Builder sharedMemory(boolean wanted) {
+            sharedMemory = wanted;
+            return this;
+        }
+
+        /**
+         * Bytes of shared memory for each direction of a connection that this end begins, a power of two from 4 KiB to
+         * 16 MiB; 256 KiB by default. What was never used takes no memory.
+         */
+        public Builder sharedRingBytes(int bytes) {
+            range(
+                    "sharedRingBytes",
+                    bytes,
+                    SharedMemory.MIN_RING_BYTES,
+                    SharedMemory.MAX_RING_BYTES);
+            if (Integer.bitCount(bytes) != 1) {
+                throw new IllegalArgumentException(
+                        "sharedRingBytes is " + bytes + ", expected a power of two");
+            }
+            sharedRingBytes = bytes;
+            return this;
+        }
+
+        /** Where the files are, for tests. */
+        Builder sharedDirectory(Path directory) {
+            sharedDirectory = directory;
             return this;
         }
 

@@ -10,6 +10,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+import org.rpcrdma.verbs.iwarp.shared.SharedOffer;
+import org.rpcrdma.verbs.iwarp.shared.Trailer;
 
 /**
  * A peer whose MPA Request was read and that waits for the Reply. It is answered once, by any thread: by {@link #take},
@@ -21,6 +23,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     private final PendingRequests pending;
     private final SocketChannel channel;
     private final MpaFrame request;
+    private final byte[] privateData;
     private final InetSocketAddress local;
     private final InetSocketAddress remote;
     private final AtomicBoolean answered = new AtomicBoolean();
@@ -32,13 +35,19 @@ final class IwarpConnectionRequest implements ConnectionRequest {
         this.pending = pending;
         this.channel = channel;
         this.request = request;
+        this.privateData = Trailer.cutOff(request.privateData());
         this.local = (InetSocketAddress) channel.getLocalAddress();
         this.remote = (InetSocketAddress) channel.getRemoteAddress();
     }
 
     @Override
     public byte[] privateData() {
-        return request.privateData().clone();
+        return privateData.clone();
+    }
+
+    /** The shared memory that the peer announces, or {@code null}. */
+    SharedOffer offer() {
+        return SharedOffer.of(request.privateData());
     }
 
     @Override

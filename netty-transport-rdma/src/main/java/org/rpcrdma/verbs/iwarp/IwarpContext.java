@@ -10,6 +10,7 @@ import java.nio.channels.CancelledKeyException;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
@@ -33,6 +34,7 @@ import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
 import org.rpcrdma.verbs.iwarp.mpa.Snapshots;
 import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
+import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
 
 /** One event loop's share of the software RNIC: a selector, a completion queue, an STag table and its streams. */
 public final class IwarpContext implements VerbsContext {
@@ -63,6 +65,7 @@ public final class IwarpContext implements VerbsContext {
     final StagingPool staging = new StagingPool();
     final Snapshots snapshots = new Snapshots();
     final InterfaceMtu mtu = new InterfaceMtu();
+    final SharedWire sharedWire;
 
     private final DeviceCapabilities capabilities;
     private final Selector selector;
@@ -73,6 +76,7 @@ public final class IwarpContext implements VerbsContext {
     private final Set<AutoCloseable> startups = new LinkedHashSet<>();
     private final ArrayDeque<IwarpStream> broken = new ArrayDeque<>();
     private final HotStreams hot = new HotStreams();
+    private final AwakeRings awake = new AwakeRings();
 
     /** Listeners that accept nobody until there is room. */
     private final Set<IwarpListener> fullListeners = new LinkedHashSet<>();
@@ -105,6 +109,7 @@ public final class IwarpContext implements VerbsContext {
         this.stags = new StagTable(config.maxExposures());
         this.memory = new LocalMemory(stags, this::detachAll);
         this.selector = Selector.open();
+        this.sharedWire = new SharedWire(config);
     }
 
     @Override
@@ -144,7 +149,8 @@ public final class IwarpContext implements VerbsContext {
         if (!held.isEmpty()) {
             retryHeld();
         }
-        if (!hot.poll()) {
+        boolean isLooked = awake.poll();
+        if (!hot.poll() && !isLooked) {
             select();
         }
         delivered += completions.deliver(budget - delivered);
@@ -174,7 +180,9 @@ public final class IwarpContext implements VerbsContext {
                             ? 0
                             : Math.max(1, TimeUnit.NANOSECONDS.toMillis(limit + 999_999));
             try {
-                selector.select(onReady, millis);
+                if (awake.sleep()) {
+                    selector.select(onReady, millis);
+                }
             } finally {
                 wake.set(Wake.RUNNING);
             }
@@ -240,8 +248,26 @@ public final class IwarpContext implements VerbsContext {
         moved += bytes;
     }
 
-    void heat(IwarpStream stream) {
-        hot.add(stream);
+    void heat(TcpCarrier carrier) {
+        hot.add(carrier);
+    }
+
+    void cool(TcpCarrier carrier) {
+        hot.remove(carrier);
+    }
+
+    /** How many connections polling looks at in shared memory; of all others it is told. */
+    int awakeRings() {
+        return awake.count();
+    }
+
+    /** The carrier of a connection: TCP, unless there is memory that both ends have mapped. */
+    Carrier carrier(SocketChannel channel, SelectionKey key, SharedSegment shared) {
+        if (shared == null) {
+            return new TcpCarrier(this, channel, key);
+        }
+        counters.connectionsShared++;
+        return new SharedCarrier(awake, channel, key, shared);
     }
 
     void broken(IwarpStream stream) {
@@ -251,7 +277,6 @@ public final class IwarpContext implements VerbsContext {
     /** A message of that stream waits for memory. */
     void hold(IwarpStream stream) {
         held.add(stream);
-        hot.remove(stream);
     }
 
     private void retryHeld() {
@@ -271,7 +296,6 @@ public final class IwarpContext implements VerbsContext {
         if (streams.remove(stream)) {
             counters.connectionsEnded++;
         }
-        hot.remove(stream);
         held.remove(stream);
     }
 

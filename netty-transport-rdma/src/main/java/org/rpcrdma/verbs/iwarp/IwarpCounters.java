@@ -19,6 +19,7 @@ public final class IwarpCounters {
     long fpdusOut;
     long connectionsOpened;
     long connectionsEnded;
+    long connectionsShared;
     long startupsRefused;
     long startupsTimedOut;
     long connectionsLost;
@@ -79,6 +80,11 @@ public final class IwarpCounters {
 
     public long connectionsEnded() {
         return connectionsEnded;
+    }
+
+    /** Connections that are carried by shared memory, of those opened. */
+    public long connectionsShared() {
+        return connectionsShared;
     }
 
     /**

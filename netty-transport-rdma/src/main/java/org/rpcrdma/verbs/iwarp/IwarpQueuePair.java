@@ -33,6 +33,7 @@ import org.rpcrdma.verbs.iwarp.rdmap.ReceiveQueue;
 import org.rpcrdma.verbs.iwarp.rdmap.ReceiveSource;
 import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
 import org.rpcrdma.verbs.iwarp.rdmap.WorkSource;
+import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
 
 /** The verbs face of a connection: its queues, its exposed memory, and how it begins and ends. */
 final class IwarpQueuePair extends ExposureOwner
@@ -165,20 +166,31 @@ final class IwarpQueuePair extends ExposureOwner
         byte[] checked = options.checked(privateData, frame.enhanced());
         MpaNegotiation agreed =
                 MpaNegotiation.respond(frame, options, size.inboundReads(), size.outboundReads());
-        MpaFrame reply = agreed.reply(frame, checked);
         SocketChannel channel = request.channel();
+        SharedWire.Joined joined = null;
         try {
-            open(channel, context.keyOf(channel), agreed, false);
-            stream.sendFrame(reply.encode());
+            int room = options.maxPrivateData(frame.enhanced()) - checked.length;
+            joined = context.sharedWire.join(request.offer(), local, remote, room);
+            if (joined == null) {
+                open(channel, context.keyOf(channel), null, agreed, false);
+                stream.sendFrame(agreed.reply(frame, checked).encode());
+            } else {
+                open(channel, context.keyOf(channel), joined.segment(), agreed, false);
+                Sockets.send(
+                        channel, agreed.reply(frame, joined.answer().appendTo(checked)).encode());
+            }
             context.completions.add(this, Kind.CONNECTED, request.privateData());
         } catch (IOException | RuntimeException | OutOfMemoryError e) {
-            startFailed(channel, e);
+            startFailed(channel, joined == null ? null : joined.segment(), e);
         }
     }
 
-    private void startFailed(SocketChannel channel, Throwable cause) {
+    private void startFailed(SocketChannel channel, SharedSegment shared, Throwable cause) {
         if (stream != null) {
             stream.abort();
+        }
+        if (shared != null) {
+            shared.close();
         }
         Sockets.close(channel);
         connectFailed(cause);
@@ -186,14 +198,18 @@ final class IwarpQueuePair extends ExposureOwner
 
     /** The initiator's start-up is complete. */
     void established(
-            SocketChannel channel, SelectionKey key, MpaNegotiation agreed, byte[] privateData) {
+            SocketChannel channel,
+            SelectionKey key,
+            SharedSegment shared,
+            MpaNegotiation agreed,
+            byte[] privateData) {
         try {
             local = (InetSocketAddress) channel.getLocalAddress();
             remote = (InetSocketAddress) channel.getRemoteAddress();
-            open(channel, key, agreed, true);
+            open(channel, key, shared, agreed, true);
             context.completions.add(this, Kind.CONNECTED, privateData);
         } catch (IOException | RuntimeException | OutOfMemoryError e) {
-            startFailed(channel, e);
+            startFailed(channel, shared, e);
             return;
         }
         stream.sender().readyToReceive(agreed.rtr());
@@ -201,11 +217,16 @@ final class IwarpQueuePair extends ExposureOwner
     }
 
     private void open(
-            SocketChannel channel, SelectionKey key, MpaNegotiation agreed, boolean initiator)
-            throws IOException {
+            SocketChannel channel,
+            SelectionKey key,
+            SharedSegment shared,
+            MpaNegotiation agreed,
+            boolean initiator) {
         inboundReads.depth(agreed.ird());
         outboundReads.depth(agreed.ord());
-        stream = new IwarpStream(context, this, channel, key, agreed, initiator);
+        Carrier carrier = context.carrier(channel, key, shared);
+        MpaNegotiation rules = shared == null ? agreed : agreed.withoutTcp();
+        stream = new IwarpStream(context, this, carrier, rules, initiator);
         startup = null;
         state = State.OPEN;
     }

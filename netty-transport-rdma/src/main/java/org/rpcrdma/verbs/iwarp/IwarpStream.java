@@ -4,8 +4,6 @@ package org.rpcrdma.verbs.iwarp;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ScatteringByteChannel;
-import java.nio.channels.SelectionKey;
-import java.nio.channels.SocketChannel;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.rpcrdma.verbs.WorkStatus;
@@ -15,7 +13,6 @@ import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MarkedFpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MarkerStripper;
-import org.rpcrdma.verbs.iwarp.mpa.Markers;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
@@ -29,10 +26,10 @@ import org.rpcrdma.verbs.iwarp.rdmap.Terminate;
 import org.rpcrdma.verbs.iwarp.rdmap.TerminatedException;
 
 /**
- * A connection in full operation: moves bytes between a socket and the two halves of the stream, and ends it by the
+ * A connection in full operation: moves bytes between a carrier and the two halves of the stream, and ends it by the
  * rules of RFC 5040, 6.
  */
-final class IwarpStream implements Selectable, Timer {
+final class IwarpStream implements Carried, Timer {
 
     /** Bytes after which the next connection has its turn. */
     private static final int RECEIVE_BUDGET = 256 * 1024;
@@ -53,8 +50,7 @@ final class IwarpStream implements Selectable, Timer {
 
     private final IwarpContext context;
     private final IwarpQueuePair queuePair;
-    private final SocketChannel channel;
-    private final SelectionKey key;
+    private final Carrier carrier;
 
     /** Whether FPDUs are staged whole: their CRC is checked before anything is placed. */
     private final boolean stagesWhole;
@@ -82,27 +78,26 @@ final class IwarpStream implements Selectable, Timer {
     private Nudge nudge;
 
     /**
+     * @param carrier is closed with the stream, or before it when this fails
      * @param maySend whether FPDUs may be sent at once: only an initiator may, a responder waits for the first FPDU of
      *     its peer (RFC 5044, 7.1.2)
      */
     IwarpStream(
             IwarpContext context,
             IwarpQueuePair queuePair,
-            SocketChannel channel,
-            SelectionKey key,
+            Carrier carrier,
             MpaNegotiation agreed,
-            boolean maySend)
-            throws IOException {
+            boolean maySend) {
         this.context = context;
         this.queuePair = queuePair;
-        this.channel = channel;
-        this.key = key;
+        this.carrier = carrier;
         this.maySend = maySend;
         CRC32C crc = agreed.crc() ? context.crc : null;
         // Behind the stripper no CRC is left to be checked.
         CRC32C crcIn = agreed.markersIn() ? null : crc;
         this.stagesWhole = crcIn != null;
-        int mulpdu = mulpdu(context, channel, agreed.markersOut());
+        int configured = context.config.maxUlpdu();
+        int mulpdu = configured != 0 ? configured : carrier.mulpdu(agreed.markersOut());
         this.control = context.staging.take(agreed.markersOut());
         try {
             this.markedIn = agreed.markersIn() ? context.staging.take(true) : null;
@@ -110,8 +105,8 @@ final class IwarpStream implements Selectable, Timer {
             context.staging.give(control);
             throw e;
         }
-        this.stripper = agreed.markersIn() ? new MarkerStripper(channel, markedIn, crc) : null;
-        this.source = agreed.markersIn() ? stripper : channel;
+        this.stripper = agreed.markersIn() ? new MarkerStripper(carrier, markedIn, crc) : null;
+        this.source = agreed.markersIn() ? stripper : carrier;
         this.receiver = queuePair.newReceiver();
         if (!maySend && agreed.rtr() == Rtr.ZERO_LENGTH_SEND) {
             receiver.awaitReadyToReceive();
@@ -122,22 +117,13 @@ final class IwarpStream implements Selectable, Timer {
                         ? new MarkedFpduSender(crc, control)
                         : new FpduSender(crc, context.snapshots, control);
         this.sender = queuePair.newSender(fpdusOut, mulpdu);
-        key.attach(this);
-        key.interestOps(SelectionKey.OP_READ);
+        carrier.carry(this);
+        carrier.await(true, false);
         context.add(this);
         long nudgeNanos = context.config.nudgeAfter().toNanos();
         if (maySend && nudgeNanos > 0) {
             nudge = new Nudge(context.timers, this, nudgeNanos);
         }
-    }
-
-    private static int mulpdu(IwarpContext context, SocketChannel channel, boolean markers) {
-        int configured = context.config.maxUlpdu();
-        if (configured != 0) {
-            return configured;
-        }
-        int mulpdu = context.mtu.mulpdu(channel.socket().getLocalAddress());
-        return markers ? Markers.mulpdu(mulpdu) : mulpdu;
     }
 
     RdmapSender sender() {
@@ -151,23 +137,18 @@ final class IwarpStream implements Selectable, Timer {
     }
 
     @Override
-    public void ready(SelectionKey ready) {
-        if (ready.isWritable()) {
-            transmit();
-        }
-        if (state != State.ENDED && ready.isReadable() && receive() > 0) {
-            context.heat(this);
-        }
+    public void writable() {
+        transmit();
+    }
+
+    @Override
+    public boolean readable() {
+        return receive() > 0;
     }
 
     @Override
     public void failed(Exception cause) {
         lost(cause);
-    }
-
-    /** Reads without asking the selector; returns whether something came. */
-    boolean poll() {
-        return receive() != 0;
     }
 
     private long receive() {
@@ -220,7 +201,7 @@ final class IwarpStream implements Selectable, Timer {
         return bytes;
     }
 
-    /** There is no memory for a message: the socket is not read, so that TCP holds the peer up, until there is some. */
+    /** There is no memory for a message: nothing is read, so that the carrier holds the peer up, until there is some. */
     private void hold() {
         isHeld = true;
         heldSince = System.nanoTime();
@@ -271,7 +252,7 @@ final class IwarpStream implements Selectable, Timer {
         }
         isHeld = false;
         updateInterest();
-        // What a stripper has read already the selector does not tell of.
+        // What a stripper has read already nobody tells of.
         receive();
         return isHeld;
     }
@@ -293,14 +274,14 @@ final class IwarpStream implements Selectable, Timer {
         }
     }
 
-    /** Sends what can be sent now, unless the socket is known to take nothing. Calls no handler. */
+    /** Sends what can be sent now, unless the carrier is known to take nothing. Calls no handler. */
     void doorbell() {
         if (!wantsWrite) {
             transmit();
         }
     }
 
-    /** Sends what can be sent now, the rest when the socket is writable. Calls no handler. */
+    /** Sends what can be sent now, the rest when there is room. Calls no handler. */
     void transmit() {
         if (state == State.ENDED || state == State.OUTPUT_SHUT || brokenBy != null) {
             return;
@@ -309,16 +290,16 @@ final class IwarpStream implements Selectable, Timer {
         long fpdus = fpdusOut.fpdus();
         try {
             if (maySend) {
-                wantWrite(sender.send(channel, SEND_BUDGET));
+                wantWrite(sender.send(carrier, SEND_BUDGET));
             } else if (!fpdusOut.isEmpty()) {
-                fpdusOut.write(channel);
+                fpdusOut.write(carrier);
                 wantWrite(!fpdusOut.isEmpty());
             }
             if (state == State.CLOSING && (maySend ? sender.isIdle() : fpdusOut.isEmpty())) {
                 state = State.OUTPUT_SHUT;
                 context.timers.remove(this);
                 startTimer();
-                channel.shutdownOutput();
+                carrier.shutdownOutput();
             }
         } catch (LocalAccessException e) {
             queuePair.culprit(e.status());
@@ -354,8 +335,7 @@ final class IwarpStream implements Selectable, Timer {
     }
 
     private void updateInterest() {
-        key.interestOps(
-                (isHeld ? 0 : SelectionKey.OP_READ) | (wantsWrite ? SelectionKey.OP_WRITE : 0));
+        carrier.await(!isHeld, wantsWrite);
     }
 
     /** Writing has failed; reads what is left and ends the stream. */
@@ -438,7 +418,7 @@ final class IwarpStream implements Selectable, Timer {
         context.counters.terminateSent(e.error().layer());
         ByteBuffer last = fpdusOut.dropFor(Terminate.encode(e.error(), segment, request));
         leave(e);
-        new Linger(context, channel, key, last);
+        new Linger(context, carrier, last);
     }
 
     private void lost(Exception cause) {
@@ -452,10 +432,10 @@ final class IwarpStream implements Selectable, Timer {
             return;
         }
         leave(cause);
-        Sockets.close(channel);
+        carrier.close();
     }
 
-    /** Lets go of the socket and completes all work. */
+    /** Lets go of the carrier and completes all work. */
     private void leave(Exception cause) {
         release();
         queuePair.ended(cause);
@@ -476,7 +456,7 @@ final class IwarpStream implements Selectable, Timer {
     void abort() {
         if (state != State.ENDED) {
             release();
-            Sockets.close(channel);
+            carrier.close();
         }
     }
 }

@@ -3,50 +3,57 @@ package org.rpcrdma.verbs.iwarp;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.SelectionKey;
-import java.nio.channels.SocketChannel;
 
 /**
- * The end of a socket whose stream is over: sends a last message, shuts the output down, and discards what still comes
+ * The end of a carrier whose stream is over: sends a last message, shuts the output down, and discards what still comes
  * until the peer's end or a deadline. Closed at once, a socket with unread input is reset, and the reset can overtake
  * the last message.
  */
-final class Linger implements Selectable, Timer, AutoCloseable {
+final class Linger implements Carried, Timer, AutoCloseable {
 
     private static final int DISCARD_BYTES = 8 * 1024;
 
     private final IwarpContext context;
-    private final SocketChannel channel;
+    private final Carrier carrier;
     private final ByteBuffer last;
     private final ByteBuffer discarded = ByteBuffer.allocate(DISCARD_BYTES);
     private final long deadline;
 
-    Linger(IwarpContext context, SocketChannel channel, SelectionKey key, ByteBuffer last) {
+    Linger(IwarpContext context, Carrier carrier, ByteBuffer last) {
         this.context = context;
-        this.channel = channel;
+        this.carrier = carrier;
         this.last = last;
         this.deadline = System.nanoTime() + context.config.drainTimeout().toNanos();
         context.addStartup(this);
         context.timers.add(this);
-        key.attach(this);
+        carrier.carry(this);
+        writable();
+    }
+
+    @Override
+    public void writable() {
         try {
-            ready(key);
+            carrier.write(last);
+            if (!last.hasRemaining()) {
+                carrier.shutdownOutput();
+            }
+            carrier.await(true, last.hasRemaining());
         } catch (IOException | RuntimeException e) {
             failed(e);
         }
     }
 
     @Override
-    public void ready(SelectionKey key) throws IOException {
-        if (last.hasRemaining()) {
-            channel.write(last);
-            if (!last.hasRemaining()) {
-                channel.shutdownOutput();
+    public boolean readable() {
+        try {
+            int read = carrier.read(discarded.clear());
+            if (read < 0) {
+                close();
             }
-        }
-        key.interestOps(SelectionKey.OP_READ | (last.hasRemaining() ? SelectionKey.OP_WRITE : 0));
-        if (channel.read(discarded.clear()) < 0) {
-            close();
+            return read > 0;
+        } catch (IOException | RuntimeException e) {
+            failed(e);
+            return false;
         }
     }
 
@@ -69,6 +76,6 @@ final class Linger implements Selectable, Timer, AutoCloseable {
     public void close() {
         context.timers.remove(this);
         context.removeStartup(this);
-        Sockets.close(channel);
+        carrier.close();
     }
 }

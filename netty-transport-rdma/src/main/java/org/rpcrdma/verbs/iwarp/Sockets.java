@@ -5,6 +5,7 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
 import java.nio.channels.Channel;
 import java.nio.channels.SocketChannel;
 
@@ -21,6 +22,13 @@ final class Sockets {
         if (config.socketBuffer() > 0) {
             channel.setOption(StandardSocketOptions.SO_SNDBUF, config.socketBuffer());
             channel.setOption(StandardSocketOptions.SO_RCVBUF, config.socketBuffer());
+        }
+    }
+
+    /** Sends a start-up frame whole, which the empty buffer of a new socket has room for. */
+    static void send(SocketChannel channel, byte[] frame) throws IOException {
+        if (channel.write(ByteBuffer.wrap(frame)) < frame.length) {
+            throw new IOException("The socket takes no " + frame.length + " bytes");
         }
     }
 

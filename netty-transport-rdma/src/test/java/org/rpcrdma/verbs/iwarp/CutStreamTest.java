@@ -86,7 +86,7 @@ class CutStreamTest {
     }
 
     /** Every operation, with data and without, in both directions, and an orderly end. */
-    private static void converse(Pair pair) throws IOException {
+    static void converse(Pair pair) throws IOException {
         pair.connect(Pair.SIZE, Pair.SIZE, 4096);
         assertThat(pair.initiator.connectedWith).containsExactly(4, 5);
         assertThat(pair.responder.connectedWith).containsExactly(1, 2, 3);

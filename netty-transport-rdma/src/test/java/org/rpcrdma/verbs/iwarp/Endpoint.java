@@ -7,6 +7,7 @@ import java.util.List;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairHandler;
+import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
 
 /** One end of a connection in a test: its queue pair, one registered region, and everything it was told. */
@@ -26,6 +27,9 @@ final class Endpoint implements QueuePairHandler {
     QueuePair queuePair;
     byte[] connectedWith;
     Throwable connectFailure;
+
+    /** For receives that were posted without memory; {@code null} while there is none. */
+    ReceiveMemory given;
 
     Endpoint(IwarpContext context, int bytes) {
         this.context = context;
@@ -51,6 +55,11 @@ final class Endpoint implements QueuePairHandler {
     @Override
     public void disconnected(Throwable cause) {
         ends.add(cause);
+    }
+
+    @Override
+    public ReceiveMemory receiveMemory(long id, int length) {
+        return given;
     }
 
     boolean isConnected() {

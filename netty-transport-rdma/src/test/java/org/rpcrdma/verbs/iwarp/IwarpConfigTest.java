@@ -4,6 +4,7 @@ package org.rpcrdma.verbs.iwarp;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Set;
 import java.util.function.UnaryOperator;
@@ -47,7 +48,13 @@ class IwarpConfigTest {
                         b -> b.nudgeAfter(Duration.ofSeconds(-1))),
                 mistake("maxHalfOpen is 0, expected 1 to 65536", b -> b.maxHalfOpen(0)),
                 mistake("maxExposures is 0, expected 1 to 8388608", b -> b.maxExposures(0)),
-                mistake("socketBuffer is -1, expected 0 to 2147483647", b -> b.socketBuffer(-1)));
+                mistake("socketBuffer is -1, expected 0 to 2147483647", b -> b.socketBuffer(-1)),
+                mistake(
+                        "sharedRingBytes is 2048, expected 4096 to 16777216",
+                        b -> b.sharedRingBytes(2048)),
+                mistake(
+                        "sharedRingBytes is 5000, expected a power of two",
+                        b -> b.sharedRingBytes(5000)));
     }
 
     @ParameterizedTest(name = "{0}")
@@ -76,6 +83,9 @@ class IwarpConfigTest {
                         .maxHalfOpen(14)
                         .maxExposures(15)
                         .socketBuffer(16)
+                        .sharedMemory(true)
+                        .sharedRingBytes(1 << 20)
+                        .sharedDirectory(Path.of("elsewhere"))
                         .build();
         assertThat(config).usingRecursiveComparison().isNotEqualTo(IwarpConfig.defaults());
         IwarpConfig copy = config.toBuilder().build();
@@ -94,6 +104,16 @@ class IwarpConfigTest {
         assertThat(copy.maxHalfOpen()).isEqualTo(14);
         assertThat(copy.maxExposures()).isEqualTo(15);
         assertThat(copy.socketBuffer()).isEqualTo(16);
+        assertThat(copy.sharedMemory()).isTrue();
+        assertThat(copy.sharedRingBytes()).isEqualTo(1 << 20);
+        assertThat(copy.sharedDirectory()).isEqualTo(Path.of("elsewhere"));
+    }
+
+    /** A capture shows nothing of what goes through memory, so it is asked for. */
+    @Test
+    void sharedMemoryIsOffUnlessAPropertySaysSo() {
+        assertThat(IwarpConfig.defaults().sharedMemory())
+                .isEqualTo(Boolean.getBoolean("org.rpcrdma.iwarp.sharedMemory"));
     }
 
     /** What soft-iWARP is used to: it asks for nothing that soft-iWARP refuses. */

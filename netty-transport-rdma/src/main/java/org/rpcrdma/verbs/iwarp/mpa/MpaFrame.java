@@ -66,6 +66,24 @@ public record MpaFrame(
     private static final int HIGH_BIT = 0x8000;
     private static final int NEXT_BIT = 0x4000;
 
+    /** The same frame with other private data. */
+    public MpaFrame with(byte[] data) {
+        return new MpaFrame(
+                request,
+                markers,
+                crc,
+                rejected,
+                enhanced,
+                revision,
+                peerToPeer,
+                rtrSend,
+                rtrWrite,
+                rtrRead,
+                ird,
+                ord,
+                data);
+    }
+
     /** The frame's bytes as they go on the wire. */
     public byte[] encode() {
         int length = privateData.length + (enhanced ? ENHANCED_BYTES : 0);

@@ -126,6 +126,11 @@ public record MpaNegotiation(
                 privateData);
     }
 
+    /** The same for a stream that does not run over TCP, where there are neither CRC nor markers. */
+    public MpaNegotiation withoutTcp() {
+        return new MpaNegotiation(false, false, false, ird, ord, rtr);
+    }
+
     /** RFC 6581, 9.1: who does not negotiate a depth is not told one. */
     private static int answer(int asked, int agreed) {
         return asked == MpaFrame.DEPTH_NOT_NEGOTIATED ? MpaFrame.DEPTH_NOT_NEGOTIATED : agreed;

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import java.io.IOException;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
+import org.rpcrdma.verbs.iwarp.shared.RingReader;
+import org.rpcrdma.verbs.iwarp.shared.RingWriter;
+import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
+
+/**
+ * Memory that both ends have mapped, as the carrier: a ring for each direction. The TCP connection stays. Its bytes are
+ * doorbells, of whatever value, for an end that sleeps; its end is that of the peer, behind what is in the ring.
+ */
+final class SharedCarrier implements Carrier, Selectable {
+
+    private final AwakeRings awake;
+    private final SocketChannel channel;
+    private final SelectionKey key;
+    private final SharedSegment memory;
+    private final RingReader in;
+    private final RingWriter out;
+    private Carried user;
+    private boolean wantsBytes;
+    private boolean wantsRoom;
+    private boolean isAwake;
+    private boolean closed;
+
+    /** Looks in a row that found nothing. */
+    private int idle;
+
+    /** Whether TCP has told that nothing more comes, and how if not in an orderly way. */
+    private boolean ended;
+
+    private IOException broken;
+
+    /** @param memory is closed with the carrier */
+    SharedCarrier(AwakeRings awake, SocketChannel channel, SelectionKey key, SharedSegment memory) {
+        this.awake = awake;
+        this.channel = channel;
+        this.key = key;
+        this.memory = memory;
+        this.in = memory.reader();
+        this.out = memory.writer();
+        key.attach(this);
+        key.interestOps(SelectionKey.OP_READ);
+    }
+
+    @Override
+    public void carry(Carried next) {
+        user = next;
+    }
+
+    @Override
+    public void await(boolean bytes, boolean room) {
+        boolean wantsMore = (bytes && !wantsBytes) || (room && !wantsRoom);
+        wantsBytes = bytes;
+        wantsRoom = room;
+        if (wantsMore && !closed) {
+            // What has come meanwhile was not rung for.
+            wake();
+        }
+    }
+
+    /** Frames have no MTU to fit here. */
+    @Override
+    public int mulpdu(boolean markers) {
+        return Fpdu.MAX_ULPDU;
+    }
+
+    private void wake() {
+        idle = 0;
+        if (!isAwake) {
+            isAwake = true;
+            in.sleeps(false);
+            out.sleeps(false);
+            awake.add(this);
+        }
+    }
+
+    /**
+     * Has the peer ring from now on. Returns false when there is something to do at once, and so no sleep.
+     */
+    boolean sleep() {
+        in.sleeps(wantsBytes);
+        out.sleeps(wantsRoom);
+        if (hasWork()) {
+            in.sleeps(false);
+            out.sleeps(false);
+            idle = 0;
+            return false;
+        }
+        isAwake = false;
+        return true;
+    }
+
+    private boolean hasWork() {
+        return (wantsBytes && (ended || in.hasBytes())) || (wantsRoom && out.hasRoom());
+    }
+
+    /** Looks into the memory, which costs no system call. Returns how often it was looked in vain. */
+    int look() {
+        if (!hasWork()) {
+            return ++idle;
+        }
+        idle = 0;
+        if (wantsRoom && out.hasRoom()) {
+            user.writable();
+        }
+        if (wantsBytes && !closed && (ended || in.hasBytes())) {
+            user.readable();
+        }
+        return 0;
+    }
+
+    /** The doorbell, or the end of TCP. */
+    @Override
+    public void ready(SelectionKey ready) {
+        try {
+            if (channel.read(awake.bells()) < 0) {
+                gone(null);
+            }
+        } catch (IOException e) {
+            gone(e);
+        }
+        try {
+            wake();
+            look();
+        } catch (InternalError e) {
+            unreachable(e);
+        }
+    }
+
+    /** The peer sends no more; what is in the ring counts. */
+    private void gone(IOException how) {
+        if (!ended) {
+            ended = true;
+            broken = how;
+            if (key.isValid()) {
+                key.interestOps(0);
+            }
+        }
+    }
+
+    private void ring() {
+        try {
+            // If TCP takes none, there are some that the peer has not read.
+            channel.write(awake.bell());
+        } catch (IOException e) {
+            gone(e);
+        }
+    }
+
+    @Override
+    public void failed(Exception cause) {
+        user.failed(cause);
+    }
+
+    private void checkOpen() throws ClosedChannelException {
+        if (closed) {
+            throw new ClosedChannelException();
+        }
+    }
+
+    @Override
+    public int read(ByteBuffer target) throws IOException {
+        checkOpen();
+        try {
+            return (int) read(in.read(target));
+        } catch (InternalError e) {
+            throw lost(e);
+        }
+    }
+
+    @Override
+    public long read(ByteBuffer[] targets, int offset, int length) throws IOException {
+        checkOpen();
+        try {
+            return read(in.read(targets, offset, length));
+        } catch (InternalError e) {
+            throw lost(e);
+        }
+    }
+
+    private long read(long bytes) throws IOException {
+        if (bytes > 0) {
+            if (in.takeWriterSleeps()) {
+                ring();
+            }
+        } else if (broken != null) {
+            throw broken;
+        } else if (ended && !in.hasBytes()) {
+            return -1;
+        }
+        return bytes;
+    }
+
+    @Override
+    public int write(ByteBuffer source) throws IOException {
+        checkOpen();
+        try {
+            return (int) written(out.write(source));
+        } catch (InternalError e) {
+            throw lost(e);
+        }
+    }
+
+    @Override
+    public long write(ByteBuffer[] sources, int offset, int length) throws IOException {
+        checkOpen();
+        try {
+            return written(out.write(sources, offset, length));
+        } catch (InternalError e) {
+            throw lost(e);
+        }
+    }
+
+    private long written(long bytes) {
+        if (bytes > 0) {
+            if (out.takeReaderSleeps()) {
+                ring();
+            }
+            // An answer is likely.
+            wake();
+        }
+        return bytes;
+    }
+
+    /** The JVM's word for memory whose file was cut short, or which the machine has no page for. */
+    private static IOException lost(InternalError e) {
+        return new IOException("Shared memory cannot be reached: " + e.getMessage(), e);
+    }
+
+    /** A look has failed by such an error. */
+    void unreachable(InternalError e) {
+        failed(lost(e));
+    }
+
+    @Override
+    public void shutdownOutput() throws IOException {
+        channel.shutdownOutput();
+    }
+
+    @Override
+    public boolean isOpen() {
+        return !closed;
+    }
+
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        awake.remove(this);
+        try {
+            if (in.hasBytes() && !ended) {
+                // As TCP does where something is unread: the peer learns that it was in vain.
+                channel.setOption(StandardSocketOptions.SO_LINGER, 0);
+            }
+        } catch (IOException | InternalError e) {
+            awake.trace(e);
+        }
+        memory.close();
+        Sockets.close(channel);
+    }
+}
