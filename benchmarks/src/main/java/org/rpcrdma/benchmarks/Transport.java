@@ -39,6 +39,9 @@ import org.rpcrdma.channel.RdmaStreamChannel;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.examples.rpc.RecordMarking;
+import org.rpcrdma.verbs.VerbsProvider;
+import org.rpcrdma.verbs.iwarp.IwarpConfig;
+import org.rpcrdma.verbs.iwarp.IwarpProvider;
 
 /** What carries the RPC messages: the one thing that differs between the runs of a benchmark. */
 public enum Transport {
@@ -50,6 +53,10 @@ public enum Transport {
     RDMA_BUSY(Kind.RDMA, PollMode.BUSY),
     /** RPC-over-RDMA without long Sends, as towards peers that know none; the event loops never block. */
     RDMA_BUSY_USUAL(Kind.RDMA_USUAL, PollMode.BUSY),
+    /** RPC-over-RDMA through memory that both ends have mapped; the event loops poll for a short while, then block. */
+    SHARED(Kind.SHARED, PollMode.ADAPTIVE),
+    /** The same; the event loops never block. Wants a CPU for each loop. */
+    SHARED_BUSY(Kind.SHARED, PollMode.BUSY),
     /** Record marking on a byte stream over RDMA; the event loops poll for a short while, then block. */
     STREAM(Kind.STREAM, PollMode.ADAPTIVE),
     /** The same; the event loops never block. Wants a CPU for each loop. */
@@ -72,6 +79,7 @@ public enum Transport {
     private enum Kind {
         RDMA(RdmaServerChannel.class, RdmaChannel.class),
         RDMA_USUAL(RdmaServerChannel.class, RdmaChannel.class),
+        SHARED(RdmaServerChannel.class, RdmaChannel.class),
         STREAM(RdmaServerStreamChannel.class, RdmaStreamChannel.class),
         NIO(NioServerSocketChannel.class, NioSocketChannel.class),
         EPOLL(EpollServerSocketChannel.class, EpollSocketChannel.class),
@@ -89,6 +97,8 @@ public enum Transport {
 
     private static final RpcRdmaConfig RPC_RDMA = RpcRdmaConfig.builder().build();
     private static final RpcRdmaConfig USUAL = RpcRdmaConfig.builder().longSize(0).build();
+    private static final VerbsProvider SHARED_MEMORY =
+            new IwarpProvider(IwarpConfig.builder().sharedMemory(true).build());
     private static final int TUNED_READ = 1 << 20;
     private static final int TUNED_SOCKET_BUFFER = 4 << 20;
 
@@ -112,7 +122,7 @@ public enum Transport {
     /** Whether this machine has it. */
     public boolean isAvailable() {
         return switch (kind) {
-            case RDMA, RDMA_USUAL, STREAM, NIO -> true;
+            case RDMA, RDMA_USUAL, SHARED, STREAM, NIO -> true;
             case EPOLL, EPOLL_TUNED, UNIX -> Epoll.isAvailable();
         };
     }
@@ -121,6 +131,7 @@ public enum Transport {
     public EventLoopGroup newGroup() {
         return switch (kind) {
             case RDMA, RDMA_USUAL, STREAM -> new RdmaEventLoopGroup(1, Rdma.provider(), mode);
+            case SHARED -> new RdmaEventLoopGroup(1, SHARED_MEMORY, mode);
             case NIO -> new NioEventLoopGroup(1);
             case EPOLL, EPOLL_TUNED, UNIX ->
                     mode == PollMode.BUSY
@@ -162,7 +173,7 @@ public enum Transport {
                         .channel(kind.server)
                         .childHandler(pipeline(() -> handler));
         switch (kind) {
-            case RDMA -> RPC_RDMA.applyTo(bootstrap);
+            case RDMA, SHARED -> RPC_RDMA.applyTo(bootstrap);
             case RDMA_USUAL -> USUAL.applyTo(bootstrap);
             case EPOLL_TUNED -> {
                 tune(bootstrap.childOption(ChannelOption.TCP_NODELAY, true));
@@ -183,7 +194,7 @@ public enum Transport {
         Bootstrap bootstrap =
                 new Bootstrap().group(group).channel(kind.client).handler(pipeline(handlers));
         switch (kind) {
-            case RDMA -> RPC_RDMA.applyTo(bootstrap);
+            case RDMA, SHARED -> RPC_RDMA.applyTo(bootstrap);
             case RDMA_USUAL -> USUAL.applyTo(bootstrap);
             case EPOLL_TUNED ->
                     tune(
@@ -216,7 +227,7 @@ public enum Transport {
     /** What turns the transport's messages or bytes into whole RPC messages and back. */
     private ChannelHandler framing() {
         return switch (kind) {
-            case RDMA -> new RpcRdmaCodec(RPC_RDMA);
+            case RDMA, SHARED -> new RpcRdmaCodec(RPC_RDMA);
             case RDMA_USUAL -> new RpcRdmaCodec(USUAL);
             case EPOLL_TUNED -> new RecordMarking(ByteToMessageDecoder.COMPOSITE_CUMULATOR);
             case STREAM, NIO, EPOLL, UNIX -> new RecordMarking();
