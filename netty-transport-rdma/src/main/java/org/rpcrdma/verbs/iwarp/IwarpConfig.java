@@ -327,9 +327,9 @@ public final class IwarpConfig {
          * Whether connections between two processes of one user on one machine move their data through memory that both
          * have mapped, where both ends say so; off by default ({@code -Dorg.rpcrdma.iwarp.sharedMemory}). The TCP
          * connection stays, as the set-up and the sign of life. There are no CRC and no markers then, and a capture of
-         * the network shows the start-up only. Whatever is in the way, TCP is used as if this were off. What an initiator
-         * announces takes 76 bytes of private data behind those of the user: a foreign responder on this machine sees
-         * them.
+         * the network shows the start-up only. Whatever is in the way, TCP is used as if this were off. What an
+         * initiator announces takes 76 bytes of private data behind those of the user: a foreign responder on this
+         * machine sees them.
          */
         public Builder sharedMemory(boolean wanted) {
             sharedMemory = wanted;

@@ -201,7 +201,7 @@ final class IwarpStream implements Carried, Timer {
         return bytes;
     }
 
-    /** There is no memory for a message: nothing is read, so that the carrier holds the peer up, until there is some. */
+    /** There is no memory for a message: nothing is read until there is some, so that the carrier holds the peer up. */
     private void hold() {
         isHeld = true;
         heldSince = System.nanoTime();

@@ -8,7 +8,8 @@ import java.nio.ByteOrder;
 
 /**
  * Where the words of a ring are, from the beginning of its control bytes. Words that different ends write are on cache
- * lines of their own, two lines apart, because processors fetch them in pairs. They are in the byte order of the machine.
+ * lines of their own, two lines apart, because processors fetch them in pairs. They are in the byte order of the
+ * machine.
  */
 final class RingLayout {
 

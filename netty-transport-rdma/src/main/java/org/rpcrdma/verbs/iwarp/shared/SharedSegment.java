@@ -12,8 +12,8 @@ import java.nio.file.Path;
 import java.util.UUID;
 
 /**
- * A file that is mapped: a header that says whose it is, and a ring for each direction. For one thread. The memory lives
- * until both ends have closed it, its name at most until the second one has mapped it.
+ * A file that is mapped: a header that says whose it is, and a ring for each direction. For one thread. The memory
+ * lives until both ends have closed it, its name at most until the second one has mapped it.
  */
 public final class SharedSegment implements AutoCloseable {
 
