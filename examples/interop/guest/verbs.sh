@@ -1,6 +1,6 @@
 # This project on native verbs: the provider PROVIDER in the guest, on soft-iWARP or on soft-RoCE. The jar is /job/rpcrdma.jar, the
 # native part of DiSNI /job/libdisni.so, a Java for ffm in /job/jdk; DEVICE is siw or rxe, HOST_PORT an NFS server of the host on its
-# software RNIC.
+# software RNIC. /job/interop.jar has programs that talk with those of rdma-core and perftest; /job/cases says which of perftest.
 . /job/env
 . /job/guest/check.sh
 modprobe rdma_rxe
@@ -28,6 +28,79 @@ exec_java() {
 
 run() { (exec_java "$@"); }
 
+# program CLASS [ARGUMENT...]: of interop.jar, in the place of the shell.
+program() {
+    local class=org.rpcrdma.examples.interop.$1
+    shift
+    cd /job && . guest/java.sh && exec "${java[@]}" "${options[@]}" --enable-native-access=ALL-UNNAMED -Dorg.rpcrdma.provider=$PROVIDER -cp rpcrdma.jar:interop.jar "$class" "$@"
+}
+
+# begin NAME COMMAND...: a server in the background that says READY in /out/NAME.log; its process is begun.
+begin() {
+    local name=$1 i
+    shift
+    ("$@") >"/out/$name.log" 2>&1 &
+    begun=$!
+    for i in $(seq 240); do
+        grep -q '^READY' "/out/$name.log" && return 0
+        kill -0 $begun 2>/dev/null || break
+        sleep 0.5
+    done
+    cat "/out/$name.log"
+    return 1
+}
+
+# tool CASE PORT [SERVER]: one of perftest's, on this device.
+tool() {
+    local name size count receives _ options
+    read -r name size count receives _ <<<"${cases[$1]}"
+    options="-d ${DEVICE}0 -R -F -p $2 -s $size -n $count"
+    [ "$name" != ib_send_bw ] || options+=" -r $receives"
+    # shellcheck disable=SC2086 # options
+    exec timeout 200 "$name" $options ${3:-}
+}
+
+# Programs that others wrote on the same libraries, both roles. A line of a program of ours that says ok or FAIL is a check.
+peers() {
+    local i ports=() size tools=()
+    mapfile -t cases </job/cases
+    rping -s -P -a $own -p 7174 -S 65535 >/out/rping-server.log 2>&1 &
+    tools+=($!)
+    for i in "${!cases[@]}"; do
+        (tool "$i" $((18515 + i))) >"/out/server.$i" 2>&1 &
+        tools+=($!)
+        ports+=("$own:$((18515 + i))")
+    done
+    (program Rping client $own:7174) 2>&1
+    (program Perftest client "${ports[@]}") 2>&1
+    kill "${tools[@]}" 2>/dev/null
+    if begin rping program Rping server $own:7175; then
+        for size in 64 4096 65535; do
+            check "$DEVICE: rping pings our server, $size bytes" timeout 60 rping -c -a $own -p 7175 -C 20 -S $size -V
+        done
+        kill $begun
+    else
+        fail "$DEVICE: our server for rping" "it did not begin"
+    fi
+    if begin perftest program Perftest server $(for i in "${!cases[@]}"; do echo $own:$((18615 + i)); done); then
+        for i in "${!cases[@]}"; do
+            (tool "$i" $((18615 + i)) $own) >"/out/client.$i" 2>&1 || echo "perftest's client $i: $(tail -3 "/out/client.$i" | tr '\n' '|')"
+        done
+        wait $begun
+        grep -E '^(ok|FAIL) ' /out/perftest.log
+    else
+        fail "$DEVICE: our server for perftest" "it did not begin"
+    fi
+}
+
+# verified ADDRESS: verify-device, whose report stays in /out.
+verified() {
+    run verify-device --device $PROVIDER --host "$1" >"/out/verify.${1//:/.}.log" 2>&1
+    local status=$?
+    cat "/out/verify.${1//:/.}.log"
+    return $status
+}
+
 # serve: serve-nfs on the verbs, ready on return. A check runs in a shell of its own, so the process is known by a file.
 serve() {
     exec_java serve-nfs --device $PROVIDER --export /tmp/export --host $own --port 20049 --mount-port 20048 --tcp-port 20050 >/out/server.log 2>&1 &
@@ -43,6 +116,18 @@ serve() {
 }
 
 serves() { kill -0 "$(cat /tmp/server.pid)" 2>/dev/null; }
+
+not_alive() { ! kill -0 "$1" 2>/dev/null; }
+
+wait_until() {
+    local i limit=$1
+    shift
+    for i in $(seq $((2 * limit))); do
+        "$@" && return 0
+        sleep 0.5
+    done
+    return 1
+}
 
 stop() {
     serves || return 1
@@ -89,8 +174,27 @@ on_device() {
         check "siw: ping a software RNIC" run ping 10.0.2.2:"$HOST_PORT" --device $PROVIDER -c 20
         check "siw: a refused connection is told at once" refused
     fi
-    check "$1: SIGTERM ends the server" stop
     check "$1: demo" run demo --device $PROVIDER --host $own --size 2000001
+    [ $PROVIDER != ffm ] || removal "$1"
+    check "$1: SIGTERM ends the server" stop
+}
+
+connected() { rdma resource show qp | grep -q 'state RTS'; }
+
+# The device goes while a client calls the server: both hear of it, and neither keeps it from going.
+removal() {
+    local pinging deleting
+    (exec_java ping $own:20049 --device $PROVIDER -c 1000000 >/out/removal.log 2>&1) &
+    pinging=$!
+    wait_until 60 connected
+    rdma link delete "$1"0 &
+    deleting=$!
+    wait $pinging
+    same "$1: the device is removed: a client hears of it" 1 $?
+    same "$1: the device is removed: in one line" 1 "$(wc -l </out/removal.log)"
+    check "$1: the device is removed: the server hears of it" wait_until 60 grep -qi removed /out/server.log
+    check "$1: the device is removed: it lives on" serves
+    check "$1: the device is removed: nobody holds it" wait_until 60 not_alive $deleting
 }
 
 refused() {
@@ -100,6 +204,12 @@ refused() {
     [ "$(echo "$said" | wc -l)" = 1 ] && [[ $said = *refused* ]]
 }
 
+if [ -f /job/interop.jar ]; then
+    ip -6 addr add fd00::15/64 dev eth0 nodad
+    check "$DEVICE: verify-device" verified $own
+    check "$DEVICE: verify-device by IPv6" verified fd00::15
+    peers
+fi
 on_device "$DEVICE"
 dmesg >/out/dmesg
 check "the kernel log is quiet" kernel_log_is_quiet

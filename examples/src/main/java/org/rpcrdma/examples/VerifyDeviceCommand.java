@@ -128,6 +128,13 @@ final class VerifyDeviceCommand implements Callable<Integer> {
                     "1 MiB at a time: Writes %.0f MB/s, Reads %.0f MB/s%n",
                     speed.writes() / 1e6,
                     speed.reads() / 1e6);
+            out.printf(
+                    Locale.ROOT,
+                    "a poll that finds nothing %.0f ns, a Send posted alone %.0f ns, by sixteen"
+                            + " %.0f ns each%n",
+                    speed.emptyPoll(),
+                    speed.posting(1),
+                    speed.posting(16));
         }
     }
 

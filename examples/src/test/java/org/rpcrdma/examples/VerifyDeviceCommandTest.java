@@ -68,9 +68,9 @@ class VerifyDeviceCommandTest {
         assertThat(command.execute("--device", "iwarp")).as(out.toString()).isZero();
         assertThat(out.toString())
                 .startsWith("iwarp at ")
-                .contains("64 bytes there and back: median ", "Writes ")
+                .contains("64 bytes there and back: median ", "Writes ", "posted alone")
                 .doesNotContain("FAIL")
-                .endsWith("15 checks passed, 0 failed, 0 do not apply" + System.lineSeparator());
+                .endsWith("18 checks passed, 0 failed, 0 do not apply" + System.lineSeparator());
     }
 
     @Test
@@ -92,6 +92,6 @@ class VerifyDeviceCommandTest {
                                         "FAIL  private data goes with request and answer: "))
                 .noneMatch(line -> line.startsWith("64 bytes"))
                 .last()
-                .isEqualTo("13 checks passed, 1 failed, 1 do not apply");
+                .isEqualTo("16 checks passed, 1 failed, 1 do not apply");
     }
 }

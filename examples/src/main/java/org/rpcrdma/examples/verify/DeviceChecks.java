@@ -1,41 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples.verify;
 
-import static org.rpcrdma.verbs.QueuePair.REMOTE_READ;
-import static org.rpcrdma.verbs.QueuePair.REMOTE_WRITE;
-import static org.rpcrdma.verbs.QueuePair.SIGNALED;
-
 import java.io.IOException;
-import java.net.ConnectException;
 import java.net.InetAddress;
-import java.util.Arrays;
 import java.util.List;
-import java.util.Random;
-import java.util.function.Predicate;
-import org.rpcrdma.verbs.ConnectionRequest;
-import org.rpcrdma.verbs.DeviceCapabilities;
-import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.VerbsProvider;
-import org.rpcrdma.verbs.WorkStatus;
 
 /** What a device has to do for this transport, between two event loops of this machine. */
 public final class DeviceChecks implements AutoCloseable {
-
-    private static final int BYTES = 1 << 20;
-    private static final int HALF = BYTES / 2;
-    private static final int MANY = 50;
-
-    /** Something to check. */
-    private interface Body {
-        void run() throws IOException;
-    }
-
-    /** For what any device has to do. */
-    private static boolean always(DeviceCapabilities any) {
-        return true;
-    }
-
-    private record Check(String name, Predicate<DeviceCapabilities> applies, Body body) {}
 
     /** What has come of a check. */
     public enum Outcome {
@@ -54,67 +26,8 @@ public final class DeviceChecks implements AutoCloseable {
         void outcome(String check, Outcome outcome, String failure);
     }
 
-    private final Random random = new Random(1);
-    private final InetAddress address;
     private final Ends ends;
-    private final DeviceCapabilities can;
-    private final List<Check> checks =
-            List.of(
-                    new Check(
-                            "messages arrive whole and in order",
-                            DeviceChecks::always,
-                            this::messages),
-                    new Check(
-                            "a message is gathered from as many ranges as the device takes",
-                            DeviceChecks::always,
-                            this::gathering),
-                    new Check(
-                            "private data goes with request and answer",
-                            with -> with.maxPrivateData() > 0 && with.privateDataOnAccept(),
-                            this::privateData),
-                    new Check(
-                            "RDMA Writes reach what is exposed",
-                            DeviceChecks::always,
-                            this::writing),
-                    new Check(
-                            "RDMA Reads fetch what is exposed",
-                            DeviceChecks::always,
-                            this::reading),
-                    new Check(
-                            "keys can be used up again and again",
-                            DeviceChecks::always,
-                            this::manyKeys),
-                    new Check(
-                            "a peer reaches nothing beside what is exposed",
-                            DeviceCapabilities::exactExposure,
-                            this::beside),
-                    new Check(
-                            "a key that has ended is of no use", DeviceChecks::always, this::ended),
-                    new Check(
-                            "a peer invalidates a key with its message",
-                            DeviceCapabilities::remoteInvalidation,
-                            this::remoteInvalidation),
-                    new Check(
-                            "a key is good for its own connection only",
-                            DeviceCapabilities::keyPerConnection,
-                            this::foreignKey),
-                    new Check(
-                            "where nobody listens a connection is refused",
-                            DeviceChecks::always,
-                            this::nobody),
-                    new Check("a rejection is told", DeviceChecks::always, this::rejection),
-                    new Check(
-                            "a rejection carries data",
-                            DeviceCapabilities::rejectWithData,
-                            this::rejectionWithData),
-                    new Check(
-                            "what is posted is sent before the end",
-                            DeviceChecks::always,
-                            this::draining),
-                    new Check(
-                            "many connections come and go",
-                            DeviceChecks::always,
-                            this::manyConnections));
+    private final List<Checks> kinds;
 
     /**
      * Opens the device twice, and listens.
@@ -123,9 +36,8 @@ public final class DeviceChecks implements AutoCloseable {
      * @throws IOException when the device cannot be opened, or the address is not its own
      */
     public DeviceChecks(VerbsProvider provider, InetAddress address) throws IOException {
-        this.address = address;
         ends = new Ends(provider, address);
-        can = ends.near.capabilities();
+        kinds = List.of(new DataChecks(ends), new ConnectionChecks(ends, address));
     }
 
     /**
@@ -135,315 +47,25 @@ public final class DeviceChecks implements AutoCloseable {
      */
     public int run(Report report) {
         int failed = 0;
-        for (Check check : checks) {
-            if (!check.applies.test(can)) {
-                report.outcome(check.name, Outcome.DOES_NOT_APPLY, null);
-                continue;
+        for (Checks kind : kinds) {
+            for (Checks.Check check : kind.all()) {
+                if (!check.applies().test(kind.can)) {
+                    report.outcome(check.name(), Outcome.DOES_NOT_APPLY, null);
+                    continue;
+                }
+                String failure = null;
+                try {
+                    check.body().run();
+                } catch (IOException | RuntimeException e) {
+                    failure = e.getMessage() == null ? e.toString() : e.getMessage();
+                    failed++;
+                }
+                ends.closeAll();
+                report.outcome(
+                        check.name(), failure == null ? Outcome.PASSED : Outcome.FAILED, failure);
             }
-            String failure = null;
-            try {
-                check.body.run();
-            } catch (IOException | RuntimeException e) {
-                failure = e.getMessage() == null ? e.toString() : e.getMessage();
-                failed++;
-            }
-            ends.closeAll();
-            report.outcome(check.name, failure == null ? Outcome.PASSED : Outcome.FAILED, failure);
         }
         return failed;
-    }
-
-    private static void require(boolean holds, String sentence) {
-        if (!holds) {
-            throw new IllegalStateException(sentence);
-        }
-    }
-
-    private static void requireSuccess(End end, long id) {
-        WorkStatus status = end.take(id);
-        require(status == WorkStatus.SUCCESS, "a work request ended with " + status);
-    }
-
-    private byte[] fill(End end, int at, int length) {
-        byte[] bytes = new byte[length];
-        random.nextBytes(bytes);
-        end.memory.setBytes(at, bytes);
-        return bytes;
-    }
-
-    private static void requireSame(End end, int at, byte[] expected) {
-        byte[] bytes = new byte[expected.length];
-        end.memory.getBytes(at, bytes);
-        int wrong = Arrays.mismatch(bytes, expected);
-        require(
-                wrong < 0,
-                "byte " + wrong + " of " + bytes.length + " is not the one that was sent");
-    }
-
-    private End near;
-    private End far;
-
-    private void connect() throws IOException {
-        near = ends.connecting(BYTES, ends.listener.localAddress());
-        far = ends.accept(BYTES);
-        ends.established(near, far);
-    }
-
-    // ------------------------------------------------------------------ messages
-
-    private void messages() throws IOException {
-        connect();
-        int[] lengths = {1, 4, 1000, 4096, 4097, 65536, HALF, 0, 5};
-        for (int length : lengths) {
-            far.receive(1, 0, HALF);
-            ends.far.poll(1);
-            byte[] sent = fill(near, 0, length);
-            near.send(2, 0, length);
-            ends.until("a message", () -> far.isComplete(1) && near.isComplete(2));
-            requireSuccess(near, 2);
-            requireSuccess(far, 1);
-            require(far.length() == length, far.length() + " bytes came of " + length);
-            requireSame(far, 0, sent);
-        }
-        for (int i = 0; i < ends.size.receiveDepth(); i++) {
-            far.receive(i, i, 1);
-        }
-        ends.far.poll(1);
-        for (int i = 0; i < ends.size.sendDepth(); i++) {
-            near.memory.setByte(i, i + 1);
-            near.queuePair.send(i, i == ends.size.sendDepth() - 1 ? SIGNALED : 0);
-            near.gather(i, 1);
-        }
-        near.queuePair.doorbell();
-        int last = ends.size.sendDepth() - 1;
-        ends.until("the last of many messages", () -> far.isComplete(last));
-        for (int i = 0; i <= last; i++) {
-            requireSuccess(far, i);
-            require(far.memory.getByte(i) == i + 1, "message " + i + " came out of order");
-        }
-    }
-
-    private void gathering() throws IOException {
-        connect();
-        int most = can.maxScatterGather();
-        far.receive(1, 0, HALF);
-        ends.far.poll(1);
-        near.queuePair.send(2, SIGNALED);
-        byte[] whole = new byte[most * 100];
-        for (int i = 0; i < most; i++) {
-            System.arraycopy(fill(near, i * 1000, 100), 0, whole, i * 100, 100);
-            near.gather(i * 1000, 100);
-        }
-        near.queuePair.doorbell();
-        ends.until("a message", () -> far.isComplete(1));
-        requireSuccess(far, 1);
-        require(far.length() == whole.length, far.length() + " bytes came of " + whole.length);
-        requireSame(far, 0, whole);
-    }
-
-    private void privateData() throws IOException {
-        byte[] asked = new byte[can.maxPrivateData()];
-        random.nextBytes(asked);
-        byte[] answered = asked.clone();
-        answered[0]++;
-        near = ends.connecting(BYTES, ends.listener.localAddress(), asked);
-        ConnectionRequest request = ends.request();
-        // InfiniBand fills up with zeros what is not the longest.
-        require(
-                Arrays.equals(Arrays.copyOf(request.privateData(), asked.length), asked),
-                "the request carried other data than was given");
-        far = ends.newEnd(ends.far, BYTES);
-        far.queuePair = ends.far.createQueuePair(request, ends.size, far);
-        far.queuePair.accept(answered);
-        ends.established(near, far);
-        require(
-                Arrays.equals(Arrays.copyOf(near.peerData, answered.length), answered),
-                "the answer carried other data than was given");
-    }
-
-    // ------------------------------------------------------------------ memory
-
-    private void write(int key, long offset, int from, int length) {
-        near.queuePair.write(1, SIGNALED, offset, key);
-        near.gather(from, length).queuePair.doorbell();
-        // A Send behind it: when it has come, so have the bytes.
-        far.receive(2, BYTES - 4, 4);
-        ends.far.poll(1);
-        near.send(3, 0, 4);
-    }
-
-    private void writing() throws IOException {
-        connect();
-        for (int length : new int[] {1, 4097, HALF - 8}) {
-            byte[] sent = fill(near, HALF, length);
-            int key = far.expose(8, length, REMOTE_WRITE);
-            write(key, far.queuePair.exposedOffset(key), HALF, length);
-            ends.until("a Write", () -> near.isComplete(1) && far.isComplete(2));
-            requireSuccess(near, 1);
-            requireSuccess(near, 3);
-            requireSuccess(far, 2);
-            requireSame(far, 8, sent);
-            far.queuePair.invalidate(key);
-        }
-    }
-
-    private void reading() throws IOException {
-        connect();
-        int ranges = can.maxScatterGather();
-        for (int each : new int[] {1, 1000, HALF / 4 / ranges}) {
-            byte[] there = fill(far, 0, each * ranges);
-            int key = far.expose(0, there.length, REMOTE_READ);
-            near.queuePair.read(1, SIGNALED, far.queuePair.exposedOffset(key), key);
-            for (int i = 0; i < ranges; i++) {
-                near.gather(i * each, each);
-            }
-            near.queuePair.doorbell();
-            ends.until("a Read", () -> near.isComplete(1));
-            requireSuccess(near, 1);
-            requireSame(near, 0, there);
-            far.queuePair.invalidate(key);
-        }
-    }
-
-    private void manyKeys() throws IOException {
-        connect();
-        int[] keys = new int[ends.size.sendDepth()];
-        for (int round = 0; round < MANY; round++) {
-            for (int i = 0; i < keys.length; i++) {
-                keys[i] = far.expose(i * 8, 8, REMOTE_WRITE);
-            }
-            int chosen = round % keys.length;
-            byte[] sent = fill(near, HALF, 8);
-            write(keys[chosen], far.queuePair.exposedOffset(keys[chosen]), HALF, 8);
-            ends.until("a Write", () -> near.isComplete(3) && far.isComplete(2));
-            requireSuccess(near, 1);
-            requireSuccess(near, 3);
-            requireSuccess(far, 2);
-            requireSame(far, chosen * 8, sent);
-            for (int key : keys) {
-                far.queuePair.invalidate(key);
-            }
-        }
-    }
-
-    /** Writes where it may not, which has to cost the connection and to change nothing. */
-    private void forbidden(int key, long offset, int length, int untouchedAt) {
-        byte[] before = new byte[length];
-        far.memory.getBytes(untouchedAt, before);
-        fill(near, HALF, length);
-        near.queuePair.write(1, SIGNALED, offset, key);
-        near.gather(HALF, length).queuePair.doorbell();
-        ends.until("the end of the connection", () -> near.hasEnded || far.hasEnded);
-        requireSame(far, untouchedAt, before);
-    }
-
-    private void beside() throws IOException {
-        connect();
-        int key = far.expose(100, 100, REMOTE_WRITE);
-        forbidden(key, far.queuePair.exposedOffset(key) + 96, 8, 196);
-    }
-
-    private void ended() throws IOException {
-        connect();
-        int key = far.expose(100, 100, REMOTE_WRITE);
-        long offset = far.queuePair.exposedOffset(key);
-        far.queuePair.invalidate(key);
-        forbidden(key, offset, 8, 100);
-    }
-
-    private void remoteInvalidation() throws IOException {
-        connect();
-        for (int round = 0; round < MANY; round++) {
-            int key = far.expose(0, 100, REMOTE_READ);
-            far.receive(1, HALF, 8);
-            ends.far.poll(1);
-            near.queuePair.sendWithInvalidate(2, SIGNALED, key);
-            near.gather(0, 8).queuePair.doorbell();
-            ends.until("a message", () -> far.isComplete(1) && near.isComplete(2));
-            requireSuccess(near, 2);
-            requireSuccess(far, 1);
-            require(far.invalidatedKey() == key, "the message did not name the key");
-            require(!far.queuePair.isExposed(key), "the key is still exposed");
-        }
-        int key = far.expose(0, 100, REMOTE_WRITE);
-        long offset = far.queuePair.exposedOffset(key);
-        far.receive(1, HALF, 8);
-        ends.far.poll(1);
-        near.queuePair.sendWithInvalidate(2, SIGNALED, key);
-        near.gather(0, 8).queuePair.doorbell();
-        ends.until("a message", () -> far.isComplete(1) && near.isComplete(2));
-        near.take(2);
-        forbidden(key, offset, 8, 0);
-    }
-
-    private void foreignKey() throws IOException {
-        connect();
-        End owner = far;
-        int key = owner.expose(0, 100, REMOTE_WRITE);
-        long offset = owner.queuePair.exposedOffset(key);
-        connect();
-        End victim = far;
-        far = owner;
-        byte[] before = new byte[8];
-        owner.memory.getBytes(0, before);
-        near.queuePair.write(1, SIGNALED, offset, key);
-        near.gather(HALF, 8).queuePair.doorbell();
-        ends.until("the end of the connection", () -> near.hasEnded || victim.hasEnded);
-        requireSame(owner, 0, before);
-    }
-
-    // ------------------------------------------------------------------ connections
-
-    private void requireFailure(End end, Class<? extends Throwable> type) {
-        ends.until("the failure", () -> end.failure != null || end.peerData != null);
-        require(end.failure != null, "the connection was made");
-        require(type.isInstance(end.failure), "what was told is " + end.failure);
-    }
-
-    private void nobody() throws IOException {
-        requireFailure(
-                ends.connecting(BYTES, ends.unheardAddress(address)), ConnectException.class);
-    }
-
-    private void rejection() throws IOException {
-        End end = ends.connecting(BYTES, ends.listener.localAddress());
-        ends.request().reject(Ends.NO_DATA);
-        requireFailure(end, ConnectException.class);
-    }
-
-    private void rejectionWithData() throws IOException {
-        End end = ends.connecting(BYTES, ends.listener.localAddress());
-        byte[] data = {1, 2, 3, 4};
-        ends.request().reject(data);
-        requireFailure(end, RejectedException.class);
-        byte[] came = ((RejectedException) end.failure).privateData();
-        require(
-                Arrays.equals(Arrays.copyOf(came, data.length), data),
-                "the rejection carried other data than was given");
-    }
-
-    private void draining() throws IOException {
-        connect();
-        far.receive(1, 0, HALF);
-        ends.far.poll(1);
-        byte[] sent = fill(near, 0, HALF);
-        near.send(2, 0, HALF);
-        near.queuePair.disconnect();
-        ends.until("the end of the connection", () -> near.hasEnded && far.hasEnded);
-        require(near.isComplete(2) && far.isComplete(1), "the message was lost");
-        requireSuccess(far, 1);
-        requireSame(far, 0, sent);
-    }
-
-    private void manyConnections() throws IOException {
-        for (int round = 0; round < MANY; round++) {
-            connect();
-            End first = round % 2 == 0 ? near : far;
-            End second = round % 2 == 0 ? far : near;
-            first.queuePair.close();
-            ends.until("the end of the connection", () -> second.hasEnded);
-            ends.closeAll();
-        }
     }
 
     @Override

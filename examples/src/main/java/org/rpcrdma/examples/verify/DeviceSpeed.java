@@ -66,6 +66,55 @@ public final class DeviceSpeed implements AutoCloseable {
         return nanos;
     }
 
+    /** A poll that finds nothing, in nanoseconds: the mean. */
+    public double emptyPoll() {
+        long start = System.nanoTime();
+        long polls = 0;
+        long nanos;
+        do {
+            for (int i = 0; i < WARM_UP; i++) {
+                ends.near.poll(1);
+            }
+            polls += WARM_UP;
+            nanos = System.nanoTime() - start;
+        } while (nanos < NANOS / 4);
+        return (double) nanos / polls;
+    }
+
+    /**
+     * What it takes to post a message of 64 bytes, in nanoseconds: the mean. What the device does with it before the
+     * call returns is in it.
+     *
+     * @param together so many go to the device at once
+     */
+    public double posting(int together) {
+        long start = System.nanoTime();
+        long nanos = 0;
+        long posted = 0;
+        for (int round = 0; round < WARM_UP || System.nanoTime() - start < NANOS / 4; round++) {
+            for (int i = 0; i < together; i++) {
+                far.receive(1, 0, SMALL);
+            }
+            ends.far.poll(1);
+            long before = System.nanoTime();
+            for (int i = 0; i < together; i++) {
+                near.queuePair.send(2, SIGNALED);
+                near.gather(SMALL, SMALL);
+            }
+            near.queuePair.doorbell();
+            if (round >= WARM_UP / 2) {
+                nanos += System.nanoTime() - before;
+                posted += together;
+            }
+            for (int i = 0; i < together; i++) {
+                ends.until("a message", () -> near.isComplete(2) && far.isComplete(1));
+                requireSuccess(near, 2);
+                requireSuccess(far, 1);
+            }
+        }
+        return (double) nanos / posted;
+    }
+
     /** RDMA Writes of 1 MiB, one after the other: bytes a second. */
     public double writes() {
         return transfers(true);

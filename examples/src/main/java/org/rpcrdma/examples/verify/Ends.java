@@ -103,11 +103,16 @@ final class Ends implements AutoCloseable {
         return requests.remove();
     }
 
-    /** Accepts the oldest request. */
-    End accept(int bytes, byte... data) throws IOException {
-        End end = newEnd(far, bytes);
-        end.queuePair = far.createQueuePair(request(), size, end);
-        end.queuePair.accept(data);
+    /** Accepts the oldest request, by the context that listens. */
+    End accept(int bytes) throws IOException {
+        return accept(far, bytes);
+    }
+
+    /** Accepts the oldest request by a context. */
+    End accept(VerbsContext context, int bytes) throws IOException {
+        End end = newEnd(context, bytes);
+        end.queuePair = context.createQueuePair(request(), size, end);
+        end.queuePair.accept(NO_DATA);
         return end;
     }
 

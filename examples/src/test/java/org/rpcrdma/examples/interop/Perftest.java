@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Deque;
 import java.util.List;
 import java.util.Locale;
@@ -16,18 +17,17 @@ import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.VerbsContext;
-import org.rpcrdma.verbs.iwarp.IwarpConfig;
-import org.rpcrdma.verbs.iwarp.IwarpProvider;
+import org.rpcrdma.verbs.VerbsProvider;
 
 /**
- * The software RNIC against four tools of {@code perftest}, both roles, without RPC. A tool opens a connection for
+ * A device against four tools of {@code perftest}, both roles, without RPC. A tool opens a connection for
  * {@linkplain PerftestControl what its two ends tell each other} and another one to the same port for the test.
  *
  * <pre>
- * Perftest cases             prints a line for each case: tool, size, repetitions, receives, the tool's roles
- *                            (server or both), name of the configuration
- * Perftest client PORT...    the client of each case; on its port the tool waits, or will soon
- * Perftest server PORT...    the server of each case with both roles, in their order
+ * Perftest cases [DEVICE]           prints a line for each case: tool, size, repetitions, receives, the tool's roles
+ *                                   (server or both), name of the configuration
+ * Perftest client [HOST:]PORT...    the client of each case; there the tool waits, or will soon
+ * Perftest server [HOST:]PORT...    the server of each case with both roles, in their order
  * </pre>
  */
 public final class Perftest {
@@ -54,7 +54,7 @@ public final class Perftest {
             int repetitions,
             boolean reversed,
             String configuration,
-            IwarpConfig config) {
+            VerbsProvider device) {
 
         String what() {
             return tool + ", " + size + " bytes: " + configuration;
@@ -103,14 +103,16 @@ public final class Perftest {
     }
 
     public static void main(String[] arguments) throws Exception {
-        List<Case> cases = cases();
+        boolean named = arguments[0].equals("cases") && arguments.length > 1;
+        List<Case> cases =
+                cases(named ? Collections.singletonMap(arguments[1], null) : Devices.all());
         Report report = new Report(System.out);
         if (arguments[0].equals("cases")) {
             cases.forEach(Perftest::print);
         } else if (arguments[0].equals("client")) {
             int next = 1;
             for (Case test : cases) {
-                InetSocketAddress server = ServerProbe.loopback(arguments[next++]);
+                InetSocketAddress server = Devices.address(arguments[next++]);
                 report.check("client of " + test.what(), () -> connect(test, server));
             }
         } else {
@@ -118,7 +120,7 @@ public final class Perftest {
             int next = 1;
             for (Case test : cases) {
                 if (test.reversed()) {
-                    listening.add(new Listening(test, ServerProbe.loopback(arguments[next++])));
+                    listening.add(new Listening(test, Devices.address(arguments[next++])));
                 }
             }
             System.out.println("READY");
@@ -129,25 +131,27 @@ public final class Perftest {
 
     /**
      * Each tool has each size and each configuration once; half of the cases are played in both roles, for the sake
-     * of time.
+     * of time. With a single configuration each tool has one size, in both roles.
      */
-    private static List<Case> cases() {
-        List<Map.Entry<String, IwarpConfig>> configurations =
-                List.copyOf(Rping.CONFIGURATIONS.entrySet());
+    private static List<Case> cases(Map<String, VerbsProvider> with) {
+        List<Map.Entry<String, VerbsProvider>> devices = List.copyOf(with.entrySet());
+        boolean single = devices.size() == 1;
         List<Case> cases = new ArrayList<>();
         int shift = 0;
         for (Tool tool : Tool.values()) {
             for (int i = 0; i < SIZES.length; i++) {
-                Map.Entry<String, IwarpConfig> configuration =
-                        configurations.get((shift + i) % configurations.size());
+                if (single && i != shift) {
+                    continue;
+                }
+                Map.Entry<String, VerbsProvider> device = devices.get((shift + i) % devices.size());
                 cases.add(
                         new Case(
                                 tool,
                                 SIZES[i],
                                 REPETITIONS[i],
-                                i % 2 != shift / 2,
-                                configuration.getKey(),
-                                configuration.getValue()));
+                                single || i % 2 != shift / 2,
+                                device.getKey(),
+                                device.getValue()));
             }
             shift++;
         }
@@ -167,7 +171,7 @@ public final class Perftest {
     }
 
     private static void connect(Case test, InetSocketAddress server) throws IOException {
-        try (VerbsContext context = new IwarpProvider(test.config()).open()) {
+        try (VerbsContext context = test.device().open()) {
             Perftest end = new Perftest(test, true, context);
             PerftestControl control =
                     new PerftestControl(
@@ -187,7 +191,7 @@ public final class Perftest {
 
         Listening(Case test, InetSocketAddress address) throws IOException {
             this.test = test;
-            context = new IwarpProvider(test.config()).open();
+            context = test.device().open();
             context.listen(address, 2, this);
         }
 

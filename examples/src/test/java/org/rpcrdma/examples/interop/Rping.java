@@ -5,41 +5,24 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.LinkedHashMap;
-import java.util.Map;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.VerbsContext;
-import org.rpcrdma.verbs.iwarp.IwarpConfig;
-import org.rpcrdma.verbs.iwarp.IwarpProvider;
-import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
+import org.rpcrdma.verbs.VerbsProvider;
 
 /**
- * The software RNIC against rdma-core's {@code rping}, both roles, without RPC. In a round the client advertises memory
+ * A device against rdma-core's {@code rping}, both roles, without RPC. In a round the client advertises memory
  * by a Send, the server fetches it by an RDMA Read and answers by a Send; the client advertises other memory, the
  * server writes the data there and answers again; then the client compares the two.
  *
  * <pre>
- * Rping client PORT          pings the server on that port with each configuration
- * Rping server PORT PORT...  a server for each configuration, until the process is ended
+ * Rping client [HOST:]PORT          pings the server there with each of {@link Devices}
+ * Rping server [HOST:]PORT ...      a server for each of them, until the process is ended
  * </pre>
  */
 public final class Rping {
-
-    /** What is said on the wire, by a configuration of the device. */
-    static final Map<String, IwarpConfig> CONFIGURATIONS = new LinkedHashMap<>();
-
-    static {
-        CONFIGURATIONS.put("defaults", IwarpConfig.defaults());
-        CONFIGURATIONS.put("CRC", IwarpConfig.builder().crc(CrcPolicy.REQUIRE).build());
-        // What fits a segment of an Ethernet: MTU 1500, IPv4 and TCP with time stamps.
-        CONFIGURATIONS.put("MTU 1500", IwarpConfig.builder().maxUlpdu(1438).build());
-        CONFIGURATIONS.put(
-                "CRC, MTU 1500",
-                IwarpConfig.builder().crc(CrcPolicy.REQUIRE).maxUlpdu(1438).build());
-    }
 
     private static final int[] SIZES = {64, 1439, 4096, 65535};
     private static final int ROUNDS = 50;
@@ -53,26 +36,35 @@ public final class Rping {
     public static void main(String[] arguments) throws Exception {
         if (arguments[0].equals("client")) {
             Report report = new Report(System.out);
-            CONFIGURATIONS.forEach(
-                    (name, config) -> {
-                        for (int size : SIZES) {
-                            report.check(
-                                    "pings rping's server: " + name + ", " + size + " bytes",
-                                    () -> ping(config, ServerProbe.loopback(arguments[1]), size));
-                        }
-                    });
+            Devices.all()
+                    .forEach(
+                            (name, device) -> {
+                                for (int size : SIZES) {
+                                    report.check(
+                                            "pings rping's server: "
+                                                    + name
+                                                    + ", "
+                                                    + size
+                                                    + " bytes",
+                                            () ->
+                                                    ping(
+                                                            device,
+                                                            Devices.address(arguments[1]),
+                                                            size));
+                                }
+                            });
             System.exit(report.failed() == 0 ? 0 : 1);
         }
         int next = 1;
-        for (IwarpConfig config : CONFIGURATIONS.values()) {
-            serve(config, ServerProbe.loopback(arguments[next++]));
+        for (VerbsProvider device : Devices.all().values()) {
+            serve(device, Devices.address(arguments[next++]));
         }
         System.out.println("READY");
     }
 
-    private static void ping(IwarpConfig config, InetSocketAddress server, int size)
+    private static void ping(VerbsProvider device, InetSocketAddress server, int size)
             throws IOException {
-        VerbsContext context = new IwarpProvider(config).open();
+        VerbsContext context = device.open();
         try {
             Side side = new Side(context, size);
             side.end = PolledEnd.connect(context, DEPTHS, server, side::receive);
@@ -85,8 +77,8 @@ public final class Rping {
         }
     }
 
-    private static void serve(IwarpConfig config, InetSocketAddress address) throws IOException {
-        VerbsContext context = new IwarpProvider(config).open();
+    private static void serve(VerbsProvider device, InetSocketAddress address) throws IOException {
+        VerbsContext context = device.open();
         Deque<ConnectionRequest> requests = new ArrayDeque<>();
         context.listen(
                 address,
