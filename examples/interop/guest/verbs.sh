@@ -32,7 +32,10 @@ run() { (exec_java "$@"); }
 program() {
     local class=org.rpcrdma.examples.interop.$1
     shift
-    cd /job && . guest/java.sh && exec "${java[@]}" "${options[@]}" --enable-native-access=ALL-UNNAMED -Dorg.rpcrdma.provider=$PROVIDER -cp rpcrdma.jar:interop.jar "$class" "$@"
+    cd /job && . guest/java.sh
+    options+=(--enable-native-access=ALL-UNNAMED -Dorg.rpcrdma.provider=$PROVIDER)
+    [ $DEVICE = siw ] || options+=(-Drpcrdma.interop.iwarp=false)
+    exec "${java[@]}" "${options[@]}" -cp rpcrdma.jar:interop.jar "$class" "$@"
 }
 
 # begin NAME COMMAND...: a server in the background that says READY in /out/NAME.log; its process is begun.
@@ -171,30 +174,38 @@ on_device() {
     if [ "$1" = siw ]; then # the software RNIC speaks iWARP
         echo READY
         read -r -t 300 line
-        check "siw: ping a software RNIC" run ping 10.0.2.2:"$HOST_PORT" --device $PROVIDER -c 20
+        check "siw: ping a software RNIC" pinged
         check "siw: a refused connection is told at once" refused
     fi
     check "$1: demo" run demo --device $PROVIDER --host $own --size 2000001
-    [ $PROVIDER != ffm ] || removal "$1"
+    if [ $PROVIDER = ffm ]; then removal "$1"; fi
     check "$1: SIGTERM ends the server" stop
+    if [ $PROVIDER = ffm ]; then check "$1: the device is removed: nobody holds it" wait_until 60 not_alive $deleting; fi
 }
 
-connected() { rdma resource show qp | grep -q 'state RTS'; }
+connected() { rdma resource show qp | grep 'type RC' | grep -q 'state RTS'; }
 
 # The device goes while a client calls the server: both hear of it, and neither keeps it from going.
 removal() {
-    local pinging deleting
+    local pinging
     (exec_java ping $own:20049 --device $PROVIDER -c 1000000 >/out/removal.log 2>&1) &
     pinging=$!
     wait_until 60 connected
+    sleep 5 # it calls
     rdma link delete "$1"0 &
     deleting=$!
     wait $pinging
     same "$1: the device is removed: a client hears of it" 1 $?
     same "$1: the device is removed: in one line" 1 "$(wc -l </out/removal.log)"
-    check "$1: the device is removed: the server hears of it" wait_until 60 grep -qi removed /out/server.log
+    check "$1: the device is removed: the server hears of it" wait_until 60 grep -q 'is gone' /out/server.log
     check "$1: the device is removed: it lives on" serves
-    check "$1: the device is removed: nobody holds it" wait_until 60 not_alive $deleting
+}
+
+# With private data both ends hear that the other one takes more than 1,024 bytes.
+pinged() {
+    run ping 10.0.2.2:"$HOST_PORT" --device $PROVIDER -c 20 >/out/ping.log 2>&1 || { cat /out/ping.log && return 1; }
+    cat /out/ping.log
+    [ $PROVIDER != ffm ] || [ "$(awk '/^inline (to|from) server/ && $4 > 1024' /out/ping.log | wc -l)" = 2 ]
 }
 
 refused() {

@@ -107,6 +107,7 @@ public final class NfsServer implements AutoCloseable {
                 config.applyTo(new ServerBootstrap())
                         .group(rdmaLoops)
                         .channel(RdmaServerChannel.class)
+                        .handler(new ListenerProblems())
                         .childHandler(
                                 new ChannelInitializer<Channel>() {
                                     @Override

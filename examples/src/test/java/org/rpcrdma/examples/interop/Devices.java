@@ -16,6 +16,13 @@ import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
  */
 final class Devices {
 
+    /**
+     * Whether they speak iWARP, as {@code -Drpcrdma.interop.iwarp=false} denies: there perftest's tools keep count of
+     * receives, and a Write is complete before it has arrived.
+     */
+    static final boolean IWARP =
+            Boolean.parseBoolean(System.getProperty("rpcrdma.interop.iwarp", "true"));
+
     private Devices() {}
 
     /** Each by its name. */

@@ -244,7 +244,7 @@ public final class Perftest {
             default -> {
                 if (client) {
                     writeOrRead(theirs);
-                    if (test.tool() == Tool.IB_WRITE_BW) {
+                    if (test.tool() == Tool.IB_WRITE_BW && Devices.IWARP) {
                         awaitPlacement(theirs);
                     }
                 }
@@ -309,8 +309,8 @@ public final class Perftest {
     }
 
     /**
-     * The client sends, but never more than the server has told that it has taken, plus its receives. The server tells
-     * it by RDMA Writes.
+     * The client sends, but over iWARP never more than the server has told that it has taken, plus its receives. The
+     * server tells it by RDMA Writes.
      */
     private void sendOrReceive(PolledMemory credits, PerftestControl.Place theirs) {
         int last = 0;
@@ -318,7 +318,9 @@ public final class Perftest {
             credits.bytes().putInt(0, 0);
             for (int i = 0; i < test.repetitions(); i++) {
                 int sent = i;
-                data.await("credit", () -> sent + 1 - credits.bytes().getInt(0) < RECEIVES);
+                data.await(
+                        "credit",
+                        () -> !Devices.IWARP || sent + 1 - credits.bytes().getInt(0) < RECEIVES);
                 data.send(source, 0, test.size());
             }
             for (int i = 1; i <= test.repetitions(); i++) {
@@ -346,7 +348,7 @@ public final class Perftest {
 
     /** The tool's rhythm of credits. */
     private static boolean isTold(int count) {
-        return count % RECEIVES % (RECEIVES / 3) == 0;
+        return Devices.IWARP && count % RECEIVES % (RECEIVES / 3) == 0;
     }
 
     private void writeOrRead(PerftestControl.Place theirs) {
