@@ -7,12 +7,12 @@ import io.netty.buffer.ByteBufAllocator;
 /** The three calls of the benchmarks and their replies, in XDR (RFC 5531, 9; RFC 1813, 3.3.0, 3.3.6 and 3.3.7). */
 public final class Nfs3Messages {
 
-    static final int PROCEDURE_NULL = 0;
-    static final int PROCEDURE_READ = 6;
-    static final int PROCEDURE_WRITE = 7;
+    public static final int PROCEDURE_NULL = 0;
+    public static final int PROCEDURE_READ = 6;
+    public static final int PROCEDURE_WRITE = 7;
 
     static final int XID_OFFSET = 0;
-    static final int PROCEDURE_OFFSET = 20;
+    public static final int PROCEDURE_OFFSET = 20;
 
     /** XID, direction, reply status, verifier and accept status. */
     public static final int NULL_REPLY_LENGTH = 24;
@@ -27,14 +27,14 @@ public final class Nfs3Messages {
     public static final int WRITE_REPLY_LENGTH = NULL_REPLY_LENGTH + 28;
 
     /** Where a READ call and a WRITE call say how much. */
-    static final int COUNT_OFFSET = 40 + 12 + 8;
+    public static final int COUNT_OFFSET = 40 + 12 + 8;
 
     private static final int CALL = 0;
     private static final int REPLY = 1;
     private static final int RPC_VERSION = 2;
-    private static final int NFS_PROGRAM = 100003;
-    private static final int NFS_V3 = 3;
-    private static final int CALL_HEADER_LENGTH = 40;
+    public static final int NFS_PROGRAM = 100003;
+    public static final int NFS_V3 = 3;
+    public static final int CALL_HEADER_LENGTH = 40;
     private static final int FILE_HANDLE_LENGTH = 8;
 
     private Nfs3Messages() {}

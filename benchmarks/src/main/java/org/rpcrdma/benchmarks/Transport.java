@@ -61,6 +61,10 @@ public enum Transport {
     STREAM(Kind.STREAM, PollMode.ADAPTIVE),
     /** The same; the event loops never block. Wants a CPU for each loop. */
     STREAM_BUSY(Kind.STREAM, PollMode.BUSY),
+    /** The same through memory that both ends have mapped; the event loops poll for a short while, then block. */
+    SHARED_STREAM(Kind.SHARED_STREAM, PollMode.ADAPTIVE),
+    /** The same; the event loops never block. Wants a CPU for each loop. */
+    SHARED_STREAM_BUSY(Kind.SHARED_STREAM, PollMode.BUSY),
     /** Record marking on TCP by Netty's NIO transport. */
     NIO(Kind.NIO, PollMode.BLOCKING),
     /** Record marking on TCP by Netty's native epoll transport; Linux only. */
@@ -81,6 +85,7 @@ public enum Transport {
         RDMA_USUAL(RdmaServerChannel.class, RdmaChannel.class),
         SHARED(RdmaServerChannel.class, RdmaChannel.class),
         STREAM(RdmaServerStreamChannel.class, RdmaStreamChannel.class),
+        SHARED_STREAM(RdmaServerStreamChannel.class, RdmaStreamChannel.class),
         NIO(NioServerSocketChannel.class, NioSocketChannel.class),
         EPOLL(EpollServerSocketChannel.class, EpollSocketChannel.class),
         EPOLL_TUNED(EpollServerSocketChannel.class, EpollSocketChannel.class),
@@ -122,16 +127,34 @@ public enum Transport {
     /** Whether this machine has it. */
     public boolean isAvailable() {
         return switch (kind) {
-            case RDMA, RDMA_USUAL, SHARED, STREAM, NIO -> true;
+            case RDMA, RDMA_USUAL, SHARED, STREAM, SHARED_STREAM, NIO -> true;
             case EPOLL, EPOLL_TUNED, UNIX -> Epoll.isAvailable();
         };
+    }
+
+    /** Whether it carries any bytes, not RPC messages alone, between addresses of the Internet. */
+    public boolean isStream() {
+        return switch (kind) {
+            case STREAM, SHARED_STREAM, EPOLL -> true;
+            case RDMA, RDMA_USUAL, SHARED, NIO, EPOLL_TUNED, UNIX -> false;
+        };
+    }
+
+    /** The class of a channel that listens. */
+    public Class<? extends ServerChannel> serverClass() {
+        return kind.server;
+    }
+
+    /** The class of a client's channel. */
+    public Class<? extends Channel> clientClass() {
+        return kind.client;
     }
 
     /** A group of one event loop. */
     public EventLoopGroup newGroup() {
         return switch (kind) {
             case RDMA, RDMA_USUAL, STREAM -> new RdmaEventLoopGroup(1, Rdma.provider(), mode);
-            case SHARED -> new RdmaEventLoopGroup(1, SHARED_MEMORY, mode);
+            case SHARED, SHARED_STREAM -> new RdmaEventLoopGroup(1, SHARED_MEMORY, mode);
             case NIO -> new NioEventLoopGroup(1);
             case EPOLL, EPOLL_TUNED, UNIX ->
                     mode == PollMode.BUSY
@@ -167,11 +190,17 @@ public enum Transport {
 
     /** A server whose connections end in the given handler, which must be sharable. */
     public ServerBootstrap server(EventLoopGroup group, ChannelHandler handler) {
+        return bareServer(group, pipeline(() -> handler));
+    }
+
+    /**
+     * A server without any framing.
+     *
+     * @param initializer of its connections
+     */
+    public ServerBootstrap bareServer(EventLoopGroup group, ChannelHandler initializer) {
         ServerBootstrap bootstrap =
-                new ServerBootstrap()
-                        .group(group)
-                        .channel(kind.server)
-                        .childHandler(pipeline(() -> handler));
+                new ServerBootstrap().group(group).channel(kind.server).childHandler(initializer);
         switch (kind) {
             case RDMA, SHARED -> RPC_RDMA.applyTo(bootstrap);
             case RDMA_USUAL -> USUAL.applyTo(bootstrap);
@@ -184,15 +213,24 @@ public enum Transport {
                         .childOption(ChannelOption.SO_SNDBUF, TUNED_SOCKET_BUFFER);
             }
             case NIO, EPOLL -> bootstrap.childOption(ChannelOption.TCP_NODELAY, true);
-            case STREAM, UNIX -> {}
+            case STREAM, SHARED_STREAM, UNIX -> {}
         }
         return bootstrap;
     }
 
     /** A client whose connections end in a handler each. */
     public Bootstrap client(EventLoopGroup group, Supplier<ChannelHandler> handlers) {
+        return bareClient(group, pipeline(handlers));
+    }
+
+    /**
+     * A client without any framing.
+     *
+     * @param initializer of its connections
+     */
+    public Bootstrap bareClient(EventLoopGroup group, ChannelHandler initializer) {
         Bootstrap bootstrap =
-                new Bootstrap().group(group).channel(kind.client).handler(pipeline(handlers));
+                new Bootstrap().group(group).channel(kind.client).handler(initializer);
         switch (kind) {
             case RDMA, SHARED -> RPC_RDMA.applyTo(bootstrap);
             case RDMA_USUAL -> USUAL.applyTo(bootstrap);
@@ -205,7 +243,7 @@ public enum Transport {
                                             new FixedRecvByteBufAllocator(TUNED_READ))
                                     .option(ChannelOption.SO_SNDBUF, TUNED_SOCKET_BUFFER));
             case NIO, EPOLL -> bootstrap.option(ChannelOption.TCP_NODELAY, true);
-            case STREAM, UNIX -> {}
+            case STREAM, SHARED_STREAM, UNIX -> {}
         }
         return bootstrap;
     }
@@ -230,7 +268,7 @@ public enum Transport {
             case RDMA, SHARED -> new RpcRdmaCodec(RPC_RDMA);
             case RDMA_USUAL -> new RpcRdmaCodec(USUAL);
             case EPOLL_TUNED -> new RecordMarking(ByteToMessageDecoder.COMPOSITE_CUMULATOR);
-            case STREAM, NIO, EPOLL, UNIX -> new RecordMarking();
+            case STREAM, SHARED_STREAM, NIO, EPOLL, UNIX -> new RecordMarking();
         };
     }
 }

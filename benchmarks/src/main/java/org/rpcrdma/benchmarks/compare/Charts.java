@@ -29,7 +29,10 @@ final class Charts {
             List.of(
                     "RDMA",
                     "RDMA_BUSY",
+                    "SHARED_BUSY",
+                    "STREAM",
                     "STREAM_BUSY",
+                    "SHARED_STREAM_BUSY",
                     "EPOLL",
                     "EPOLL_BUSY",
                     "EPOLL_BUSY_TUNED",
@@ -47,18 +50,27 @@ final class Charts {
         System.setProperty("java.awt.headless", "true");
         Files.createDirectories(directory);
         Charts charts = new Charts(comparison, directory);
+        String baseline = comparison.baseline();
         charts.ratios(
                 "round-trips",
-                "Round trip, divided by that of " + comparison.baseline() + " (less is better)",
-                Work::isRoundTrip,
+                "RPC: round trip, divided by that of " + baseline + " (less is better)",
+                work -> Summary.isRpc(work) && work.isRoundTrip(),
                 Window::medianMicros);
         charts.ratios(
                 "rates",
-                "Calls a second, divided by those of "
-                        + comparison.baseline()
-                        + " (more is better)",
-                Work::isPipelined,
+                "RPC: calls a second, divided by those of " + baseline + " (more is better)",
+                work -> Summary.isRpc(work) && work.isPipelined() && work.connections() == 1,
                 Window::callsPerSecond);
+        charts.ratios(
+                "load",
+                "RPC under load: p99, divided by that of " + baseline + " (less is better)",
+                work -> work.load() > 0,
+                Window::p99);
+        charts.ratios(
+                "streams",
+                "Byte streams: round trip, divided by that of EPOLL_BUSY (less is better)",
+                work -> !Summary.isRpc(work) && work.isRoundTrip(),
+                Window::medianMicros);
     }
 
     private void ratios(
@@ -85,10 +97,10 @@ final class Charts {
                                 .row(work, transport)
                                 .filter(row -> row.isComparable(comparison.baseline(work)))
                                 .map(row -> row.ratio(comparison.baseline(work), figure));
-                middle.add(ratio.map(r -> Math.min(r.median(), HIGHEST)).orElse(null));
-                spread.add(ratio.map(Charts::half).orElse(null));
+                middle.add(ratio.map(r -> Math.min(r.median(), HIGHEST)).orElse(0.0));
+                spread.add(ratio.map(Charts::half).orElse(0.0));
             }
-            if (middle.stream().anyMatch(ratio -> ratio != null)) {
+            if (middle.stream().anyMatch(ratio -> ratio > 0)) {
                 chart.addSeries(transport, labels, middle, spread);
             }
         }

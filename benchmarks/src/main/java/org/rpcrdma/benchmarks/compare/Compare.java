@@ -4,14 +4,14 @@ package org.rpcrdma.benchmarks.compare;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
-import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.regex.Pattern;
-import org.rpcrdma.benchmarks.Transport;
 import org.rpcrdma.benchmarks.compare.Work.Procedure;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -31,18 +31,26 @@ final class Compare implements Callable<Integer> {
     private static final int KIB = 1 << 10;
     private static final int MIB = 1 << 20;
 
+    /** Of all work, that which is also done at a constant rate. */
+    private static final Set<Work> LOADED =
+            Set.of(
+                    Work.of(Procedure.NULL, 0, 16),
+                    Work.of(Procedure.READ, 4 * KIB, 16),
+                    Work.of(Procedure.READ, 64 * KIB, 16));
+
     @Option(
             names = "--transports",
             split = ",",
             paramLabel = "NAME",
+            completionCandidates = Names.class,
             description = "Which ones: ${COMPLETION-CANDIDATES}. Default: all that run here.")
-    private List<Transport> transports = available();
+    private List<String> names = available();
 
     @Option(
             names = "--baseline",
             paramLabel = "NAME",
             description = "What ratios are against. Default: ${DEFAULT-VALUE}.")
-    private Transport baseline = Transport.EPOLL_BUSY_TUNED;
+    private String baseline = "EPOLL_BUSY_TUNED";
 
     @Option(
             names = "--work",
@@ -56,7 +64,7 @@ final class Compare implements Callable<Integer> {
             names = "--rounds",
             paramLabel = "N",
             description = "Windows of each transport at each work. Default: ${DEFAULT-VALUE}.")
-    private int rounds = 9;
+    private int rounds = 7;
 
     @Option(
             names = "--millis",
@@ -70,15 +78,33 @@ final class Compare implements Callable<Integer> {
             description =
                     "Milliseconds of each work on each transport before the first round. Default:"
                             + " ${DEFAULT-VALUE}.")
-    private long warmUp = 1500;
+    private long warmUp = 1200;
 
     @Option(
             names = "--tries",
             paramLabel = "N",
             description =
-                    "How often a window is measured at most until it had the CPUs that it wanted."
+                    "How often a window is measured at most until others have not disturbed it."
                             + " Default: ${DEFAULT-VALUE}.")
     private int tries = 3;
+
+    @Option(
+            names = "--load",
+            split = ",",
+            paramLabel = "PERCENT",
+            description =
+                    "Calls at a constant rate: so much of what the slowest of --loaded can do,"
+                            + " whose latencies count from when the calls were due; 0 for none."
+                            + " Default: ${DEFAULT-VALUE}.")
+    private List<Integer> loads = List.of(50, 80);
+
+    @Option(
+            names = "--loaded",
+            split = ",",
+            paramLabel = "NAME",
+            description = "To which of --transports that is done. Default: ${DEFAULT-VALUE}.")
+    private List<String> loaded =
+            List.of("RDMA", "RDMA_BUSY", "SHARED_BUSY", "EPOLL", "EPOLL_BUSY_TUNED", "UNIX_BUSY");
 
     @Option(names = "--smoke", description = "A short run: is everything in order?")
     private boolean isSmoke;
@@ -133,9 +159,9 @@ final class Compare implements Callable<Integer> {
             return 0;
         }
         if (isSmoke) {
-            rounds = 2;
-            millis = 50;
-            warmUp = 50;
+            rounds = 1;
+            millis = 30;
+            warmUp = 30;
             tries = 1;
         }
         List<Work> works =
@@ -148,7 +174,6 @@ final class Compare implements Callable<Integer> {
                             + String.join("; ", everything().stream().map(Work::label).toList())
                             + ")");
         }
-        checkCpus();
         Comparison comparison = run(works);
         comparison.write(json);
         report(comparison);
@@ -164,56 +189,100 @@ final class Compare implements Callable<Integer> {
     }
 
     /** Two event loops that never block on one CPU would measure the scheduler of the system. */
-    private void checkCpus() {
-        int cpus = Runtime.getRuntime().availableProcessors();
-        List<Transport> busy = transports.stream().filter(Transport::isBusy).toList();
-        if (cpus < 2 && !busy.isEmpty()) {
+    private List<Contender> contenders() {
+        List<Contender> chosen = names.stream().map(Contender::named).toList();
+        List<String> busy = chosen.stream().filter(Contender::isBusy).map(Contender::name).toList();
+        if (Runtime.getRuntime().availableProcessors() < 2 && !busy.isEmpty()) {
             System.err.println("compare: left out, they need 2 CPUs and there is 1: " + busy);
-            transports = transports.stream().filter(t -> !t.isBusy()).toList();
+            chosen = chosen.stream().filter(contender -> !contender.isBusy()).toList();
         }
-        if (!transports.contains(baseline)) {
-            baseline = transports.get(0);
+        if (!names.contains(baseline)) {
+            baseline = names.get(0);
         }
+        return chosen;
     }
 
     private Comparison run(List<Work> works) throws IOException, InterruptedException {
-        Map<Transport, Pair> pairs = new EnumMap<>(Transport.class);
+        List<Pair> pairs = new ArrayList<>();
         List<Row> rows = new ArrayList<>();
         try {
-            for (Transport transport : transports) {
-                pairs.put(transport, new Pair(transport, inOneProcess, jvmArguments));
+            for (Contender contender : contenders()) {
+                pairs.add(new Pair(contender, inOneProcess, jvmArguments));
             }
             for (Work work : works) {
-                System.err.println("compare: " + work.label());
-                rows.addAll(run(work, pairs));
+                rows.addAll(
+                        run(work, pairs.stream().filter(p -> p.contender().does(work)).toList()));
+            }
+            List<Pair> some =
+                    pairs.stream().filter(p -> loaded.contains(p.contender().name())).toList();
+            for (Work work : loads(rows)) {
+                rows.addAll(run(work, some));
             }
         } finally {
-            pairs.values().forEach(Pair::close);
+            pairs.forEach(Pair::close);
         }
-        return new Comparison(Comparison.Machine.here(), baseline.name(), inOneProcess, rows);
+        return new Comparison(Comparison.Machine.here(), baseline, inOneProcess, rows);
     }
 
-    private List<Row> run(Work work, Map<Transport, Pair> pairs)
-            throws IOException, InterruptedException {
-        Map<Transport, List<Window>> windows = new EnumMap<>(Transport.class);
-        for (Pair pair : pairs.values()) {
-            pair.run(work, warmUp);
-            windows.put(pair.transport(), new ArrayList<>());
+    /** What the slowest can do to a part is what all have to do. */
+    private List<Work> loads(List<Row> rows) {
+        List<Work> works = new ArrayList<>();
+        for (Work work :
+                rows.stream().map(Row::work).distinct().filter(LOADED::contains).toList()) {
+            double least =
+                    rows.stream()
+                            .filter(row -> row.work().equals(work))
+                            .filter(row -> loaded.contains(row.transport()))
+                            .mapToDouble(row -> row.median(Window::callsPerSecond))
+                            .min()
+                            .orElse(0);
+            loads.stream()
+                    .filter(percent -> percent > 0 && least > 0)
+                    .forEach(percent -> works.add(work.at(percent, least)));
         }
-        List<Pair> order = new ArrayList<>(pairs.values());
+        return works;
+    }
+
+    private List<Row> run(Work work, List<Pair> pairs) throws IOException, InterruptedException {
+        System.err.println("compare: " + work.label());
+        Map<Pair, List<Window>> windows = new LinkedHashMap<>();
+        Map<Pair, Long> idleBytes = new HashMap<>();
+        for (Pair pair : pairs) {
+            long before = work.idle() > 0 ? pair.memory() : 0;
+            pair.run(work, warmUp);
+            windows.put(pair, new ArrayList<>());
+            idleBytes.put(pair, work.idle() > 0 ? (pair.memory() - before) / work.idle() : 0);
+        }
+        List<Pair> order = new ArrayList<>(pairs);
         for (int round = 0; round < rounds; round++) {
             for (Pair pair : order) {
-                windows.get(pair.transport()).add(pair.run(work, millis, tries));
+                windows.get(pair).add(pair.run(work, millis, tries));
             }
             Collections.rotate(order, 1); // nobody always follows the same one
         }
-        return transports.stream()
-                .map(transport -> new Row(work, transport.name(), windows.get(transport)))
+        return pairs.stream()
+                .map(
+                        pair ->
+                                new Row(
+                                        work,
+                                        pair.contender().name(),
+                                        windows.get(pair),
+                                        idleBytes.get(pair)))
                 .toList();
     }
 
-    private static List<Transport> available() {
-        return Arrays.stream(Transport.values()).filter(Transport::isAvailable).toList();
+    private static List<String> available() {
+        return Contender.all().stream()
+                .filter(Contender::isAvailable)
+                .map(Contender::name)
+                .toList();
+    }
+
+    /** For the help. */
+    private static final class Names extends ArrayList<String> {
+        Names() {
+            super(Contender.names());
+        }
     }
 
     /** In an order in which connections are only ever added. */
@@ -232,10 +301,20 @@ final class Compare implements Callable<Integer> {
             works.add(Work.of(procedure, MIB, 4));
         }
         for (int connections : new int[] {4, 16}) {
-            works.add(new Work(Procedure.NULL, 0, 16, connections, 0));
-            works.add(new Work(Procedure.READ, 4 * KIB, 16, connections, 0));
+            works.add(Work.on(connections, Procedure.NULL, 0, 16));
+            works.add(Work.on(connections, Procedure.READ, 4 * KIB, 16));
         }
-        works.add(new Work(Procedure.NULL, 0, 16, 16, 1000));
+        works.add(Work.on(16, Procedure.NULL, 0, 16).beside(1000));
+        works.add(Work.of(Procedure.ECHO, 64, 1));
+        works.add(Work.of(Procedure.ECHO, 4 * KIB, 1));
+        works.add(Work.of(Procedure.ECHO, 4 * KIB, 16));
+        works.add(Work.of(Procedure.BULK, 64 * KIB, 16));
+        works.add(Work.of(Procedure.BULK, MIB, 4));
+        for (Procedure procedure :
+                new Procedure[] {Procedure.GET, Procedure.UNARY, Procedure.MESSAGES}) {
+            works.add(Work.of(procedure, 4 * KIB, 1));
+            works.add(Work.of(procedure, 4 * KIB, 16));
+        }
         return works;
     }
 }

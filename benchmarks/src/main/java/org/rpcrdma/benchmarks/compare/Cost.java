@@ -4,7 +4,6 @@ package org.rpcrdma.benchmarks.compare;
 import com.sun.management.OperatingSystemMXBean;
 import com.sun.management.ThreadMXBean;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,29 +15,32 @@ import java.util.stream.Stream;
  *
  * @param cpuNanos time of all its threads on a CPU
  * @param allocatedBytes on the heap, by all its threads but the one that looks
- * @param waitedNanos that its threads were ready to run and had no CPU
+ * @param machineNanos time of all that runs on the machine, on any CPU; in steps of 10 ms
  * @param systemCalls that read or write by file descriptor; those that send, receive or wait are not counted
  */
-record Cost(long cpuNanos, long allocatedBytes, long waitedNanos, long systemCalls) {
+record Cost(long cpuNanos, long allocatedBytes, long machineNanos, long systemCalls) {
 
     static final Cost NOTHING = new Cost(0, 0, 0, 0);
 
     private static final OperatingSystemMXBean SYSTEM =
             (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-    private static final Path TASKS = Path.of("/proc/self/task");
+    private static final Path MACHINE = Path.of("/proc/stat");
+    private static final int IDLE = 4;
+    private static final int STOLEN = 8;
+    private static final long TICK_NANOS = 10_000_000;
     private static final Path IO = Path.of("/proc/self/io");
 
     /** Of this process. */
     static Cost now() {
-        return new Cost(SYSTEM.getProcessCpuTime(), allocatedByOthers(), waited(), calls());
+        return new Cost(SYSTEM.getProcessCpuTime(), allocatedByOthers(), machine(), calls());
     }
 
     Cost since(Cost before) {
         return new Cost(
                 cpuNanos - before.cpuNanos,
                 Math.max(0, allocatedBytes - before.allocatedBytes),
-                Math.max(0, waitedNanos - before.waitedNanos),
+                machineNanos - before.machineNanos,
                 systemCalls - before.systemCalls);
     }
 
@@ -55,24 +57,20 @@ record Cost(long cpuNanos, long allocatedBytes, long waitedNanos, long systemCal
         return sum;
     }
 
-    /** The second word of what the scheduler tells of each thread. */
-    private static long waited() {
-        if (!Files.isReadable(TASKS)) {
+    /** The first line: user, nice, system, idle, waiting for a disk, interrupts of two kinds, stolen; 100 a second. */
+    private static long machine() {
+        if (!Files.isReadable(MACHINE)) {
             return 0;
         }
-        try (Stream<Path> tasks = Files.list(TASKS)) {
-            return tasks.mapToLong(task -> waited(task.resolve("schedstat"))).sum();
-        } catch (IOException | UncheckedIOException e) {
-            return 0;
-        }
-    }
-
-    private static long waited(Path schedule) {
-        try {
-            String[] words = Files.readString(schedule).strip().split(" ", -1);
-            return words.length > 1 ? Long.parseLong(words[1]) : 0;
+        try (Stream<String> lines = Files.lines(MACHINE)) {
+            String[] words = lines.findFirst().orElse("").split(" +", -1);
+            long ticks = 0;
+            for (int i = 1; i < words.length && i <= STOLEN; i++) {
+                ticks += i == IDLE || i == IDLE + 1 ? 0 : Long.parseLong(words[i]);
+            }
+            return ticks * TICK_NANOS;
         } catch (IOException e) {
-            return 0; // the thread has ended
+            return 0;
         }
     }
 

@@ -3,33 +3,34 @@ package org.rpcrdma.benchmarks.compare;
 
 import java.io.IOException;
 import java.util.List;
-import org.rpcrdma.benchmarks.Transport;
+import java.util.Map;
 
 /** The client and the server of one transport, in two processes or in one. Both are stopped while no window runs. */
 final class Pair implements AutoCloseable {
 
-    private final Transport transport;
+    private final Contender contender;
     private final WorkerProcess server;
     private final WorkerProcess client;
 
-    Pair(Transport transport, boolean inOneProcess, List<String> jvmArguments)
+    Pair(Contender contender, boolean inOneProcess, List<String> jvmArguments)
             throws IOException, InterruptedException {
-        this.transport = transport;
-        server = new WorkerProcess(transport, jvmArguments);
-        client = inOneProcess ? server : new WorkerProcess(transport, jvmArguments);
-        String address = server.ask(Request.of(Request.Command.LISTEN)).address();
-        client.ask(new Request(Request.Command.CONNECT, address, null, 0));
+        this.contender = contender;
+        server = new WorkerProcess(contender.name(), jvmArguments);
+        client = inOneProcess ? server : new WorkerProcess(contender.name(), jvmArguments);
+        Map<Application, String> addresses =
+                server.ask(Request.of(Request.Command.LISTEN)).addresses();
+        client.ask(new Request(Request.Command.CONNECT, addresses, null, 0));
         suspend();
     }
 
-    Transport transport() {
-        return transport;
+    Contender contender() {
+        return contender;
     }
 
     /** Again, when something else has used the CPUs. */
     Window run(Work work, long millis, int tries) throws IOException, InterruptedException {
         Window window = run(work, millis);
-        for (int i = 1; i < tries && window.isShortOfCpu(); i++) {
+        for (int i = 1; i < tries && window.isDisturbed(); i++) {
             window = run(work, millis);
         }
         return window;
@@ -47,6 +48,19 @@ final class Pair implements AutoCloseable {
                             ? Cost.NOTHING
                             : server.ask(Request.of(Request.Command.COST)).cost().since(before);
             return window.with(ofServer);
+        } finally {
+            suspend();
+        }
+    }
+
+    /** The memory of both processes that is in use. */
+    long memory() throws IOException, InterruptedException {
+        server.resume();
+        client.resume();
+        try {
+            Request request = Request.of(Request.Command.MEMORY);
+            long bytes = server.ask(request).bytes();
+            return client == server ? bytes : bytes + client.ask(request).bytes();
         } finally {
             suspend();
         }

@@ -6,8 +6,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * What is shown of a comparison in a directory of documents: {@code performance.md}, which is there and whose tables are
- * replaced, and beside it in {@code performance} the results, all their tables, and charts.
+ * What is shown of a comparison in a directory of documents: {@code performance.md}, which is there and whose tables
+ * are replaced, and beside it in {@code performance} the results, all their tables, and charts.
  */
 final class Publication {
 

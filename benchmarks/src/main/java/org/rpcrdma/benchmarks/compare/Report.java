@@ -21,12 +21,18 @@ final class Report {
                             "%n### %s%n%n| transport | latency, us | ratio | calls/s | MB/s | ratio"
                                     + " | p99, us | CPU, us a call | heap, bytes a call | reads and"
                                     + " writes a call |%n|%s|%n",
-                            work.label(), " --- |".repeat(10).replaceAll("\\|$", "")));
+                            heading(work), " --- |".repeat(10).replaceAll("\\|$", "")));
             for (String transport : comparison.transports()) {
                 comparison.row(work, transport).ifPresent(row -> to.append(line(row, baseline)));
             }
         }
         return to.toString();
+    }
+
+    private static String heading(Work work) {
+        return work.load() == 0
+                ? work.label()
+                : work.label() + " (" + Summary.number((double) work.rate()) + " calls/s)";
     }
 
     /** Where and how it was measured, in two lines. */
@@ -39,7 +45,7 @@ final class Report {
                 "%s%s, %d CPUs, Java %s, Netty %s.%n"
                         + "Client and server in %s. "
                         + "Ratios are against %s, median (least to greatest) of %d rounds.%n"
-                        + "%d of %d windows had to wait for a CPU.%n",
+                        + "%d of %d windows were disturbed by others.%n",
                 machine.system(),
                 machine.processor().isEmpty() ? "" : ", " + machine.processor(),
                 machine.cpus(),
@@ -48,7 +54,7 @@ final class Report {
                 comparison.inOneProcess() ? "one process" : "two processes",
                 comparison.baseline(),
                 comparison.rows().stream().mapToInt(row -> row.windows().size()).max().orElse(0),
-                windows.stream().filter(Window::isShortOfCpu).count(),
+                windows.stream().filter(Window::isDisturbed).count(),
                 windows.size());
     }
 

@@ -12,14 +12,15 @@ import java.util.stream.Stream;
  *
  * @param transport its name
  * @param windows in the order of the rounds
+ * @param idleBytes of memory that an idle connection takes at both ends together, where the work has such; else 0
  */
-record Row(Work work, String transport, List<Window> windows) {
+record Row(Work work, String transport, List<Window> windows, long idleBytes) {
 
     double median(ToDoubleFunction<Window> figure) {
         return Spread.of(chosen(windows, settled(windows)).mapToDouble(figure)).median();
     }
 
-    /** Whether there is a round in which both had the CPUs that they wanted: a ratio of others tells of the machine. */
+    /** Whether there is a round in which both were not disturbed: a ratio of others tells of the machine. */
     boolean isComparable(Row other) {
         return this == other || settled(windows).intersects(settled(other.windows));
     }
@@ -37,7 +38,7 @@ record Row(Work work, String transport, List<Window> windows) {
                                         / figure.applyAsDouble(other.windows.get(i))));
     }
 
-    /** Those windows that had the CPUs they wanted; all where none had. */
+    /** Those windows that were not disturbed; all where all were. */
     private static Stream<Window> chosen(List<Window> windows, BitSet settled) {
         return settled.isEmpty() ? windows.stream() : settled.stream().mapToObj(windows::get);
     }
@@ -45,7 +46,7 @@ record Row(Work work, String transport, List<Window> windows) {
     private static BitSet settled(List<Window> windows) {
         BitSet settled = new BitSet();
         for (int i = 0; i < windows.size(); i++) {
-            settled.set(i, !windows.get(i).isShortOfCpu());
+            settled.set(i, !windows.get(i).isDisturbed());
         }
         return settled;
     }

@@ -5,6 +5,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.Predicate;
 import java.util.function.ToDoubleFunction;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** A comparison as few tables in Markdown: a line for each transport, a column for each work. */
 final class Summary {
@@ -23,16 +25,72 @@ final class Summary {
     private String text() {
         to.append(Report.machine(comparison));
         ratios(
-                "Round trip, divided by the baseline's (less is better)",
-                Work::isRoundTrip,
+                "RPC: round trip, divided by the baseline's (less is better)",
+                work -> isRpc(work) && work.isRoundTrip(),
                 Window::medianMicros,
                 "us");
         ratios(
-                "Calls a second, divided by the baseline's (more is better)",
-                Work::isPipelined,
+                "RPC: calls a second, divided by the baseline's (more is better)",
+                work -> isRpc(work) && work.isPipelined() && work.connections() == 1,
+                Window::callsPerSecond,
+                "/s");
+        ratios(
+                "RPC on several connections: calls a second, divided by the baseline's",
+                work -> isRpc(work) && work.isPipelined() && work.connections() > 1,
+                Window::callsPerSecond,
+                "/s");
+        table(
+                "Under load: p50, p99, p99.9 and most, in microseconds from when calls were due",
+                work -> work.load() > 0,
+                Summary::percentiles);
+        ratios(
+                "CPU time of a call, both ends, divided by the baseline's (less is better)",
+                work -> isRpc(work) && work.load() == 0 && work.connections() == 1,
+                Window::cpuMicrosPerCall,
+                "us");
+        table(
+                "Heap, bytes allocated for a call, both ends",
+                work -> isRpc(work) && work.load() == 0 && work.connections() == 1,
+                row -> number(row.median(Window::allocatedBytesPerCall)));
+        table(
+                "Idle connections: memory of one; calls a second with them, divided by those"
+                        + " without",
+                work -> work.idle() > 0,
+                this::idle);
+        ratios(
+                "Byte streams: round trip, divided by that of EPOLL_BUSY (less is better)",
+                work -> !isRpc(work) && work.isRoundTrip(),
+                Window::medianMicros,
+                "us");
+        ratios(
+                "Byte streams: messages a second, divided by those of EPOLL_BUSY (more is better)",
+                work -> !isRpc(work) && work.isPipelined(),
                 Window::callsPerSecond,
                 "/s");
         return to.toString();
+    }
+
+    static boolean isRpc(Work work) {
+        return work.application() == Application.RPC;
+    }
+
+    private static String percentiles(Row row) {
+        return Stream.<ToDoubleFunction<Window>>of(
+                        Window::median, Window::p99, Window::p999, Window::maximum)
+                .map(figure -> number(row.median(figure) / 1e3))
+                .collect(Collectors.joining(" / "));
+    }
+
+    private String idle(Row row) {
+        double share =
+                comparison
+                        .row(row.work().beside(0), row.transport())
+                        .map(
+                                alone ->
+                                        row.median(Window::callsPerSecond)
+                                                / alone.median(Window::callsPerSecond))
+                        .orElse(Double.NaN);
+        return String.format(Locale.ROOT, "%.1f KiB, %.2f", row.idleBytes() / 1024.0, share);
     }
 
     /** The baseline's own line has figures, the others have ratios. */

@@ -23,8 +23,10 @@ record Window(
         Cost client,
         Cost server) {
 
-    /** Waiting for a CPU for more of its time than this, a window tells of the machine. */
-    private static final double WAIT_SHARE = 0.05;
+    /** Where others have used more of one CPU than this and these nanoseconds, a window tells of the machine. */
+    private static final double OTHERS_SHARE = 0.05;
+
+    private static final long OTHERS_LEAST = 20_000_000;
 
     static Window of(long calls, long nanos, Histogram latencies, Cost client) {
         return new Window(
@@ -43,9 +45,10 @@ record Window(
         return new Window(calls, nanos, median, p90, p99, p999, maximum, client, ofServer);
     }
 
-    /** Whether the machine was busy with something else; where the system tells it. */
-    boolean isShortOfCpu() {
-        return client.waitedNanos() + server.waitedNanos() > nanos * WAIT_SHARE;
+    /** Whether others have used the CPUs meanwhile; where the system tells it. */
+    boolean isDisturbed() {
+        return client.machineNanos() - client.cpuNanos() - server.cpuNanos()
+                > nanos * OTHERS_SHARE + OTHERS_LEAST;
     }
 
     double callsPerSecond() {

@@ -12,7 +12,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import org.rpcrdma.benchmarks.Transport;
 
 /**
  * A {@link Worker}, seen from the process that has started it. Made stopped between its requests by whoever uses it.
@@ -26,7 +25,7 @@ final class WorkerProcess implements AutoCloseable {
     private final PrintStream in;
     private final BufferedReader out;
 
-    WorkerProcess(Transport transport, List<String> jvmArguments) throws IOException {
+    WorkerProcess(String contender, List<String> jvmArguments) throws IOException {
         List<String> command = new ArrayList<>();
         command.add(
                 System.getProperty("java.home") + File.separator + "bin" + File.separator + "java");
@@ -36,7 +35,7 @@ final class WorkerProcess implements AutoCloseable {
                         "-cp",
                         System.getProperty("java.class.path"),
                         Worker.class.getName(),
-                        transport.name()));
+                        contender));
         process = new ProcessBuilder(command).redirectError(Redirect.INHERIT).start();
         in = new PrintStream(process.getOutputStream(), true, StandardCharsets.UTF_8);
         out =

@@ -2,7 +2,7 @@
 package org.rpcrdma.benchmarks.verbs;
 
 /** Two ends of one connection over the loopback, each busy on a thread of its own. */
-interface Exchange extends AutoCloseable {
+public interface Exchange extends AutoCloseable {
 
     /** Sends so many messages; the other end sends each back. No more than {@code window} are out at a time. */
     void sends(int count, int window) throws Exception;

@@ -39,34 +39,46 @@ public abstract class VerbsBenchmark {
         /** The software RNIC. */
         IWARP {
             @Override
-            Exchange open(int bytes) throws Exception {
+            public Exchange open(int bytes) throws Exception {
                 return new IwarpExchange(bytes, window(bytes));
             }
         },
         /** The JDK's sockets. */
         SOCKET {
             @Override
-            Exchange open(int bytes) throws Exception {
+            public Exchange open(int bytes) throws Exception {
                 return SocketExchange.nio(bytes);
             }
         },
         /** Netty's native sockets without its event loop; Linux only. */
         UNIX {
             @Override
-            Exchange open(int bytes) throws Exception {
+            public Exchange open(int bytes) throws Exception {
                 Epoll.ensureAvailability();
                 return SocketExchange.unix(bytes);
+            }
+        },
+        /** Two rings in memory that both ends have, a file mapped. */
+        RING {
+            @Override
+            public Exchange open(int bytes) throws Exception {
+                return new RingExchange(bytes, window(bytes));
             }
         },
         /** Netty's native epoll transport; Linux only. */
         EPOLL {
             @Override
-            Exchange open(int bytes) {
+            public Exchange open(int bytes) {
                 return new EpollExchange(bytes);
             }
         };
 
-        abstract Exchange open(int bytes) throws Exception;
+        /**
+         * Opens both ends.
+         *
+         * @param bytes of a message
+         */
+        public abstract Exchange open(int bytes) throws Exception;
     }
 
     @Param({"IWARP", "SOCKET", "UNIX", "EPOLL"})
@@ -81,7 +93,12 @@ public abstract class VerbsBenchmark {
     private Exchange exchange;
     private int window;
 
-    private static int window(int bytes) {
+    /**
+     * How many are out at a time at most.
+     *
+     * @param bytes of a message
+     */
+    public static int window(int bytes) {
         return bytes >= LARGE ? WINDOW_OF_LARGE : WINDOW;
     }
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.benchmarks.compare;
+
+import org.HdrHistogram.Histogram;
+import org.rpcrdma.benchmarks.verbs.Exchange;
+
+/** The client's process has both ends of a floor. A latency is the mean of a batch. */
+final class FloorSide implements Side {
+
+    private static final int BATCH_BYTES = 4 << 20;
+    private static final int BATCH = 200;
+
+    private final Floor floor;
+    private Exchange exchange;
+    private int bytes = -1;
+
+    FloorSide(Floor floor) {
+        this.floor = floor;
+    }
+
+    @Override
+    public String listen() {
+        return "";
+    }
+
+    @Override
+    public void connect(String address, int connections) {
+        // Each length of messages has its own.
+    }
+
+    @Override
+    public long run(Work work, long end, Histogram latencies) throws Exception {
+        if (bytes != work.bytes()) {
+            close();
+            exchange = floor.exchange(work);
+            bytes = work.bytes();
+        }
+        int batch = Math.max(4, Math.min(BATCH, BATCH_BYTES / Math.max(1, bytes)));
+        long calls = 0;
+        for (long now = System.nanoTime(); calls == 0 || now - end < 0; ) {
+            if (work.procedure() == Work.Procedure.NULL) {
+                exchange.sends(batch, work.outstanding());
+            } else {
+                exchange.reads(batch, work.outstanding());
+            }
+            long next = System.nanoTime();
+            latencies.recordValue((next - now) * work.outstanding() / batch);
+            calls += batch;
+            now = next;
+        }
+        return calls;
+    }
+
+    @Override
+    public void close() throws Exception {
+        if (exchange != null) {
+            exchange.close();
+            exchange = null;
+        }
+    }
+}
