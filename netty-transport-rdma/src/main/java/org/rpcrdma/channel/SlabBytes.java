@@ -18,8 +18,17 @@ import java.nio.channels.ScatteringByteChannel;
 /** The bytes of a {@link Slab} from some place on, as Netty looks at them. Whose they are is the subclass' matter. */
 abstract class SlabBytes extends AbstractReferenceCountedByteBuf {
 
+    /** Whether numbers are read and written past {@link ByteBuffer}, which checks a second time what is checked here. */
+    private static final boolean IS_DIRECT =
+            PlatformDependent.hasUnsafe() && PlatformDependent.isUnaligned();
+
+    private static final boolean IS_REVERSED = !PlatformDependent.BIG_ENDIAN_NATIVE_ORDER;
+
     private ByteBuffer memory;
     private ByteBuffer internal;
+
+    /** The native address of byte 0, where the JVM tells. */
+    private long address;
 
     /** Of byte 0 in the slab. */
     private int offset;
@@ -32,6 +41,7 @@ abstract class SlabBytes extends AbstractReferenceCountedByteBuf {
     final void begin(Slab slab, int newOffset) {
         memory = slab.memory();
         offset = newOffset;
+        address = slab.address() + newOffset;
     }
 
     /** There are no bytes any more. */
@@ -43,6 +53,7 @@ abstract class SlabBytes extends AbstractReferenceCountedByteBuf {
     /** What was byte {@code count} is byte 0. */
     final void skip(int count) {
         offset += count;
+        address += count;
     }
 
     /** Of byte 0 in the slab. */
@@ -101,11 +112,15 @@ abstract class SlabBytes extends AbstractReferenceCountedByteBuf {
 
     @Override
     protected byte _getByte(int index) {
-        return memory.get(at(index));
+        return IS_DIRECT ? PlatformDependent.getByte(address + index) : memory.get(at(index));
     }
 
     @Override
     protected short _getShort(int index) {
+        if (IS_DIRECT) {
+            short value = PlatformDependent.getShort(address + index);
+            return IS_REVERSED ? Short.reverseBytes(value) : value;
+        }
         return memory.getShort(at(index));
     }
 
@@ -126,6 +141,10 @@ abstract class SlabBytes extends AbstractReferenceCountedByteBuf {
 
     @Override
     protected int _getInt(int index) {
+        if (IS_DIRECT) {
+            int value = PlatformDependent.getInt(address + index);
+            return IS_REVERSED ? Integer.reverseBytes(value) : value;
+        }
         return memory.getInt(at(index));
     }
 
@@ -136,6 +155,10 @@ abstract class SlabBytes extends AbstractReferenceCountedByteBuf {
 
     @Override
     protected long _getLong(int index) {
+        if (IS_DIRECT) {
+            long value = PlatformDependent.getLong(address + index);
+            return IS_REVERSED ? Long.reverseBytes(value) : value;
+        }
         return memory.getLong(at(index));
     }
 
@@ -146,12 +169,22 @@ abstract class SlabBytes extends AbstractReferenceCountedByteBuf {
 
     @Override
     protected void _setByte(int index, int value) {
-        memory.put(at(index), (byte) value);
+        if (IS_DIRECT) {
+            PlatformDependent.putByte(address + index, (byte) value);
+        } else {
+            memory.put(at(index), (byte) value);
+        }
     }
 
     @Override
     protected void _setShort(int index, int value) {
-        memory.putShort(at(index), (short) value);
+        if (IS_DIRECT) {
+            PlatformDependent.putShort(
+                    address + index,
+                    IS_REVERSED ? Short.reverseBytes((short) value) : (short) value);
+        } else {
+            memory.putShort(at(index), (short) value);
+        }
     }
 
     @Override
@@ -173,7 +206,12 @@ abstract class SlabBytes extends AbstractReferenceCountedByteBuf {
 
     @Override
     protected void _setInt(int index, int value) {
-        memory.putInt(at(index), value);
+        if (IS_DIRECT) {
+            PlatformDependent.putInt(
+                    address + index, IS_REVERSED ? Integer.reverseBytes(value) : value);
+        } else {
+            memory.putInt(at(index), value);
+        }
     }
 
     @Override
@@ -183,7 +221,12 @@ abstract class SlabBytes extends AbstractReferenceCountedByteBuf {
 
     @Override
     protected void _setLong(int index, long value) {
-        memory.putLong(at(index), value);
+        if (IS_DIRECT) {
+            PlatformDependent.putLong(
+                    address + index, IS_REVERSED ? Long.reverseBytes(value) : value);
+        } else {
+            memory.putLong(at(index), value);
+        }
     }
 
     @Override

@@ -112,6 +112,21 @@ class RegisteredMemoryTest {
         write((to, i) -> to.setLongLE(i, 0x9182736455463728L), 8);
     }
 
+    /** Also at addresses that are no multiple of their width. */
+    @Test
+    void numbersMoveWithTheBeginning() {
+        buffer.skipBytes(5).discardReadBytes();
+        expected.skipBytes(5).discardReadBytes();
+        for (int i = 0; i <= SIZE - 5 - Long.BYTES; i++) {
+            assertThat(buffer.getByte(i)).isEqualTo(expected.getByte(i));
+            assertThat(buffer.getShort(i)).isEqualTo(expected.getShort(i));
+            assertThat(buffer.getInt(i)).isEqualTo(expected.getInt(i));
+            assertThat(buffer.getLong(i)).isEqualTo(expected.getLong(i));
+        }
+        buffer.setLong(3, 0x9182736455463728L);
+        expected.setLong(3, 0x9182736455463728L);
+    }
+
     @Test
     void bytesAreRead() {
         for (ByteBuf target :
