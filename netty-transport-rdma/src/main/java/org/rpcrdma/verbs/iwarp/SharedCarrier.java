@@ -120,6 +120,10 @@ final class SharedCarrier implements Carrier, Selectable {
     /** The doorbell, or the end of TCP. */
     @Override
     public void ready(SelectionKey ready) {
+        if (closed) {
+            // Another socket of the same round has ended this one.
+            return;
+        }
         try {
             if (channel.read(awake.bells()) < 0) {
                 gone(null);

@@ -2,6 +2,7 @@
 package org.rpcrdma.verbs.iwarp;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -9,7 +10,12 @@ import java.net.InetSocketAddress;
 import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -169,6 +175,61 @@ class SharedStreamTest {
             pair.initiator.queuePair.doorbell();
             blocking(pair.responderContext, () -> pair.responder.completion(1) != null);
             assertThat(pair.responderContext.awakeRings()).isOne();
+        }
+    }
+
+    /** Looking at each of them in each round would cost those that are busy. */
+    @Test
+    void manyIdleStreamsGoToSleep() throws IOException {
+        try (Pair pair = new Pair(config, config)) {
+            pair.listen(InetAddress.getLoopbackAddress());
+            Endpoint first = null;
+            Endpoint other = null;
+            for (int i = 0; i < 12; i++) {
+                pair.connect(Pair.SIZE, Pair.SIZE, 64);
+                first = first == null ? pair.initiator : first;
+                other = other == null ? pair.responder : other;
+            }
+            pair.until(
+                    () ->
+                            pair.initiatorContext.awakeRings() == 8
+                                    && pair.responderContext.awakeRings() == 8);
+            Endpoint to = other;
+            for (int i = 0; i < 20; i++) {
+                to.completions.clear();
+                to.receive(1, 0, 10);
+                first.queuePair.send(1, 0);
+                first.queuePair.doorbell();
+                pair.until(() -> to.completion(1) != null);
+            }
+        }
+    }
+
+    /** Another socket of the same round may have ended this one. */
+    @Test
+    void whatTheSelectorTellsAfterTheEndIsForNobody() throws IOException {
+        try (Selector selector = Selector.open();
+                ServerSocketChannel server = ServerSocketChannel.open()) {
+            server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+            SocketChannel channel = SocketChannel.open(server.getLocalAddress());
+            channel.configureBlocking(false);
+            SelectionKey key = channel.register(selector, 0);
+            SharedSegment memory =
+                    new SharedMemory(directory).create(UUID.randomUUID(), UUID.randomUUID(), 4096);
+            AwakeRings awake = new AwakeRings();
+            SharedCarrier carrier = new SharedCarrier(awake, channel, key, memory);
+            carrier.await(true, false);
+            assertThat(awake.count()).isOne();
+            carrier.close();
+            carrier.ready(key);
+            carrier.await(true, true);
+            assertThat(awake.count()).isZero();
+            assertThat(carrier.isOpen()).isFalse();
+            assertThatThrownBy(() -> carrier.read(ByteBuffer.allocate(1)))
+                    .isInstanceOf(ClosedChannelException.class);
+            assertThatThrownBy(() -> carrier.write(ByteBuffer.allocate(1)))
+                    .isInstanceOf(ClosedChannelException.class);
+            carrier.close();
         }
     }
 
