@@ -70,7 +70,7 @@ final class Compare implements Callable<Integer> {
             names = "--millis",
             paramLabel = "N",
             description = "How long a window lasts. Default: ${DEFAULT-VALUE}.")
-    private long millis = 300;
+    private long millis = 250;
 
     @Option(
             names = "--warm-up",
@@ -78,7 +78,7 @@ final class Compare implements Callable<Integer> {
             description =
                     "Milliseconds of each work on each transport before the first round. Default:"
                             + " ${DEFAULT-VALUE}.")
-    private long warmUp = 1200;
+    private long warmUp = 1000;
 
     @Option(
             names = "--tries",
@@ -196,8 +196,12 @@ final class Compare implements Callable<Integer> {
             System.err.println("compare: left out, they need 2 CPUs and there is 1: " + busy);
             chosen = chosen.stream().filter(contender -> !contender.isBusy()).toList();
         }
-        if (!names.contains(baseline)) {
-            baseline = names.get(0);
+        if (chosen.isEmpty()) {
+            throw new IllegalArgumentException(
+                    "--transports: none of " + names + " runs here (expected: at least one)");
+        }
+        if (chosen.stream().noneMatch(contender -> contender.name().equals(baseline))) {
+            baseline = chosen.get(0).name();
         }
         return chosen;
     }

@@ -4,6 +4,7 @@ package org.rpcrdma.benchmarks.compare;
 import io.netty.channel.EventLoop;
 import io.netty.channel.SingleThreadEventLoop;
 import java.nio.channels.ClosedChannelException;
+import java.util.function.LongSupplier;
 import org.HdrHistogram.Histogram;
 
 /**
@@ -27,6 +28,7 @@ abstract class Driver {
     }
 
     private final Listener listener;
+    private final LongSupplier clock;
     private final long[] starts = new long[STARTS];
     private final Runnable sending = this::sendDue;
     private final Runnable nextRound = this::sendInNextRound;
@@ -43,7 +45,15 @@ abstract class Driver {
     private boolean isPacing;
 
     Driver(Listener listener) {
+        this(listener, System::nanoTime);
+    }
+
+    /**
+     * @param clock in nanoseconds
+     */
+    Driver(Listener listener, LongSupplier clock) {
         this.listener = listener;
+        this.clock = clock;
     }
 
     abstract EventLoop loop();
@@ -58,7 +68,7 @@ abstract class Driver {
     final void start(Work next, long endNanos, Histogram takesNanos) {
         work = next;
         latencies = takesNanos;
-        begin = System.nanoTime();
+        begin = clock.getAsLong();
         end = endNanos;
         calls = 0;
         if (next.rate() > 0) {
@@ -70,7 +80,7 @@ abstract class Driver {
             return;
         }
         for (int i = 0; i < next.outstanding(); i++) {
-            send(System.nanoTime());
+            send(clock.getAsLong());
         }
         flush();
     }
@@ -84,7 +94,7 @@ abstract class Driver {
 
     /** Once in each round of the event loop. Calls that are late beyond all bounds are not made. */
     private void sendDue() {
-        long now = System.nanoTime();
+        long now = clock.getAsLong();
         boolean any = false;
         while (due - now <= 0 && due - end < 0 && out < MAX_OUTSTANDING) {
             send(due);
@@ -107,7 +117,7 @@ abstract class Driver {
     }
 
     final void answered(int callId) {
-        long now = System.nanoTime();
+        long now = clock.getAsLong();
         latencies.recordValue(Math.max(0, now - starts[callId & (STARTS - 1)]));
         calls++;
         out--;

@@ -37,6 +37,8 @@ final class WorkerProcess implements AutoCloseable {
                         Worker.class.getName(),
                         contender));
         process = new ProcessBuilder(command).redirectError(Redirect.INHERIT).start();
+        // One that is stopped would outlive an interrupted run.
+        Runtime.getRuntime().addShutdownHook(new Thread(process::destroyForcibly));
         in = new PrintStream(process.getOutputStream(), true, StandardCharsets.UTF_8);
         out =
                 new BufferedReader(

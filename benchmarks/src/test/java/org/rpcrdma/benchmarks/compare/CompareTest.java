@@ -75,6 +75,9 @@ class CompareTest {
     void eachContenderDoesItsWork(String name) throws Exception {
         Contender contender = Contender.named(name);
         assumeTrue(contender.isAvailable(), "this is not Linux");
+        assumeTrue(
+                Runtime.getRuntime().availableProcessors() > 1 || !contender.isBusy(),
+                "there is one CPU");
         Path json = directory.resolve("comparison.json");
         int status =
                 Compare.commandLine()
@@ -114,6 +117,26 @@ class CompareTest {
                         "compare: --work: nothing has a match for 'no such work' (there are: NULL,"
                                 + " 1 out;")
                 .hasLineCount(1);
+    }
+
+    @Test
+    void whatDoesNotExistIsNamed() {
+        StringWriter said = new StringWriter();
+        int status =
+                Compare.commandLine()
+                        .setErr(new PrintWriter(said, true))
+                        .execute("--transports=PIGEONS", "--work=NULL, 1 out$");
+        assertThat(status).isEqualTo(1);
+        assertThat(said.toString())
+                .startsWith("compare: --transports: there is no PIGEONS (expected some of: RDMA,")
+                .hasLineCount(1);
+    }
+
+    @Test
+    void anIntervalOfALoadIsThatOfAllConnections() {
+        Work work = Work.on(4, Work.Procedure.READ, 4096, 16).at(50, 1000);
+        assertThat(work.rate()).isEqualTo(500);
+        assertThat(work.label()).isEqualTo("READ 4 KiB, 50 % load");
     }
 
     @Test
