@@ -20,6 +20,10 @@ public final class IwarpMemoryRegion implements MemoryRegion, ViewOwner {
     private final long address;
     private final int length;
     private final int localKey;
+
+    /** A view that is not lent: who lives for one operation has no more. */
+    private ByteBuffer first;
+
     private ByteBuffer[] spare = NONE;
     private int spareCount;
     private int lent;
@@ -89,7 +93,12 @@ public final class IwarpMemoryRegion implements MemoryRegion, ViewOwner {
 
     /** Lends a view of a range that the region contains. It is given back by {@link #release}. */
     public ByteBuffer borrow(long rangeAddress, int bytes) {
-        ByteBuffer view = spareCount > 0 ? spare[--spareCount] : memory.duplicate();
+        ByteBuffer view = first;
+        if (view != null) {
+            first = null;
+        } else {
+            view = spareCount > 0 ? spare[--spareCount] : memory.duplicate();
+        }
         lent++;
         int index = index(rangeAddress);
         return view.limit(index + bytes).position(index);
@@ -98,6 +107,10 @@ public final class IwarpMemoryRegion implements MemoryRegion, ViewOwner {
     @Override
     public void release(ByteBuffer view) {
         lent--;
+        if (first == null) {
+            first = view;
+            return;
+        }
         if (spareCount == spare.length) {
             spare = Arrays.copyOf(spare, Math.max(2, 2 * spareCount));
         }
