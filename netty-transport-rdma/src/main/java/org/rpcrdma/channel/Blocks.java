@@ -56,7 +56,7 @@ final class Blocks {
         free.add(rest);
     }
 
-    /** Joins a block that is not lent any more with its free neighbours. Returns what has become of it, not free yet. */
+    /** Joins a block that is not lent any more with its free neighbours. Returns all of it, not free yet. */
     Block join(Block block) {
         joinRight(block);
         Block left = block.left;

@@ -18,7 +18,7 @@ import java.nio.channels.ScatteringByteChannel;
 /** The bytes of a {@link Slab} from some place on, as Netty looks at them. Whose they are is the subclass' matter. */
 abstract class SlabBytes extends AbstractReferenceCountedByteBuf {
 
-    /** Whether numbers are read and written past {@link ByteBuffer}, which checks a second time what is checked here. */
+    /** Whether numbers are read and written past {@link ByteBuffer}, which checks what is checked already. */
     private static final boolean IS_DIRECT =
             PlatformDependent.hasUnsafe() && PlatformDependent.isUnaligned();
 
