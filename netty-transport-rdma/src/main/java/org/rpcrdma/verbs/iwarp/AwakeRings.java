@@ -3,6 +3,7 @@ package org.rpcrdma.verbs.iwarp;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 
@@ -32,6 +33,9 @@ final class AwakeRings {
     private int count;
     private int polls;
 
+    /** The one that was looked into last. */
+    private SharedCarrier last;
+
     void add(SharedCarrier ring) {
         if (count == rings.length) {
             rings = Arrays.copyOf(rings, 2 * count);
@@ -40,6 +44,9 @@ final class AwakeRings {
     }
 
     void remove(SharedCarrier ring) {
+        if (last == ring) {
+            last = null;
+        }
         for (int i = 0; i < count; i++) {
             if (rings[i] == ring) {
                 removeAt(i);
@@ -73,20 +80,39 @@ final class AwakeRings {
 
     private void look(int i) {
         SharedCarrier ring = rings[i];
+        last = ring;
         try {
             int vain = ring.look();
             if (count > FEW && vain > VAIN_LOOKS / count && ring.sleep()) {
                 removeAt(i);
             }
+        } catch (RuntimeException e) {
+            ring.failed(e);
+        } catch (OutOfMemoryError e) {
+            ring.failed(new IOException("No memory is left: " + e.getMessage(), e));
         } catch (InternalError e) {
             ring.unreachable(e);
         }
+    }
+
+    /**
+     * Memory could not be reached, of which the JVM may tell only after the access: that was the ring which was looked
+     * into last.
+     */
+    void unreachable(InternalError e) {
+        SharedCarrier ring = last;
+        if (ring == null) {
+            throw e;
+        }
+        last = null;
+        ring.unreachable(e);
     }
 
     /** Has all peers ring from now on; returns false when there is something to do at once. */
     boolean sleep() {
         while (count > 0) {
             SharedCarrier ring = rings[count - 1];
+            last = ring;
             try {
                 if (!ring.sleep()) {
                     return false;

@@ -16,6 +16,10 @@ final class HotStreams {
     private int count;
     private int polls;
 
+    boolean isEmpty() {
+        return count == 0;
+    }
+
     void add(TcpCarrier stream) {
         for (int i = 0; i < count; i++) {
             if (streams[i] == stream) {

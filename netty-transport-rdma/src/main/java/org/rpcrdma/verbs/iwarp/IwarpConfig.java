@@ -166,6 +166,7 @@ public final class IwarpConfig {
         return sharedRingBytes;
     }
 
+    /** Where the files of shared memory are; {@code null} for the usual place. */
     Path sharedDirectory() {
         return sharedDirectory;
     }
@@ -190,7 +191,7 @@ public final class IwarpConfig {
         private boolean sharedMemory =
                 SystemPropertyUtil.getBoolean("org.rpcrdma.iwarp.sharedMemory", false);
         private int sharedRingBytes = 256 * 1024;
-        private Path sharedDirectory = SharedMemory.standardDirectory();
+        private Path sharedDirectory;
 
         private Builder() {}
 

@@ -47,6 +47,9 @@ public final class IwarpContext implements VerbsContext {
     /** How often is asked for the memory of a message that waits, unless there is other work. */
     private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
+    /** When shared memory has brought so much, the selector is asked at once: it costs little beside that. */
+    private static final long BYTES_PER_SELECT = 128 * 1024;
+
     /** Whether the thread waits, runs, or runs and was told not to wait. */
     private enum Wake {
         RUNNING,
@@ -149,12 +152,22 @@ public final class IwarpContext implements VerbsContext {
         if (!held.isEmpty()) {
             retryHeld();
         }
-        boolean isLooked = awake.poll();
-        if (!hot.poll() && !isLooked) {
-            select();
-        }
+        pollConnections();
         delivered += completions.deliver(budget - delivered);
         return (int) Math.min(delivered + moved, Integer.MAX_VALUE);
+    }
+
+    /** Looks at the connections that are busy, and asks the selector for all others when it is time to. */
+    private void pollConnections() {
+        try {
+            boolean isLooked = awake.poll();
+            boolean isDue = !isLooked || !hot.isEmpty() || moved >= BYTES_PER_SELECT;
+            if (!hot.poll() && isDue) {
+                select();
+            }
+        } catch (InternalError e) {
+            awake.unreachable(e);
+        }
     }
 
     @Override
@@ -183,6 +196,8 @@ public final class IwarpContext implements VerbsContext {
                 if (awake.sleep()) {
                     selector.select(onReady, millis);
                 }
+            } catch (InternalError e) {
+                awake.unreachable(e);
             } finally {
                 wake.set(Wake.RUNNING);
             }

@@ -226,7 +226,12 @@ final class IwarpQueuePair extends ExposureOwner
         outboundReads.depth(agreed.ord());
         Carrier carrier = context.carrier(channel, key, shared);
         MpaNegotiation rules = shared == null ? agreed : agreed.withoutTcp();
-        stream = new IwarpStream(context, this, carrier, rules, initiator);
+        try {
+            stream = new IwarpStream(context, this, carrier, rules, initiator);
+        } catch (RuntimeException | OutOfMemoryError e) {
+            carrier.close();
+            throw e;
+        }
         startup = null;
         state = State.OPEN;
     }

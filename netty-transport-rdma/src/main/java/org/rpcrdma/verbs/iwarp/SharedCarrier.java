@@ -18,6 +18,8 @@ import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
  */
 final class SharedCarrier implements Carrier, Selectable {
 
+    private static final int LONG_IDLE = 1 << 20;
+
     private final AwakeRings awake;
     private final SocketChannel channel;
     private final SelectionKey key;
@@ -29,6 +31,9 @@ final class SharedCarrier implements Carrier, Selectable {
     private boolean wantsRoom;
     private boolean isAwake;
     private boolean closed;
+
+    /** Whether nothing more goes out by TCP: its end is the peer's doorbell. */
+    private boolean outputShut;
 
     /** Looks in a row that found nothing. */
     private int idle;
@@ -62,7 +67,11 @@ final class SharedCarrier implements Carrier, Selectable {
         wantsRoom = room;
         if (wantsMore && !closed) {
             // What has come meanwhile was not rung for.
-            wake();
+            try {
+                wake();
+            } catch (InternalError e) {
+                unreachable(e);
+            }
         }
     }
 
@@ -105,7 +114,8 @@ final class SharedCarrier implements Carrier, Selectable {
     /** Looks into the memory, which costs no system call. Returns how often it was looked in vain. */
     int look() {
         if (!hasWork()) {
-            return ++idle;
+            idle = Math.min(idle + 1, LONG_IDLE);
+            return idle;
         }
         idle = 0;
         if (wantsRoom && out.hasRoom()) {
@@ -151,6 +161,9 @@ final class SharedCarrier implements Carrier, Selectable {
     }
 
     private void ring() {
+        if (outputShut) {
+            return;
+        }
         try {
             // If TCP takes none, there are some that the peer has not read.
             channel.write(awake.bell());
@@ -246,6 +259,7 @@ final class SharedCarrier implements Carrier, Selectable {
 
     @Override
     public void shutdownOutput() throws IOException {
+        outputShut = true;
         channel.shutdownOutput();
     }
 
@@ -262,9 +276,12 @@ final class SharedCarrier implements Carrier, Selectable {
         closed = true;
         awake.remove(this);
         try {
-            if (in.hasBytes() && !ended) {
+            if (!ended && in.hasBytes()) {
                 // As TCP does where something is unread: the peer learns that it was in vain.
                 channel.setOption(StandardSocketOptions.SO_LINGER, 0);
+            } else if (!ended) {
+                // But a doorbell that is unread is nothing.
+                channel.read(awake.bells());
             }
         } catch (IOException | InternalError e) {
             awake.trace(e);

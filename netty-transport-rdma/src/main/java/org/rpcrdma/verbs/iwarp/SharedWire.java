@@ -9,6 +9,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
 import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
 import java.util.UUID;
 import org.rpcrdma.verbs.iwarp.shared.SharedAnswer;
 import org.rpcrdma.verbs.iwarp.shared.SharedMemory;
@@ -24,6 +25,9 @@ final class SharedWire {
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(SharedWire.class);
 
+    /** What a file has before the responder has put its nonce there. */
+    private static final UUID NONE = new UUID(0, 0);
+
     /** Where files are, {@code null} when there is to be no shared memory. */
     private final SharedMemory memory;
 
@@ -36,7 +40,9 @@ final class SharedWire {
 
     private static SharedMemory open(IwarpConfig config) {
         try {
-            return new SharedMemory(config.sharedDirectory());
+            Path directory = config.sharedDirectory();
+            return new SharedMemory(
+                    directory == null ? SharedMemory.standardDirectory() : directory);
         } catch (IOException | RuntimeException e) {
             LOGGER.warn("There is no shared memory, connections of this host use TCP", e);
             return null;
@@ -60,7 +66,7 @@ final class SharedWire {
                 segment.close();
                 return null;
             }
-            if (!answer.nonce().equals(segment.respondersNonce())) {
+            if (answer.nonce().equals(NONE) || !answer.nonce().equals(segment.respondersNonce())) {
                 throw new ConnectException(
                         "The peer says that it has mapped the shared memory, but has not");
             }
@@ -78,7 +84,6 @@ final class SharedWire {
         if (memory == null || room < SharedOffer.BYTES) {
             return null;
         }
-        SharedSegment segment = null;
         try {
             InetSocketAddress local = (InetSocketAddress) channel.getLocalAddress();
             InetSocketAddress remote = (InetSocketAddress) channel.getRemoteAddress();
@@ -92,8 +97,7 @@ final class SharedWire {
                             UUID.randomUUID(),
                             UUID.randomUUID(),
                             ringBytes);
-            segment = memory.create(offer.file(), offer.nonce(), ringBytes);
-            return new Offered(offer, segment);
+            return new Offered(offer, memory.create(offer.file(), offer.nonce(), ringBytes));
         } catch (IOException | RuntimeException | OutOfMemoryError e) {
             LOGGER.debug("No shared memory can be announced", e);
             return null;

@@ -255,12 +255,14 @@ class SharedStartupTest {
                 });
     }
 
-    @Test
-    void aResponderThatHasNotMappedItIsNotBelieved() throws IOException {
+    /** With any nonce: that of zeros is in a new file already. */
+    @ParameterizedTest
+    @ValueSource(longs = {0, 5})
+    void aResponderThatHasNotMappedItIsNotBelieved(long nonce) throws IOException {
         toAScript(
                 shared(),
                 (context, endpoint, peer, request) -> {
-                    peer.send(reply(new SharedAnswer(UUID.randomUUID()).appendTo(NOTHING)));
+                    peer.send(reply(new SharedAnswer(new UUID(0, nonce)).appendTo(NOTHING)));
                     Pair.until(() -> endpoint.connectFailure != null, context);
                     assertThat(endpoint.connectFailure)
                             .isInstanceOf(ConnectException.class)

@@ -504,4 +504,58 @@ class SharedStreamTest {
             }
         }
     }
+
+    /** One connection in shared memory and one over TCP keep a loop busy; whatever the phases of their looks. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 2, 3})
+    void newcomersAreSeenBesideBusyConnections(int phase) throws Exception {
+        IwarpConfig plain = config.toBuilder().sharedMemory(false).build();
+        try (Pair pair = connected(4096);
+                IwarpContext tcp = new IwarpContext(plain)) {
+            IwarpContext busy = pair.responderContext;
+            Endpoint caller = connecting(pair, tcp);
+            Pair.until(() -> pair.request != null, busy, tcp);
+            Endpoint answering = new Endpoint(busy, 4096);
+            answering.queuePair = busy.createQueuePair(pair.request, Pair.SIZE, answering);
+            answering.queuePair.accept(new byte[0]);
+            Pair.until(caller::isConnected, busy, tcp);
+            call(caller, answering, 200);
+            // While the ring sleeps, the looks at TCP alone are counted.
+            for (int i = 0; i < 50 && busy.awakeRings() > 0; i++) {
+                busy.poll(64);
+                busy.await(1_000_000);
+            }
+            call(caller, answering, 8 + phase);
+            pair.responder.queuePair.send(1, 0);
+            pair.responder.gather(0, 4);
+            pair.responder.queuePair.doorbell();
+            pair.request = null;
+            connecting(pair, tcp);
+            for (int i = 0; i < 1000 && pair.request == null; i++) {
+                call(caller, answering, 1);
+            }
+            assertThat(pair.request).isNotNull();
+        }
+    }
+
+    private static Endpoint connecting(Pair pair, IwarpContext by) throws IOException {
+        Endpoint end = new Endpoint(by, 4096);
+        end.queuePair = by.createQueuePair(Pair.SIZE, end);
+        pair.request = null;
+        end.queuePair.connect(pair.listener.localAddress(), null, new byte[0]);
+        return end;
+    }
+
+    private static void call(Endpoint caller, Endpoint answering, int times) {
+        for (int i = 0; i < times; i++) {
+            answering.receive(1, 0, 100);
+            caller.queuePair.send(5, 0);
+            caller.gather(0, 4);
+            caller.queuePair.doorbell();
+            caller.context.poll(64);
+            answering.context.poll(64);
+            answering.completions.clear();
+            caller.completions.clear();
+        }
+    }
 }

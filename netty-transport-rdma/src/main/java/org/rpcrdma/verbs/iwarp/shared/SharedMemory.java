@@ -9,6 +9,7 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileAttribute;
@@ -104,8 +105,8 @@ public final class SharedMemory {
                     && Files.getOwner(file, LinkOption.NOFOLLOW_LINKS).equals(user)) {
                 Files.deleteIfExists(file);
             }
-        } catch (NumberFormatException e) {
-            LOGGER.trace("{} is not ours", file, e);
+        } catch (NumberFormatException | NoSuchFileException e) {
+            LOGGER.trace("{} is not ours, or gone", file, e);
         }
     }
 
@@ -162,6 +163,10 @@ public final class SharedMemory {
                                 StandardOpenOption.READ,
                                 StandardOpenOption.WRITE,
                                 LinkOption.NOFOLLOW_LINKS))) {
+            // Mapping would make a file longer that has become shorter meanwhile.
+            if (channel.size() != found.size()) {
+                throw new IOException(path + " has changed while it was opened");
+            }
             SharedSegment segment =
                     SharedSegment.join(path, channel, offer.ringBytes(), offer.nonce(), responders);
             segment.unlink();

@@ -63,9 +63,13 @@ public final class SharedSegment implements AutoCloseable {
     static SharedSegment create(Path path, FileChannel file, int ringBytes, UUID nonce)
             throws IOException {
         ByteBuffer memory = file.map(FileChannel.MapMode.READ_WRITE, 0, size(ringBytes));
-        memory.putLong(0, MAGIC).putInt(VERSION_AT, VERSION).putInt(RING_BYTES_AT, ringBytes);
-        putUuid(memory, INITIATOR_AT, nonce);
-        return new SharedSegment(path, memory, ringBytes, true);
+        try {
+            memory.putLong(0, MAGIC).putInt(VERSION_AT, VERSION).putInt(RING_BYTES_AT, ringBytes);
+            putUuid(memory, INITIATOR_AT, nonce);
+            return new SharedSegment(path, memory, ringBytes, true);
+        } catch (InternalError e) {
+            throw unreachable(memory, e);
+        }
     }
 
     /**
@@ -77,15 +81,25 @@ public final class SharedSegment implements AutoCloseable {
             Path path, FileChannel file, int ringBytes, UUID initiators, UUID responders)
             throws IOException {
         ByteBuffer memory = file.map(FileChannel.MapMode.READ_WRITE, 0, size(ringBytes));
-        if (memory.getLong(0) != MAGIC
-                || memory.getInt(VERSION_AT) != VERSION
-                || memory.getInt(RING_BYTES_AT) != ringBytes
-                || !uuid(memory, INITIATOR_AT).equals(initiators)) {
-            PlatformDependent.freeDirectBuffer(memory);
-            throw new IOException("its header does not agree with what was announced");
+        try {
+            if (memory.getLong(0) != MAGIC
+                    || memory.getInt(VERSION_AT) != VERSION
+                    || memory.getInt(RING_BYTES_AT) != ringBytes
+                    || !uuid(memory, INITIATOR_AT).equals(initiators)) {
+                PlatformDependent.freeDirectBuffer(memory);
+                throw new IOException("its header does not agree with what was announced");
+            }
+            putUuid(memory, RESPONDER_AT, responders);
+            return new SharedSegment(path, memory, ringBytes, false);
+        } catch (InternalError e) {
+            throw unreachable(memory, e);
         }
-        putUuid(memory, RESPONDER_AT, responders);
-        return new SharedSegment(path, memory, ringBytes, false);
+    }
+
+    /** The JVM's word for a page that the file does not have any more, or the machine has none for. */
+    private static IOException unreachable(ByteBuffer memory, InternalError e) {
+        PlatformDependent.freeDirectBuffer(memory);
+        return new IOException("it cannot be reached: " + e.getMessage(), e);
     }
 
     private static void putUuid(ByteBuffer to, int at, UUID uuid) {
@@ -97,9 +111,14 @@ public final class SharedSegment implements AutoCloseable {
         return new UUID(from.getLong(at), from.getLong(at + Long.BYTES));
     }
 
-    /** What the responder has put into the file. */
+    /** What the responder has put into the file, {@code null} when the file cannot be reached any more. */
     public UUID respondersNonce() {
-        return uuid(memory, RESPONDER_AT);
+        try {
+            return closed ? null : uuid(memory, RESPONDER_AT);
+        } catch (InternalError e) {
+            LOGGER.debug("{} cannot be reached", path, e);
+            return null;
+        }
     }
 
     /** What the peer writes. */
