@@ -3,7 +3,19 @@ m=/mnt/nfs
 
 # mount_export [OPTIONS [DIRECTORY]]
 mount_export() {
-    mount -t nfs -o "vers=3,proto=rdma,port=$PORT,mountport=$MOUNT_PORT,mountproto=tcp,nolock${1:+,$1}" 10.0.2.2:/ "${2:-$m}"
+    mount_by mount -t nfs -o "vers=3,proto=rdma,port=$PORT,mountport=$MOUNT_PORT,mountproto=tcp,nolock${1:+,$1}" 10.0.2.2:/ "${2:-$m}"
+}
+
+# mount_by COMMAND...: mounts over soft-iWARP. The kernel takes a local port at random; where TCP still has a connection from that
+# port to the same one of the server in TIME_WAIT, soft-iWARP is refused, and nobody takes another port. Mounting again does.
+mount_by() {
+    local said
+    for _ in 1 2 3; do
+        said=$("$@" 2>&1) && return
+        echo "$said"
+        [[ $said = *"Cannot assign requested address"* ]] || return
+    done
+    return 1
 }
 
 # counter N [FILE]: the Nth number of the line 'xprt: rdma' of the mount's statistics (27 numbers, kernel 6.1).
