@@ -3,7 +3,6 @@ package org.rpcrdma.verbs.iwarp;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 
@@ -89,7 +88,7 @@ final class AwakeRings {
         } catch (RuntimeException e) {
             ring.failed(e);
         } catch (OutOfMemoryError e) {
-            ring.failed(new IOException("No memory is left: " + e.getMessage(), e));
+            ring.failed(IwarpContext.noMemory(e));
         } catch (InternalError e) {
             ring.unreachable(e);
         }
