@@ -24,6 +24,13 @@ public final class BoundedDuplicateRequestCache implements DuplicateRequestCache
     /** Says which procedures are remembered. */
     @FunctionalInterface
     public interface Filter {
+        /**
+         * {@return whether calls of a procedure are remembered; asked on the event loops}
+         *
+         * @param program unsigned
+         * @param version unsigned
+         * @param procedure unsigned
+         */
         boolean covers(int program, int version, int procedure);
     }
 
@@ -42,9 +49,12 @@ public final class BoundedDuplicateRequestCache implements DuplicateRequestCache
     private long bytes;
 
     /**
+     * A cache for any number of connections, servers and threads.
+     *
      * @param maxEntries calls in progress that are looked after, and replies that are kept, from 1
      * @param maxReplyBytes the longest reply that is kept
      * @param maxBytes of all replies
+     * @param filter which procedures are remembered
      */
     public BoundedDuplicateRequestCache(
             int maxEntries, int maxReplyBytes, long maxBytes, Filter filter) {

@@ -12,9 +12,11 @@ public final class CallOptions {
 
     /** Whether a call is repeated as a new one, with more room for its reply, after ERR_CHUNK. */
     public enum Repetition {
+        /** Fails instead. */
         NEVER,
         /** When the upper-layer binding says so. */
         IF_IDEMPOTENT,
+        /** Whatever the procedure: for callers who know that it does no harm. */
         ALWAYS
     }
 
@@ -28,7 +30,12 @@ public final class CallOptions {
         this.repetition = repetition;
     }
 
-    /** Another time-out in milliseconds, from 1: from {@code call} to the reply, all retransmissions included. */
+    /**
+     * Another time-out in milliseconds, from 1: from {@code call} to the reply, all retransmissions included.
+     *
+     * @param millis from 1
+     * @return a copy that differs in this; this one is left alone
+     */
     public CallOptions withTimeoutMillis(long millis) {
         if (millis < 1) {
             throw new IllegalArgumentException("timeoutMillis: " + millis + " (expected: from 1)");
@@ -39,25 +46,37 @@ public final class CallOptions {
     /**
      * Whether the call is sent again, with the same XID, when its connection is lost before the reply. That is safe for
      * idempotent calls, and for all when the responder has a duplicate request cache.
+     *
+     * @param allowed {@code false} to fail it with {@link ConnectionLostException} then
+     * @return a copy that differs in this; this one is left alone
      */
     public CallOptions withRetransmission(boolean allowed) {
         return new CallOptions(timeoutMillis, allowed, repetition);
     }
 
-    /** Whether the call is repeated after ERR_CHUNK: the responder may have executed it. */
+    /**
+     * Whether the call is repeated after ERR_CHUNK: the responder may have executed it.
+     *
+     * @param allowed in which cases
+     * @return a copy that differs in this; this one is left alone
+     */
     public CallOptions withRepetition(Repetition allowed) {
         return new CallOptions(timeoutMillis, retransmitted, allowed);
     }
 
-    /** The time-out in milliseconds; 0 for the client's. */
+    /** {@return the time-out in milliseconds; 0 for the client's} */
     public long timeoutMillis() {
         return timeoutMillis;
     }
 
+    /** {@return whether the call is sent again when its connection is lost} */
     public boolean isRetransmitted() {
         return retransmitted;
     }
 
+    /**
+     * {@return in which cases the call is repeated after ERR_CHUNK}
+     */
     public Repetition repetition() {
         return repetition;
     }

@@ -27,7 +27,7 @@ public final class CallTimeoutException extends RpcRdmaException {
         sent = transmissions > 0;
     }
 
-    /** Whether the call was handed to a connection at all. */
+    /** {@return whether the call was handed to a connection at all} */
     public boolean isSent() {
         return sent;
     }

@@ -21,12 +21,12 @@ public final class ConnectionLostException extends RpcRdmaException {
         this.retryable = retryable;
     }
 
-    /** Whether the call may have reached the responder. */
+    /** {@return whether the call may have reached the responder} */
     public boolean isSent() {
         return sent;
     }
 
-    /** Whether repeating the call does no harm: it was not sent, or it is idempotent. */
+    /** {@return whether repeating the call does no harm: it was not sent, or it is idempotent} */
     public boolean isRetryable() {
         return retryable;
     }

@@ -14,10 +14,18 @@ import java.util.function.IntSupplier;
 @FunctionalInterface
 public interface CreditPolicy {
 
-    /** The credits to grant now. */
+    /**
+     * {@return the credits to grant now}
+     *
+     * @param load of the connection; good during this call alone
+     */
     int credits(ResponderLoad load);
 
-    /** Always the maximum, as long as memory lasts. The default. */
+    /**
+     * Always the maximum, as long as memory lasts. The default.
+     *
+     * @return the policy that grants the maximum always, as long as memory lasts; the default
+     */
     static CreditPolicy constant() {
         return ResponderLoad::maximumCredits;
     }
@@ -29,6 +37,7 @@ public interface CreditPolicy {
      * @param queued the calls that wait for the handlers, for example {@code executor.getQueue()::size}; asked on the
      *     event loops, so it has to be safe there
      * @param limit the calls that may wait before grants shrink, from 1; at half of it they grow again
+     * @return a policy for one configuration; it keeps what it knows of each connection apart
      */
     static CreditPolicy adaptive(IntSupplier queued, int limit) {
         return new AdaptiveCredits(load -> queued.getAsInt(), limit);
@@ -38,6 +47,7 @@ public interface CreditPolicy {
      * As {@link #adaptive(IntSupplier, int)}, by the calls of each connection that are not answered.
      *
      * @param limit the calls of one connection that may be unanswered before its grant shrinks, from 1
+     * @return a policy for one configuration
      */
     static CreditPolicy adaptive(int limit) {
         return new AdaptiveCredits(ResponderLoad::unansweredCalls, limit);

@@ -18,6 +18,10 @@ public interface DuplicateRequestCache {
      * have another one.
      *
      * @param client the peer's address
+     * @param xid of the call
+     * @param program unsigned
+     * @param version unsigned
+     * @param procedure unsigned
      * @param length bytes of the RPC message
      * @param checksum of the beginning of the RPC message, so that an XID used anew is not mistaken for the old call
      */
@@ -43,6 +47,7 @@ public interface DuplicateRequestCache {
     /**
      * The answer to {@link #begin}.
      *
+     * @param progress how far the call has come
      * @param reply the RPC message when it is done, owned by the caller; otherwise {@code null}
      */
     record Lookup(Progress progress, ByteBuf reply) {}
@@ -51,6 +56,8 @@ public interface DuplicateRequestCache {
     interface Waiter {
 
         /**
+         * The first call was answered.
+         *
          * @param reply the RPC message, owned by this waiter
          */
         void answered(ByteBuf reply);
@@ -59,19 +66,28 @@ public interface DuplicateRequestCache {
         void abandoned();
     }
 
-    /** Whether calls of that procedure are remembered. Those that may be executed twice need not be. */
+    /**
+     * {@return whether calls of that procedure are remembered} Those that may be executed twice need not be.
+     *
+     * @param program unsigned
+     * @param version unsigned
+     * @param procedure unsigned
+     */
     boolean covers(int program, int version, int procedure);
 
     /**
      * A call has come.
      *
+     * @param call which one; equal when it comes again
      * @param waiter told of the end when the call is in progress, after those who came before
+     * @return what to do with the call
      */
     Lookup begin(Call call, Waiter waiter);
 
     /**
      * A handler has answered.
      *
+     * @param call which one; equal when it comes again
      * @param reply the RPC message; it belongs to the caller and changes later, so it is copied if it is kept
      */
     void done(Call call, ByteBuf reply);
@@ -79,9 +95,16 @@ public interface DuplicateRequestCache {
     /**
      * The connection was lost, and no handler has answered in the time that was left to it; what the handler does may
      * have happened. The one who has waited longest takes the call over; with nobody waiting it is forgotten.
+     *
+     * @param call which one; equal when it comes again
      */
     void abandon(Call call);
 
-    /** The connection of a waiter is lost: it is not told of the end any more, unless it is being told already. */
+    /**
+     * The connection of a waiter is lost: it is not told of the end any more, unless it is being told already.
+     *
+     * @param call which one; equal when it comes again
+     * @param waiter the one that was given to {@link #begin}
+     */
     void withdraw(Call call, Waiter waiter);
 }

@@ -34,14 +34,19 @@ public enum NetId {
         return text;
     }
 
-    /** The identifier of an address. */
+    /**
+     * {@return the identifier of an address}
+     *
+     * @param address an IPv4 or IPv6 address
+     */
     public static NetId of(InetAddress address) {
         return address instanceof Inet4Address ? RDMA : RDMA6;
     }
 
     /**
-     * The universal address: the host, then the port's two bytes, each after a dot, in decimal.
+     * {@return the universal address: the host, then the port's two bytes, each after a dot, in decimal}
      *
+     * @param address with a host and a port
      * @throws IllegalArgumentException when the address is not resolved
      */
     public static String universalAddress(InetSocketAddress address) {
@@ -54,8 +59,9 @@ public enum NetId {
     }
 
     /**
-     * The address that a universal address of this identifier stands for.
+     * {@return the address that a universal address of this identifier stands for}
      *
+     * @param universalAddress as {@link #universalAddress} makes it
      * @throws IllegalArgumentException when it is not a universal address of this identifier
      */
     public InetSocketAddress parse(String universalAddress) {

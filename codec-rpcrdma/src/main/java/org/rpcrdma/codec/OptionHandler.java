@@ -25,7 +25,7 @@ public interface OptionHandler {
         ANY
     }
 
-    /** What its messages have to have; others are answered BAD_HEADER, or dropped when they are replies. */
+    /** {@return what its messages have to have; others are answered BAD_HEADER, or dropped when they are replies} */
     Payload payload();
 
     /**

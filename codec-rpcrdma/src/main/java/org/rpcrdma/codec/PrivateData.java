@@ -39,6 +39,15 @@ public record PrivateData(
     private static final int UNIT = 1024;
     private static final int MAXIMUM = 256 * UNIT;
 
+    /**
+     * Checks the sizes.
+     *
+     * @param sendSize a multiple of 1024, 1024 to 262144
+     * @param receiveSize a multiple of 1024, 1024 to 262144
+     * @param longSize a multiple of 1024, 1024 to 262144, or 0
+     * @param remoteInvalidation either
+     * @param readChunkReplies either
+     */
     public PrivateData {
         checkSize("sendSize", sendSize);
         checkSize("receiveSize", receiveSize);
@@ -47,7 +56,13 @@ public record PrivateData(
         }
     }
 
-    /** What any implementation may announce. */
+    /**
+     * What any implementation may announce.
+     *
+     * @param sendSize the longest Send in bytes
+     * @param receiveSize the size of each receive in bytes
+     * @param remoteInvalidation whether Send With Invalidate is understood
+     */
     public PrivateData(int sendSize, int receiveSize, boolean remoteInvalidation) {
         this(sendSize, receiveSize, remoteInvalidation, false, 0);
     }
@@ -83,7 +98,7 @@ public record PrivateData(
         }
     }
 
-    /** The octets of the wire: eight, and eight more when there is something to say in them. */
+    /** {@return the octets of the wire: eight, and eight more when there is something to say in them} */
     public byte[] encode() {
         boolean saysMore = readChunkReplies || longSize > 0;
         ByteBuffer out = ByteBuffer.allocate(saysMore ? 2 * BYTES : BYTES);
@@ -123,6 +138,7 @@ public record PrivateData(
     /**
      * Looks for the messages anywhere in the private data, because other layers may have put theirs in front of them.
      *
+     * @param data of a connection request or its answer, from a peer that may be hostile; not kept
      * @return what was found; {@link #DEFAULT} when there is no message of RFC 8797 or it has another version
      */
     public static PrivateData find(byte[] data) {

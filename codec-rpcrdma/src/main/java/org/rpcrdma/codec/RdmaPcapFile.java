@@ -53,6 +53,8 @@ public final class RdmaPcapFile implements AutoCloseable {
     /**
      * Begins a file; one that is there is overwritten.
      *
+     * @param path of the file
+     * @return the file, to be closed by the caller
      * @throws IOException when it cannot be written
      */
     public static RdmaPcapFile create(Path path) throws IOException {

@@ -81,6 +81,9 @@ public final class ReadChunkReplies {
      * Responder: the most replies of one connection that wait for their pull completion, 1 to 65535. Each has
      * a receive of its own, and is taken off the grant. A call whose reply would be one too many is answered
      * with ERR_CHUNK.
+     *
+     * @param replies 1 to 65535
+     * @return a copy that differs in this; this one is left alone
      */
     public ReadChunkReplies withMaxWaiting(int replies) {
         Checks.inRange("maxWaiting", replies, 1, 65535);
@@ -88,7 +91,12 @@ public final class ReadChunkReplies {
                 replies, maxWaitingBytes, completionTimeoutMillis, replyChunks, optionType);
     }
 
-    /** Responder: the most bytes of such replies, per connection, from 1024. */
+    /**
+     * Responder: the most bytes of such replies, per connection, from 1024.
+     *
+     * @param bytes from 1024
+     * @return a copy that differs in this; this one is left alone
+     */
     public ReadChunkReplies withMaxWaitingBytes(long bytes) {
         Checks.inRange("maxWaitingBytes", bytes, 1024, Long.MAX_VALUE);
         return new ReadChunkReplies(
@@ -98,13 +106,21 @@ public final class ReadChunkReplies {
     /**
      * Responder: how long a reply waits for its pull completion, in milliseconds, from 1. After that its memory is
      * taken away; a requester that still reads it loses the connection (draft, 4.1.3).
+     *
+     * @param millis from 1
+     * @return a copy that differs in this; this one is left alone
      */
     public ReadChunkReplies withCompletionTimeoutMillis(int millis) {
         Checks.inRange("completionTimeoutMillis", millis, 1, Integer.MAX_VALUE);
         return new ReadChunkReplies(maxWaiting, maxWaitingBytes, millis, replyChunks, optionType);
     }
 
-    /** Requester: when a Reply chunk is offered. */
+    /**
+     * Requester: when a Reply chunk is offered.
+     *
+     * @param when in which cases
+     * @return a copy that differs in this; this one is left alone
+     */
     public ReadChunkReplies withReplyChunks(ReplyChunks when) {
         Objects.requireNonNull(when, "when");
         return new ReadChunkReplies(
@@ -116,6 +132,7 @@ public final class ReadChunkReplies {
      * to be configured with the same one.
      *
      * @param type its number, unsigned; {@link VersionTwo} has no handler for it
+     * @return a copy that differs in this; this one is left alone
      */
     public ReadChunkReplies withOptionType(int type) {
         return new ReadChunkReplies(
@@ -127,14 +144,17 @@ public final class ReadChunkReplies {
         return maxWaiting == Integer.MAX_VALUE;
     }
 
+    /** {@return the most replies of one connection that wait for their pull completion} */
     public int maxWaiting() {
         return maxWaiting;
     }
 
+    /** {@return the most bytes of such replies, for each connection} */
     public long maxWaitingBytes() {
         return maxWaitingBytes;
     }
 
+    /** {@return how long a reply waits for its pull completion, in milliseconds} */
     public int completionTimeoutMillis() {
         return completionTimeoutMillis;
     }
@@ -143,11 +163,15 @@ public final class ReadChunkReplies {
         return TimeUnit.MILLISECONDS.toNanos(completionTimeoutMillis);
     }
 
+    /** {@return when a Reply chunk is offered} */
     public ReplyChunks replyChunks() {
         return replyChunks;
     }
 
-    /** The optional operation of version 2; {@code null} when there is none, and no Read chunk replies in version 2. */
+    /**
+     * {@return the optional operation of version 2; {@code null} when there is none, and no Read chunk replies in
+     * version 2}
+     */
     public Integer optionType() {
         return optionType;
     }

@@ -29,6 +29,8 @@ public final class RecordMarkingAdapter extends ChannelDuplexHandler {
     private CompositeByteBuf pending;
 
     /**
+     * An adapter for one channel.
+     *
      * @param maxRecordBytes the longest outbound record, from 1; a longer one fails its write
      */
     public RecordMarkingAdapter(int maxRecordBytes) {

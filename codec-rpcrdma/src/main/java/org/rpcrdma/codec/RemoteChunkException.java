@@ -40,7 +40,7 @@ public final class RemoteChunkException extends RpcRdmaException {
         return bytes > 0 ? ", " + bytes + " less than the upper-layer binding has for it" : "";
     }
 
-    /** The longest reply that was offered room for: in Write chunks, and inline or in the Reply chunk. */
+    /** {@return the longest reply that was offered room for: in Write chunks, and inline or in the Reply chunk} */
     public long offered() {
         return writeBytes + Math.max(inline, replyBytes);
     }
@@ -50,22 +50,26 @@ public final class RemoteChunkException extends RpcRdmaException {
         return mayGrow;
     }
 
-    /** The bytes of one Send from the responder. */
+    /** {@return the bytes of one Send from the responder} */
     public int inline() {
         return inline;
     }
 
-    /** The bytes of all Write chunks. */
+    /** {@return the bytes of all Write chunks} */
     public long writeBytes() {
         return writeBytes;
     }
 
-    /** The bytes of the Reply chunk; 0 when there was none. */
+    /** {@return the bytes of the Reply chunk; 0 when there was none} */
     public long replyBytes() {
         return replyBytes;
     }
 
-    /** By how many bytes the offer was below what the upper-layer binding says; 0 when nothing is known. */
+    /**
+     * How much room there was too little of.
+     *
+     * @return by how many bytes the offer was below what the upper-layer binding says; 0 when nothing is known
+     */
     public long missing() {
         return missing;
     }

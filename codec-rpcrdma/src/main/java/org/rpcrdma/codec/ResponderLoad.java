@@ -6,30 +6,33 @@ package org.rpcrdma.codec;
  */
 public interface ResponderLoad {
 
-    /** The newest grant. */
+    /** {@return the newest grant} */
     int granted();
 
-    /** The least that may be granted, from 1. */
+    /** {@return the least that may be granted, from 1} */
     int minimumCredits();
 
-    /** The most that may be granted: what is configured, or what the receives of the channel allow if that is less. */
+    /**
+     * {@return the most that may be granted: what is configured, or what the receives of the channel allow if that is
+     * less}
+     */
     int maximumCredits();
 
-    /** Calls of this connection that were received and not answered. */
+    /** {@return calls of this connection that were received and not answered} */
     int unansweredCalls();
 
-    /** Whether the channel reads: {@code AUTO_READ} is on. */
+    /** {@return whether the channel reads: {@code AUTO_READ} is on} */
     boolean isReading();
 
-    /** Bytes that this connection has pulled by RDMA Read for calls that are not answered. */
+    /** {@return bytes that this connection has pulled by RDMA Read for calls that are not answered} */
     long pulledBytes();
 
-    /** The most bytes that may be pulled. */
+    /** {@return the most bytes that may be pulled} */
     long maximumPulledBytes();
 
-    /** Registered memory of all event loops together, in bytes. */
+    /** {@return registered memory of all event loops together, in bytes} */
     long registeredBytesInUse();
 
-    /** The most registered memory that all event loops may have together, in bytes. */
+    /** {@return the most registered memory that all event loops may have together, in bytes} */
     long maximumRegisteredBytes();
 }

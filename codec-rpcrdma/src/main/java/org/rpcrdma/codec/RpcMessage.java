@@ -78,6 +78,7 @@ public final class RpcMessage implements ByteBufHolder {
      *
      * @param position of its first byte in the whole message, a multiple of 4 (RFC 8166, 3.4.5)
      * @param data its readable bytes, without round-up; exposed as it is when direct and in one piece, otherwise a copy
+     * @return this message
      */
     public RpcMessage addItem(int position, ByteBuf data) {
         if ((position & 3) != 0 || position < RpcCallHeader.MINIMUM_REPLY_BYTES) {
@@ -89,17 +90,25 @@ public final class RpcMessage implements ByteBufHolder {
         return this;
     }
 
-    /** The number of items. */
+    /** {@return the number of items} */
     public int items() {
         return parts.items().count();
     }
 
-    /** The position of an item in the whole message. */
+    /**
+     * {@return the position of an item in the whole message}
+     *
+     * @param item its number, from 0 to {@link #items()} - 1
+     */
     public int itemPosition(int item) {
         return parts.items().position(check(item, items()));
     }
 
-    /** The memory of an item; borrowed. */
+    /**
+     * {@return the memory of an item; borrowed}
+     *
+     * @param item its number, from 0 to {@link #items()} - 1
+     */
     public ByteBuf item(int item) {
         return parts.items().data(check(item, items()));
     }
@@ -111,6 +120,7 @@ public final class RpcMessage implements ByteBufHolder {
      * enough for the longest result, without round-up.
      *
      * @param memory direct and in one piece
+     * @return this message
      */
     public RpcMessage addSink(ByteBuf memory) {
         if (!memory.isDirect() || memory.nioBufferCount() != 1 || memory.isReadOnly()) {
@@ -121,28 +131,46 @@ public final class RpcMessage implements ByteBufHolder {
         return this;
     }
 
-    /** Has the next eligible result come with the payload: its Write chunk is empty (RFC 8166, 4.3.2.3). */
+    /**
+     * Has the next eligible result come with the payload: its Write chunk is empty (RFC 8166, 4.3.2.3).
+     *
+     * @return this message
+     */
     public RpcMessage addInlineSink() {
         parts.ownSinks().offer(null);
         return this;
     }
 
-    /** The number of sinks, inline ones among them. */
+    /** {@return the number of sinks, inline ones among them} */
     public int sinks() {
         return parts.sinks().count();
     }
 
-    /** The memory of a sink, borrowed; {@code null} for an inline one. */
+    /**
+     * {@return the memory of a sink, borrowed; {@code null} for an inline one}
+     *
+     * @param sink its number, from 0 to {@link #sinks()} - 1
+     */
     public ByteBuf sink(int sink) {
         return parts.sinks().memory(check(sink, sinks()));
     }
 
-    /** In a reply: where the result in this sink belongs in the whole message; -1 when the sink was not used. */
+    /**
+     * Where the result in this sink belongs, in a reply.
+     *
+     * @param sink its number, from 0 to {@link #sinks()} - 1
+     * @return the position in the whole message; -1 when the sink was not used
+     */
     public int sinkPosition(int sink) {
         return parts.sinks().position(check(sink, sinks()));
     }
 
-    /** In a call: the bytes offered. In a reply: the bytes that the result has. */
+    /**
+     * The bytes offered, in a call; the bytes that the result has, in a reply.
+     *
+     * @param sink its number, from 0 to {@link #sinks()} - 1
+     * @return bytes, without round-up
+     */
     public int sinkLength(int sink) {
         return parts.sinks().length(check(sink, sinks()));
     }
@@ -157,6 +185,9 @@ public final class RpcMessage implements ByteBufHolder {
     /**
      * States the longest payload stream of the reply in bytes, with its RPC header and verifier and without what goes
      * into the sinks. Without it the upper-layer binding decides, or the configured default.
+     *
+     * @param bytes from 0
+     * @return this message
      */
     public RpcMessage maximumReply(int bytes) {
         if (bytes < RpcCallHeader.REPLY_HEADER_BYTES) {
@@ -171,7 +202,7 @@ public final class RpcMessage implements ByteBufHolder {
         return this;
     }
 
-    /** The longest payload stream of the reply, or {@link #UNKNOWN}. */
+    /** {@return the longest payload stream of the reply, or {@link #UNKNOWN}} */
     public int maximumReply() {
         return parts.maximumReply;
     }
@@ -197,17 +228,21 @@ public final class RpcMessage implements ByteBufHolder {
 
     // ------------------------------------------------------------------ what a requester offers
 
-    /** In a received call: the number of Write chunks, empty ones among them. */
+    /** {@return the number of Write chunks of a received call, empty ones among them} */
     public int resultChunks() {
         return parts.resultChunks.length;
     }
 
-    /** In a received call: the bytes of a Write chunk; 0 when the result has to come with the payload. */
+    /**
+     * {@return the bytes of a Write chunk of a received call; 0 when the result has to come with the payload}
+     *
+     * @param chunk its number, from 0 to {@link #resultChunks()} - 1
+     */
     public long resultChunkLength(int chunk) {
         return parts.resultChunks[check(chunk, parts.resultChunks.length)];
     }
 
-    /** In a received call: the bytes of the Reply chunk; 0 when there is none and the reply has to be short. */
+    /** {@return the bytes of the Reply chunk of a received call; 0 when there is none and the reply has to be short} */
     public long replyChunkLength() {
         return parts.replyChunkLength;
     }

@@ -57,6 +57,7 @@ public final class RpcRdmaCallback {
      * Begins one.
      *
      * @param config of the accepting side
+     * @return a builder with the defaults
      */
     public static Builder builder(RpcRdmaConfig config) {
         return new Builder(config);
@@ -74,7 +75,13 @@ public final class RpcRdmaCallback {
         return call(call, CallOptions.DEFAULT);
     }
 
-    /** As {@link #call(ByteBuf)}. */
+    /**
+     * As {@link #call(ByteBuf)}.
+     *
+     * @param call as there
+     * @param options for this call
+     * @return as there
+     */
     public Future<ByteBuf> call(ByteBuf call, CallOptions options) {
         return connection.intake().submit(call, call, options);
     }
@@ -90,7 +97,13 @@ public final class RpcRdmaCallback {
         return call(call, CallOptions.DEFAULT);
     }
 
-    /** As {@link #call(RpcMessage)}. */
+    /**
+     * As {@link #call(RpcMessage)}.
+     *
+     * @param call as there
+     * @param options for this call
+     * @return as there
+     */
     public Future<RpcMessage> call(RpcMessage call, CallOptions options) {
         return connection.intake().submit(call, call.content(), options);
     }
@@ -98,6 +111,7 @@ public final class RpcRdmaCallback {
     /**
      * Sends a call whose message is made when its XID is known, again each time the call goes out.
      *
+     * @param <V> {@link ByteBuf} or {@link RpcMessage}
      * @param encoder gives a {@link ByteBuf} or an {@link RpcMessage}; it is asked on the event loop
      * @return the whole reply, of the same kind; the caller releases it
      */
@@ -105,18 +119,25 @@ public final class RpcRdmaCallback {
         return call(encoder, CallOptions.DEFAULT);
     }
 
-    /** As {@link #call(CallEncoder)}. */
+    /**
+     * As {@link #call(CallEncoder)}.
+     *
+     * @param <V> {@link ByteBuf} or {@link RpcMessage}
+     * @param encoder as there
+     * @param options for this call
+     * @return as there
+     */
     public <V extends ReferenceCounted> Future<V> call(
             CallEncoder<V> encoder, CallOptions options) {
         return connection.intake().submit(encoder, options);
     }
 
-    /** What is known of the way to the client now. */
+    /** {@return what is known of the way to the client now} */
     public State state() {
         return connection.state();
     }
 
-    /** The calls that have neither a reply nor an error yet. */
+    /** {@return the calls that have neither a reply nor an error yet} */
     public int outstandingCalls() {
         return connection.intake().outstanding();
     }
@@ -161,7 +182,12 @@ public final class RpcRdmaCallback {
             return this;
         }
 
-        /** Is told each change of the state, on the event loop; before the calls that end by it. */
+        /**
+         * Is told each change of the state, on the event loop; before the calls that end by it.
+         *
+         * @param listener has to be quick, and not to throw
+         * @return this builder
+         */
         public Builder onState(Consumer<? super State> listener) {
             this.listener = Objects.requireNonNull(listener, "listener");
             return this;
@@ -171,6 +197,7 @@ public final class RpcRdmaCallback {
          * Makes the object, attached to its first channel.
          *
          * @param channel as for {@link RpcRdmaCallback#attach}
+         * @return the object; it is attached to more channels by {@link RpcRdmaCallback#attach}
          */
         public RpcRdmaCallback attachTo(Channel channel) {
             RpcRdmaCallback made = new RpcRdmaCallback(this, channel);

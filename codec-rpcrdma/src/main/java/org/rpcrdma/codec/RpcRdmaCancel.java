@@ -21,7 +21,11 @@ import java.util.concurrent.CancellationException;
  */
 public record RpcRdmaCancel(int xid, boolean fences) {
 
-    /** Fences the memory of the call at once. */
+    /**
+     * Fences the memory of the call at once.
+     *
+     * @param xid of the call, in the byte order of an {@code int} that was read from its message
+     */
     public RpcRdmaCancel(int xid) {
         this(xid, true);
     }

@@ -61,6 +61,7 @@ public final class RpcRdmaClient {
      *
      * @param group of RDMA event loops; it stays the caller's, and outlives the client
      * @param remoteAddress of the responder
+     * @return a builder with the defaults
      */
     public static Builder builder(EventLoopGroup group, SocketAddress remoteAddress) {
         return new Builder(group, remoteAddress);
@@ -76,7 +77,13 @@ public final class RpcRdmaClient {
         return call(call, CallOptions.DEFAULT);
     }
 
-    /** As {@link #call(ByteBuf)}. */
+    /**
+     * As {@link #call(ByteBuf)}.
+     *
+     * @param call as there
+     * @param options for this call
+     * @return as there
+     */
     public Future<ByteBuf> call(ByteBuf call, CallOptions options) {
         return submit(call, call, options);
     }
@@ -91,7 +98,13 @@ public final class RpcRdmaClient {
         return call(call, CallOptions.DEFAULT);
     }
 
-    /** As {@link #call(RpcMessage)}. */
+    /**
+     * As {@link #call(RpcMessage)}.
+     *
+     * @param call as there
+     * @param options for this call
+     * @return as there
+     */
     public Future<RpcMessage> call(RpcMessage call, CallOptions options) {
         return submit(call, call.content(), options);
     }
@@ -99,6 +112,7 @@ public final class RpcRdmaClient {
     /**
      * Sends a call whose message is made when its XID is known, again each time the call goes out.
      *
+     * @param <V> {@link ByteBuf} or {@link RpcMessage}
      * @param encoder gives a {@link ByteBuf} or an {@link RpcMessage}; it is asked on the event loop
      * @return the whole reply, of the same kind; the caller releases it
      */
@@ -106,7 +120,14 @@ public final class RpcRdmaClient {
         return call(encoder, CallOptions.DEFAULT);
     }
 
-    /** As {@link #call(CallEncoder)}. */
+    /**
+     * As {@link #call(CallEncoder)}.
+     *
+     * @param <V> {@link ByteBuf} or {@link RpcMessage}
+     * @param encoder as there
+     * @param options for this call
+     * @return as there
+     */
     public <V extends ReferenceCounted> Future<V> call(
             CallEncoder<V> encoder, CallOptions options) {
         return leastBusy().submit(encoder, options);
@@ -163,7 +184,7 @@ public final class RpcRdmaClient {
         return all;
     }
 
-    /** The connections that there are at this time: their thresholds, credits and counters. */
+    /** {@return the connections that there are at this time: their thresholds, credits and counters} */
     public List<RpcRdmaConnection> openConnections() {
         List<RpcRdmaConnection> open = new ArrayList<>(connections.length);
         for (ClientConnection connection : connections) {
@@ -175,7 +196,7 @@ public final class RpcRdmaClient {
         return open;
     }
 
-    /** The calls that have neither a reply nor an error yet. */
+    /** {@return the calls that have neither a reply nor an error yet} */
     public int outstandingCalls() {
         int sum = 0;
         for (ClientConnection connection : connections) {
@@ -240,7 +261,7 @@ public final class RpcRdmaClient {
     /** A connection that was just made, for {@link Builder#onConnection}. Event loop only. */
     public interface NewConnection {
 
-        /** What was negotiated. */
+        /** {@return what was negotiated} */
         RpcRdmaConnection connection();
 
         /**
@@ -254,10 +275,23 @@ public final class RpcRdmaClient {
             return call(call, CallOptions.DEFAULT);
         }
 
-        /** As {@link #call(ByteBuf)}. */
+        /**
+         * As {@link #call(ByteBuf)}.
+         *
+         * @param call as there
+         * @param options for this call
+         * @return as there
+         */
         Future<ByteBuf> call(ByteBuf call, CallOptions options);
 
-        /** As {@link #call(ByteBuf)}, with a message that is made when its XID is known. */
+        /**
+         * As {@link #call(ByteBuf)}, with a message that is made when its XID is known.
+         *
+         * @param <V> {@link ByteBuf} or {@link RpcMessage}
+         * @param encoder as there
+         * @param options for this call
+         * @return as there
+         */
         <V extends ReferenceCounted> Future<V> call(CallEncoder<V> encoder, CallOptions options);
     }
 
@@ -287,7 +321,12 @@ public final class RpcRdmaClient {
             return this;
         }
 
-        /** How RPC-over-RDMA is spoken; default {@link RpcRdmaConfig#defaults()}. */
+        /**
+         * How RPC-over-RDMA is spoken; default {@link RpcRdmaConfig#defaults()}.
+         *
+         * @param config may be shared by clients and servers
+         * @return this builder
+         */
         public Builder config(RpcRdmaConfig config) {
             this.config = Objects.requireNonNull(config, "config");
             return this;
@@ -295,6 +334,9 @@ public final class RpcRdmaClient {
 
         /**
          * How many connections are made at most, 1 to 64; default 1. A call takes the one with the fewest calls out.
+         *
+         * @param count 1 to 64
+         * @return this builder
          */
         public Builder connections(int count) {
             connections = Checks.inRange("connections", count, 1, 64);
@@ -305,6 +347,10 @@ public final class RpcRdmaClient {
          * The least time between two attempts to connect in milliseconds, from 1: the first value, doubled after each
          * attempt up to the second one, until a reply is received. Default 0.1 and 10 seconds. The first attempt, and
          * one after a silent start, do not wait.
+         *
+         * @param minimum before the second attempt, in milliseconds from 1
+         * @param maximum in milliseconds, from the minimum on
+         * @return this builder
          */
         public Builder backOffMillis(long minimum, long maximum) {
             minBackOffMillis = Checks.inRange("minimum back-off", minimum, 1, Integer.MAX_VALUE);
@@ -313,7 +359,12 @@ public final class RpcRdmaClient {
             return this;
         }
 
-        /** The longest time for one attempt to connect in milliseconds, from 1; default 5 seconds. */
+        /**
+         * The longest time for one attempt to connect in milliseconds, from 1; default 5 seconds.
+         *
+         * @param millis from 1
+         * @return this builder
+         */
         public Builder connectTimeoutMillis(int millis) {
             connectTimeoutMillis =
                     Checks.inRange("connectTimeoutMillis", millis, 1, Integer.MAX_VALUE);
@@ -324,6 +375,9 @@ public final class RpcRdmaClient {
          * How long a fresh connection may leave its first call unanswered, in milliseconds, from 1; default 2 seconds,
          * doubled each time. Then another connection is tried: a Linux server sometimes loses a call that arrives right
          * after the connection was made. Calls that may not be retransmitted are not timed this way.
+         *
+         * @param millis from 1
+         * @return this builder
          */
         public Builder firstCallTimeoutMillis(long millis) {
             firstCallTimeoutMillis =
@@ -331,7 +385,12 @@ public final class RpcRdmaClient {
             return this;
         }
 
-        /** Adds a handler to each channel, after the client's. */
+        /**
+         * Adds a handler to each channel, after the client's.
+         *
+         * @param factory gives a new handler, or one that is sharable, for each channel
+         * @return this builder
+         */
         public Builder handler(Supplier<? extends ChannelHandler> factory) {
             handler = Objects.requireNonNull(factory, "factory");
             return this;
@@ -342,6 +401,9 @@ public final class RpcRdmaClient {
          * whole replies. The reverse direction is open on each connection, with
          * {@link RpcRdmaConfig.Builder#reverseCredits} credits, before the first call leaves on it;
          * {@link #onConnection} tells the responder.
+         *
+         * @param factory gives a new handler, or one that is sharable, for each channel
+         * @return this builder
          */
         public Builder reverseProgram(Supplier<? extends ChannelHandler> factory) {
             reverseProgram = Objects.requireNonNull(factory, "factory");
@@ -351,6 +413,9 @@ public final class RpcRdmaClient {
         /**
          * Is told of each connection that is made, again after each loss, and may send the first calls on it: to tell
          * the responder that it may send reverse calls there, for example. Runs on the event loop.
+         *
+         * @param hook has to be quick, and not to throw
+         * @return this builder
          */
         public Builder onConnection(Consumer<? super NewConnection> hook) {
             onConnection = Objects.requireNonNull(hook, "hook");
@@ -362,13 +427,20 @@ public final class RpcRdmaClient {
          * responder may send reverse calls (RFC 8167, 5.4); default {@code false}. The back-off holds. After three
          * connections in a row that were lost by a reverse call, with none answered, it takes a call to make the next
          * one (RFC 8167, 6).
+         *
+         * @param keeps {@code true} to connect again without a call
+         * @return this builder
          */
         public Builder keepConnected(boolean keeps) {
             keepsConnected = keeps;
             return this;
         }
 
-        /** A client that connects when it is needed. */
+        /**
+         * A client that connects when it is needed.
+         *
+         * @return a client that connects when it is needed; the caller closes it
+         */
         public RpcRdmaClient build() {
             RpcRdmaConfig used = config == null ? RpcRdmaConfig.defaults() : config;
             if (reverseProgram != null && used.reverseCredits() == 0) {

@@ -50,6 +50,11 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
 
     private final RpcRdmaConfig config;
 
+    /**
+     * A codec for one channel, for both roles.
+     *
+     * @param config may be shared with other channels
+     */
     public RpcRdmaCodec(RpcRdmaConfig config) {
         this.config = Objects.requireNonNull(config, "config");
     }

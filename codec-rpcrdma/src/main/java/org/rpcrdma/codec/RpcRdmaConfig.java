@@ -57,12 +57,12 @@ public final class RpcRdmaConfig {
         options.maxMessageBytes = options.maxMessageBytes == 0 ? most : options.maxMessageBytes;
     }
 
-    /** A builder with the defaults. */
+    /** {@return a builder with the defaults} */
     public static Builder builder() {
         return new Builder();
     }
 
-    /** The defaults. */
+    /** {@return the defaults} */
     public static RpcRdmaConfig defaults() {
         return builder().build();
     }
@@ -70,13 +70,21 @@ public final class RpcRdmaConfig {
     /**
      * Sets receive size, receive depth and private data of a connecting channel. What is remembered of peers from one
      * connection to the next belongs to the bootstrap.
+     *
+     * @param bootstrap its options are set
+     * @return the bootstrap
      */
     public Bootstrap applyTo(Bootstrap bootstrap) {
         setOptions(false, bootstrap::option);
         return bootstrap.attr(PeerMemory.KEY, new PeerMemory());
     }
 
-    /** As {@link #applyTo(Bootstrap)}, of the accepted channels. */
+    /**
+     * As {@link #applyTo(Bootstrap)}, of the accepted channels.
+     *
+     * @param bootstrap its child options are set
+     * @return the bootstrap
+     */
     public ServerBootstrap applyTo(ServerBootstrap bootstrap) {
         setOptions(true, bootstrap::childOption);
         return bootstrap.childAttr(PeerMemory.KEY, new PeerMemory());
@@ -117,19 +125,22 @@ public final class RpcRdmaConfig {
         return forward + options.reverseCredits + RECEIVE_BATCH;
     }
 
+    /** {@return the credits asked for as requester} */
     public int requestedCredits() {
         return options.requestedCredits;
     }
 
+    /** {@return the most credits granted as responder} */
     public int grantedCredits() {
         return options.grantedCredits;
     }
 
-    /** The least that the credit policy may grant. */
+    /** {@return the least that the credit policy may grant} */
     public int minimumCredits() {
         return options.minimumCredits;
     }
 
+    /** {@return how many credits are granted at a time} */
     public CreditPolicy creditPolicy() {
         return options.creditPolicy;
     }
@@ -138,12 +149,12 @@ public final class RpcRdmaConfig {
         return options.creditPolicy == Builder.CONSTANT_CREDITS;
     }
 
-    /** What is announced to the peer when the connection is made. */
+    /** {@return what is announced to the peer when the connection is made} */
     public PrivateData privateData() {
         return privateData;
     }
 
-    /** The longest Send in bytes to and from a peer that has one too, before other limits; 0 for none. */
+    /** {@return the longest Send in bytes to and from a peer that has one too, before other limits; 0 for none} */
     public int longSize() {
         return options.longSize;
     }
@@ -159,48 +170,59 @@ public final class RpcRdmaConfig {
         return fitting > Math.min(options.sendSize, options.receiveSize) ? fitting : 0;
     }
 
-    /** The longest Send of a call without chunks, in bytes, where the long size allows it. */
+    /** {@return the longest Send of a call without chunks, in bytes, where the long size allows it} */
     public int inlineArguments() {
         return options.inlineArguments;
     }
 
-    /** The longest Send of a reply without chunks that is asked for, in bytes, where the long size allows it. */
+    /**
+     * {@return the longest Send of a reply without chunks that is asked for, in bytes, where the long size allows it}
+     */
     public int inlineResults() {
         return options.inlineResults;
     }
 
+    /** {@return the upper-layer bindings} */
     public BindingRegistry bindings() {
         return options.bindings;
     }
 
+    /** {@return the most segments taken in one chunk of a peer} */
     public int maxSegmentsPerChunk() {
         return options.maxSegmentsPerChunk;
     }
 
+    /** {@return the most segments taken in one message of a peer} */
     public int maxSegmentsPerMessage() {
         return options.maxSegmentsPerMessage;
     }
 
+    /** {@return the most bytes of one Read chunk that are pulled, and of one chunk that is offered} */
     public int maxChunkBytes() {
         return options.maxChunkBytes;
     }
 
+    /** {@return the most bytes of one RPC message} */
     public int maxMessageBytes() {
         return options.maxMessageBytes;
     }
 
+    /** {@return the most bytes for long messages, for each connection} */
     public long maxConnectionBytes() {
         return options.maxConnectionBytes;
     }
 
+    /** {@return the bytes offered for a reply whose length nobody knows} */
     public int defaultMaximumReply() {
         return options.defaultMaximumReply;
     }
 
+    /** {@return the most calls that wait for a credit, for each connection} */
     public int maxQueuedCalls() {
         return options.maxQueuedCalls;
     }
 
+    /** {@return after how many ERR_CHUNK in a row a connection ends; 0 for never} */
     public int maxChunkErrors() {
         return options.maxChunkErrors;
     }
@@ -215,47 +237,51 @@ public final class RpcRdmaConfig {
         return options.clearsSinks;
     }
 
-    /** The room for reverse calls; 0 for none. */
+    /** {@return the room for reverse calls; 0 for none} */
     public int reverseCredits() {
         return options.reverseCredits;
     }
 
-    /** Whether reverse calls and their replies may have chunks. */
+    /** {@return whether reverse calls and their replies may have chunks} */
     public boolean reverseChunks() {
         return options.reverseChunks;
     }
 
-    /** How version 2 is spoken besides version 1; {@code null} when it is not. */
+    /** {@return how version 2 is spoken besides version 1; {@code null} when it is not} */
     public VersionTwo versionTwo() {
         return options.versionTwo;
     }
 
-    /** How replies in Read chunks are sent and taken; {@code null} when they are not. */
+    /** {@return how replies in Read chunks are sent and taken; {@code null} when they are not} */
     public ReadChunkReplies readChunkReplies() {
         return options.readChunkReplies;
     }
 
-    /** What answers calls that are sent again; {@code null} when nothing does. */
+    /** {@return what answers calls that are sent again; {@code null} when nothing does} */
     public DuplicateRequestCache duplicateRequestCache() {
         return options.duplicateRequestCache;
     }
 
-    /** How long a handler's answer is waited for after its connection is lost. */
+    /**
+     * How long a handler's answer is waited for after its connection is lost.
+     *
+     * @return how long a handler's answer is waited for after its connection is lost, in milliseconds
+     */
     public int lateReplyMillis() {
         return options.lateReplyMillis;
     }
 
-    /** Whether calls are read as {@link RpcMessage}. */
+    /** {@return whether calls are read as {@link RpcMessage}} */
     public boolean annotatedCalls() {
         return options.annotatedCalls;
     }
 
-    /** The counters of all connections of this configuration. */
+    /** {@return the counters of all connections of this configuration} */
     public RpcRdmaMetrics metrics() {
         return options.metrics;
     }
 
-    /** What connections are captured to; {@code null} when they are not. */
+    /** {@return what connections are captured to; {@code null} when they are not} */
     public RdmaPcapFile capture() {
         return options.capture;
     }
@@ -326,19 +352,34 @@ public final class RpcRdmaConfig {
             }
         }
 
-        /** Credits asked for as requester, 1 to 65535; default 128. */
+        /**
+         * Credits asked for as requester, 1 to 65535; default 128.
+         *
+         * @param credits 1 to 65535
+         * @return this builder
+         */
         public Builder requestedCredits(int credits) {
             requestedCredits = Checks.inRange("requestedCredits", credits, 1, 65535);
             return this;
         }
 
-        /** Credits granted as responder, 1 to 65535; default 64. Each is backed by a receive. */
+        /**
+         * Credits granted as responder, 1 to 65535; default 64. Each is backed by a receive.
+         *
+         * @param credits 1 to 65535
+         * @return this builder
+         */
         public Builder grantedCredits(int credits) {
             grantedCredits = Checks.inRange("grantedCredits", credits, 1, 65535);
             return this;
         }
 
-        /** The least that the credit policy may grant, 1 to 65535; default 1. */
+        /**
+         * The least that the credit policy may grant, 1 to 65535; default 1.
+         *
+         * @param credits 1 to 65535
+         * @return this builder
+         */
         public Builder minimumCredits(int credits) {
             minimumCredits = Checks.inRange("minimumCredits", credits, 1, 65535);
             return this;
@@ -347,13 +388,21 @@ public final class RpcRdmaConfig {
         /**
          * How many credits are granted at a time, between {@link #minimumCredits} and {@link #grantedCredits}; default
          * {@link CreditPolicy#constant()}, which is the latter.
+         *
+         * @param policy asked on the event loop of each connection
+         * @return this builder
          */
         public Builder creditPolicy(CreditPolicy policy) {
             creditPolicy = Objects.requireNonNull(policy, "policy");
             return this;
         }
 
-        /** The longest Send in bytes: a multiple of 1024, 1024 to 262144; default 4096. */
+        /**
+         * The longest Send in bytes: a multiple of 1024, 1024 to 262144; default 4096.
+         *
+         * @param bytes a multiple of 1024, 1024 to 262144
+         * @return this builder
+         */
         public Builder sendSize(int bytes) {
             PrivateData.checkSize("sendSize", bytes);
             sendSize = bytes;
@@ -363,6 +412,9 @@ public final class RpcRdmaConfig {
         /**
          * The size of each receive in bytes: a multiple of 1024, 1024 to 262144; default 4096. A Linux server may send
          * 4096 bytes whatever is announced.
+         *
+         * @param bytes a multiple of 1024, 1024 to 262144
+         * @return this builder
          */
         public Builder receiveSize(int bytes) {
             PrivateData.checkSize("receiveSize", bytes);
@@ -378,6 +430,9 @@ public final class RpcRdmaConfig {
          * is none. So an idle connection pays nothing for it; a peer that fills all receives makes this side hold as
          * many long Sends. That is a quarter of {@link #maxConnectionBytes} at most, which comes on top of it: the long
          * size is smaller where there are too many receives, and never above {@link #maxMessageBytes}.
+         *
+         * @param bytes a multiple of 1024, 1024 to 262144, or 0 for none
+         * @return this builder
          */
         public Builder longSize(int bytes) {
             if (bytes != 0) {
@@ -391,6 +446,9 @@ public final class RpcRdmaConfig {
          * Where there is a {@link #longSize}: the longest Send of a call that has no chunk for its arguments, in bytes,
          * 0 to 262144; default 69632, which is a WRITE of 64 KiB. A longer call goes by Read chunks, which cost a round
          * trip and spare a copy. Less than the usual threshold means that.
+         *
+         * @param bytes 0 to 262144
+         * @return this builder
          */
         public Builder inlineArguments(int bytes) {
             inlineArguments = Checks.inRange("inlineArguments", bytes, 0, 256 << 10);
@@ -401,6 +459,9 @@ public final class RpcRdmaConfig {
          * Where there is a {@link #longSize}: the longest reply whose results are wanted without Write chunks, as one
          * Send in bytes, 0 to 262144; default 53248, which is a READ of 48 KiB. Results that may be longer get Write
          * chunks, which spare a copy. Less than the usual threshold means that.
+         *
+         * @param bytes 0 to 262144
+         * @return this builder
          */
         public Builder inlineResults(int bytes) {
             inlineResults = Checks.inRange("inlineResults", bytes, 0, 256 << 10);
@@ -410,6 +471,9 @@ public final class RpcRdmaConfig {
         /**
          * Whether Send With Invalidate is announced, and so used where the peer announces it too (RFC 8797, 4.1);
          * default {@code true}.
+         *
+         * @param announce {@code false} to keep it from the peer
+         * @return this builder
          */
         public Builder remoteInvalidation(boolean announce) {
             remoteInvalidation = announce;
@@ -420,30 +484,53 @@ public final class RpcRdmaConfig {
          * What a peer is taken to have announced where the device carries no private data, as with DiSNI; default
          * {@link PrivateData#DEFAULT}, 1024 bytes both ways, which is what any peer takes. Elsewhere it means nothing.
          * Both ends have to be set alike: a Send that is longer than the receives of the peer costs the connection.
+         *
+         * @param data the sizes that the other end is configured with
+         * @return this builder
          */
         public Builder assumedPeer(PrivateData data) {
             assumedPeer = Objects.requireNonNull(data, "data");
             return this;
         }
 
-        /** Takes these bindings instead of those of the service loader and the built-in ones. */
+        /**
+         * Takes these bindings instead of those of the service loader and the built-in ones.
+         *
+         * @param bindings in the order in which they are asked for
+         * @return this builder
+         */
         public Builder bindings(List<? extends UpperLayerBinding> bindings) {
             return bindings(BindingRegistry.of(bindings));
         }
 
-        /** Takes the bindings of this registry; default {@link BindingRegistry#standard()}. */
+        /**
+         * Takes the bindings of this registry; default {@link BindingRegistry#standard()}.
+         *
+         * @param bindings the registry
+         * @return this builder
+         */
         public Builder bindings(BindingRegistry bindings) {
             this.bindings = Objects.requireNonNull(bindings, "bindings");
             return this;
         }
 
-        /** The most segments taken in one chunk of a peer, from 1; default 256. */
+        /**
+         * The most segments taken in one chunk of a peer, from 1; default 256.
+         *
+         * @param segments 1 to 16384
+         * @return this builder
+         */
         public Builder maxSegmentsPerChunk(int segments) {
             maxSegmentsPerChunk = Checks.inRange("maxSegmentsPerChunk", segments, 1, 16384);
             return this;
         }
 
-        /** The most segments taken in one message of a peer, from 1; default 512. */
+        /**
+         * The most segments taken in one message of a peer, from 1; default 512.
+         *
+         * @param segments 1 to 16384
+         * @return this builder
+         */
         public Builder maxSegmentsPerMessage(int segments) {
             maxSegmentsPerMessage = Checks.inRange("maxSegmentsPerMessage", segments, 1, 16384);
             return this;
@@ -452,13 +539,21 @@ public final class RpcRdmaConfig {
         /**
          * The most bytes of one Read chunk that are pulled, and of one chunk that is offered; default as {@link
          * #maxConnectionBytes}.
+         *
+         * @param bytes 1024 to 2^29
+         * @return this builder
          */
         public Builder maxChunkBytes(int bytes) {
             maxChunkBytes = Checks.inRange("maxChunkBytes", bytes, 1024, MAX_MESSAGE);
             return this;
         }
 
-        /** The most bytes of one RPC message; default as {@link #maxConnectionBytes}. */
+        /**
+         * The most bytes of one RPC message; default as {@link #maxConnectionBytes}.
+         *
+         * @param bytes 1024 to 2^29
+         * @return this builder
+         */
         public Builder maxMessageBytes(int bytes) {
             maxMessageBytes = Checks.inRange("maxMessageBytes", bytes, 1024, MAX_MESSAGE);
             return this;
@@ -470,6 +565,9 @@ public final class RpcRdmaConfig {
          * in memory of this library, and the most that all calls of an {@link RpcRdmaClient} offer that it has repeated
          * after ERR_CHUNK. More calls of the peer are refused; own calls and replies wait. So it bounds a single
          * message too, up to 512 MiB.
+         *
+         * @param bytes 1024 or more
+         * @return this builder
          */
         public Builder maxConnectionBytes(long bytes) {
             if (bytes < 1024) {
@@ -486,6 +584,9 @@ public final class RpcRdmaConfig {
          * where it is until the requester has read it; {@link #maxConnectionBytes} is the bound. Other implementations
          * do not say so. Without this and without a {@link #longSize} the private data are the eight octets of RFC
          * 8797.
+         *
+         * @param announce {@code false} to keep it from the peer
+         * @return this builder
          */
         public Builder announceReadChunkReplies(boolean announce) {
             announcesReadChunkReplies = announce;
@@ -498,13 +599,21 @@ public final class RpcRdmaConfig {
          * ({@link #announceReadChunkReplies}), as two ends of this project do; elsewhere it fails with
          * {@link RemoteChunkException}. Without meaning for a requester of {@link #readChunkReplies} that offers no
          * Reply chunk for them.
+         *
+         * @param bytes 0 to 2^29
+         * @return this builder
          */
         public Builder defaultMaximumReply(int bytes) {
             defaultMaximumReply = Checks.inRange("defaultMaximumReply", bytes, 0, 1 << 29);
             return this;
         }
 
-        /** The most calls that wait for a credit; more fail with {@link CallQueueFullException}. Default 16384. */
+        /**
+         * The most calls that wait for a credit; more fail with {@link CallQueueFullException}. Default 16384.
+         *
+         * @param calls from 0
+         * @return this builder
+         */
         public Builder maxQueuedCalls(int calls) {
             maxQueuedCalls = Checks.inRange("maxQueuedCalls", calls, 0, Integer.MAX_VALUE);
             return this;
@@ -514,6 +623,9 @@ public final class RpcRdmaConfig {
          * A connection ends when so many calls in a row were answered with ERR_CHUNK, and none with a reply between
          * them (RFC 8166, 8.1.4); the last one is answered too. 0 for never; default 1024: a requester that offers more
          * room for each of its calls, several times, stays below.
+         *
+         * @param calls from 0
+         * @return this builder
          */
         public Builder maxChunkErrors(int calls) {
             maxChunkErrors = Checks.inRange("maxChunkErrors", calls, 0, Integer.MAX_VALUE);
@@ -526,6 +638,9 @@ public final class RpcRdmaConfig {
          * {@link UpperLayerBinding#chunksPerCall}: one of each for NFSv4, whose servers have limits that nothing tells
          * a client of (RFC 8267, 6.4.2), any number for other programs. Sinks that the user has put into an
          * {@link RpcMessage} are not counted.
+         *
+         * @param chunks from 1
+         * @return this builder
          */
         public Builder chunksPerCall(int chunks) {
             chunksPerCall = Checks.inRange("chunksPerCall", chunks, 1, Integer.MAX_VALUE);
@@ -537,6 +652,9 @@ public final class RpcRdmaConfig {
          * responder that says it has written a result and has not leaves what was in the memory, which may be from
          * another responder of this process. That matters where results are passed on to somebody who may not see those
          * of others. Sinks that the user has put into an {@link RpcMessage} are left as they are.
+         *
+         * @param clear {@code true} to fill it
+         * @return this builder
          */
         public Builder clearSinks(boolean clear) {
             clearsSinks = clear;
@@ -549,6 +667,9 @@ public final class RpcRdmaConfig {
          * and the accepting side asks for so many: as many receives come on top of those for the forward direction. It
          * is room and nothing else: the upper layer opens the direction, for each connection, by
          * {@link RpcRdmaConnection#acceptReverseCalls} and {@link RpcRdmaConnection#allowReverseCalls}.
+         *
+         * @param credits 0 to 65535
+         * @return this builder
          */
         public Builder reverseCredits(int credits) {
             reverseCredits = Checks.inRange("reverseCredits", credits, 0, 65535);
@@ -559,6 +680,9 @@ public final class RpcRdmaConfig {
          * Whether chunks are used in the reverse direction as in the forward one (RFC 8167, 5.3); default
          * {@code false}, which is what other implementations understand: then reverse calls and their replies have to
          * be short, and one that comes with a chunk is answered with ERR_CHUNK. Both sides have to agree.
+         *
+         * @param enabled {@code true} to use them
+         * @return this builder
          */
         public Builder reverseChunks(boolean enabled) {
             reverseChunks = enabled;
@@ -568,6 +692,9 @@ public final class RpcRdmaConfig {
         /**
          * Sends and takes replies in Read chunks (draft-cel-nfsv4-rpcrdma-reliable-reply-04); default: neither. Nothing
          * on the wire says whether the peer does: switch it on only where both sides are configured for it.
+         *
+         * @param replies the settings of both roles
+         * @return this builder
          */
         public Builder readChunkReplies(ReadChunkReplies replies) {
             readChunkReplies = Objects.requireNonNull(replies, "replies");
@@ -577,6 +704,9 @@ public final class RpcRdmaConfig {
         /**
          * Answers calls that a client sends again after it has lost its connection from a cache, in the place of
          * executing them twice. Default: none.
+         *
+         * @param cache may be shared by servers
+         * @return this builder
          */
         public Builder duplicateRequestCache(DuplicateRequestCache cache) {
             duplicateRequestCache = Objects.requireNonNull(cache, "cache");
@@ -588,6 +718,9 @@ public final class RpcRdmaConfig {
          * is lost, in milliseconds; default 30 seconds. Until then a duplicate waits for that answer; after that it is
          * executed. Such an answer has to be written to the channel, not to a handler's context: see
          * {@link RpcRdmaCodec}.
+         *
+         * @param millis from 0
+         * @return this builder
          */
         public Builder lateReplyMillis(int millis) {
             lateReplyMillis = Checks.inRange("lateReplyMillis", millis, 0, Integer.MAX_VALUE);
@@ -597,6 +730,9 @@ public final class RpcRdmaConfig {
         /**
          * Whether the RPC handler reads each call as an {@link RpcMessage}, with the arguments that came in Read chunks
          * apart from the payload; default {@code false}: it reads whole messages.
+         *
+         * @param enabled {@code true} for {@link RpcMessage}
+         * @return this builder
          */
         public Builder annotatedCalls(boolean enabled) {
             annotatedCalls = enabled;
@@ -606,13 +742,21 @@ public final class RpcRdmaConfig {
         /**
          * Writes what all connections send and receive to a file, which the caller closes; default none. It costs much,
          * see {@link RdmaPcapFile}.
+         *
+         * @param file open until the last connection is closed
+         * @return this builder
          */
         public Builder capture(RdmaPcapFile file) {
             capture = Objects.requireNonNull(file, "file");
             return this;
         }
 
-        /** Shares counters with other configurations. */
+        /**
+         * Shares counters with other configurations.
+         *
+         * @param metrics those of another configuration, or new ones
+         * @return this builder
+         */
         public Builder metrics(RpcRdmaMetrics metrics) {
             this.metrics = Objects.requireNonNull(metrics, "metrics");
             return this;
@@ -621,12 +765,16 @@ public final class RpcRdmaConfig {
         /**
          * Speaks version 2 of the protocol, as its experimental draft -01 has it, with peers that have it, and version
          * 1 with others; default: version 1 alone. The sizes of sends and receives have to be 4096 bytes at least.
+         *
+         * @param settings the same at both ends, where they name optional operations
+         * @return this builder
          */
         public Builder versionTwo(VersionTwo settings) {
             versionTwo = Objects.requireNonNull(settings, "settings");
             return this;
         }
 
+        /** {@return a configuration with these settings, which never changes} */
         public RpcRdmaConfig build() {
             if (versionTwo != null) {
                 // The default threshold, which nobody announces (draft, 2.3).

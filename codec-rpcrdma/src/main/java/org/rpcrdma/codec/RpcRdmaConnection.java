@@ -70,62 +70,79 @@ public final class RpcRdmaConnection {
         }
     }
 
-    /** The connection of a channel that has the handlers; {@code null} otherwise. Any thread. */
+    /**
+     * {@return the connection of a channel that has the handlers; {@code null} otherwise} Any thread.
+     *
+     * @param channel any, of any transport
+     */
     public static RpcRdmaConnection of(Channel channel) {
         return channel.attr(KEY).get();
     }
 
     // ------------------------------------------------------------------ readable from outside
 
-    /** The longest Send to the peer in bytes: the smaller of what is sent here and received there. 0 before active. */
+    /**
+     * {@return the longest Send to the peer in bytes: the smaller of what is sent here and received there} 0 before
+     * active.
+     */
     public int sendThreshold() {
         ProtocolVersions spoken = link.versions();
         return spoken == null ? 0 : spoken.current().sendThreshold();
     }
 
-    /** The longest Send from the peer in bytes. 0 before active. */
+    /** {@return the longest Send from the peer in bytes} 0 before active. */
     public int receiveThreshold() {
         ProtocolVersions spoken = link.versions();
         return spoken == null ? 0 : spoken.current().receiveThreshold();
     }
 
     /**
-     * The version that calls from here are sent in, 1 or 2; 0 until it is known, which takes the answer to a
-     * first call when version 2 is spoken here. An accepting side goes by the calls that it has answered last
-     * (RFC 8167, 5.1).
+     * {@return the version that calls from here are sent in, 1 or 2; 0 until it is known, which takes the answer to a
+     * first call when version 2 is spoken here} An accepting side goes by the calls that it has answered last (RFC
+     * 8167, 5.1).
      */
     public int version() {
         ProtocolVersions spoken = link.versions();
         return spoken == null ? 0 : spoken.settled();
     }
 
-    /** What the peer has announced; the defaults of version 1 before active, and when it has announced nothing. */
+    /**
+     * {@return what the peer has announced; the defaults of version 1 before active, and when it has announced nothing}
+     */
     public PrivateData peer() {
         return link.peer();
     }
 
-    /** What is announced to the peer: as configured, as far as the device can do it. Any thread. */
+    /** {@return what is announced to the peer: as configured, as far as the device can do it} Any thread. */
     public PrivateData announced() {
         byte[] announced = channel.config().getOption(RdmaChannelOption.PRIVATE_DATA);
         return announced == null ? PrivateData.DEFAULT : PrivateData.find(announced);
     }
 
-    /** The credits granted by the peer as responder; 1 until its first reply. */
+    /** {@return the credits granted by the peer as responder; 1 until its first reply} */
     public long creditsGranted() {
         return value(RpcRdmaGauge.CREDITS_GRANTED);
     }
 
-    /** The calls that were sent and not answered. */
+    /** {@return the calls that were sent and not answered} */
     public int callsInFlight() {
         return (int) value(RpcRdmaGauge.CALLS_IN_FLIGHT);
     }
 
-    /** A counter of this connection. */
+    /**
+     * {@return a counter of this connection}
+     *
+     * @param counter which one
+     */
     public long value(RpcRdmaCounter counter) {
         return link.metrics().value(counter);
     }
 
-    /** What is true of this connection at this moment. */
+    /**
+     * {@return what is true of this connection at this moment}
+     *
+     * @param gauge which one
+     */
     public long value(RpcRdmaGauge gauge) {
         return link.metrics().value(gauge);
     }
@@ -242,7 +259,7 @@ public final class RpcRdmaConnection {
         }
     }
 
-    /** Whether the reverse direction is open on this side of the connection. Any thread. */
+    /** {@return whether the reverse direction is open on this side of the connection} Any thread. */
     public boolean isReverseOpen() {
         return isReverse;
     }

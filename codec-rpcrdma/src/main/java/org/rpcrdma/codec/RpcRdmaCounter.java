@@ -127,7 +127,7 @@ public enum RpcRdmaCounter {
         this.isByRole = isByRole;
     }
 
-    /** Whether requester and responder both count it, each for itself: what says "either way". */
+    /** {@return whether requester and responder both count it, each for itself: what says "either way"} */
     public boolean isByRole() {
         return isByRole;
     }

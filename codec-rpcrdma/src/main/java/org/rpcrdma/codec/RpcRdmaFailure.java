@@ -13,6 +13,12 @@ import java.util.Objects;
  */
 public record RpcRdmaFailure(int xid, RpcRdmaException cause) {
 
+    /**
+     * A failure of one call.
+     *
+     * @param cause not {@code null}
+     * @param xid of the call
+     */
     public RpcRdmaFailure {
         Objects.requireNonNull(cause, "cause");
     }

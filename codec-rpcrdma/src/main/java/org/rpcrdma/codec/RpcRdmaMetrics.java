@@ -24,7 +24,11 @@ public final class RpcRdmaMetrics {
     /** New counters at zero, to be shared by any number of configurations. */
     public RpcRdmaMetrics() {}
 
-    /** The sum over all connections, those that are closed included. */
+    /**
+     * {@return the sum over all connections, those that are closed included}
+     *
+     * @param counter which one
+     */
     public synchronized long value(RpcRdmaCounter counter) {
         long sum = rest.value(counter);
         for (ConnectionMetrics connection : open) {
@@ -34,8 +38,10 @@ public final class RpcRdmaMetrics {
     }
 
     /**
-     * The part of one role in the sum over all connections.
+     * {@return the part of one role in the sum over all connections}
      *
+     * @param role which one
+     * @param counter which one
      * @throws IllegalArgumentException when the counter is not {@link RpcRdmaCounter#isByRole}
      */
     public synchronized long value(RpcRdmaRole role, RpcRdmaCounter counter) {
@@ -50,7 +56,11 @@ public final class RpcRdmaMetrics {
         return sum;
     }
 
-    /** The sum over the open connections. */
+    /**
+     * {@return the sum over the open connections}
+     *
+     * @param gauge which one
+     */
     public synchronized long value(RpcRdmaGauge gauge) {
         long sum = 0;
         for (ConnectionMetrics connection : open) {
@@ -59,17 +69,17 @@ public final class RpcRdmaMetrics {
         return sum;
     }
 
-    /** The connections that are open. */
+    /** {@return the connections that are open} */
     public synchronized int connections() {
         return open.size();
     }
 
-    /** The calls that wait for their reply, on all open connections. */
+    /** {@return the calls that wait for their reply, on all open connections} */
     public long callsInFlight() {
         return value(RpcRdmaGauge.CALLS_IN_FLIGHT);
     }
 
-    /** The credits that the responders of all open connections have granted. */
+    /** {@return the credits that the responders of all open connections have granted} */
     public long creditsGranted() {
         return value(RpcRdmaGauge.CREDITS_GRANTED);
     }
@@ -85,7 +95,11 @@ public final class RpcRdmaMetrics {
         listeners = more;
     }
 
-    /** Takes back one {@link #addListener}; nothing happens when there was none. */
+    /**
+     * Takes back one {@link #addListener}; nothing happens when there was none.
+     *
+     * @param listener one that was added
+     */
     public synchronized void removeListener(RpcRdmaListener listener) {
         int at = Arrays.asList(listeners).indexOf(listener);
         if (at >= 0) {

@@ -40,12 +40,20 @@ public final class RpcRdmaOption extends DefaultByteBufHolder {
      * @param type the number of the operation, unsigned
      * @param information what the operation defines, opaque to the transport; not copied
      * @param payload what follows the header, taken over; empty for nothing
+     * @return the call, to be written to the channel
      */
     public static RpcRdmaOption call(int xid, int type, byte[] information, ByteBuf payload) {
         return new RpcRdmaOption(xid, false, type, information, payload);
     }
 
-    /** As {@link #call(int, int, byte[], ByteBuf)}, without payload. */
+    /**
+     * As {@link #call(int, int, byte[], ByteBuf)}, without payload.
+     *
+     * @param xid that no other outstanding call of this side has
+     * @param type the number of the operation, unsigned
+     * @param information what the operation defines; not copied
+     * @return the call, to be written to the channel
+     */
     public static RpcRdmaOption call(int xid, int type, byte[] information) {
         return call(xid, type, information, Unpooled.EMPTY_BUFFER);
     }
@@ -55,31 +63,38 @@ public final class RpcRdmaOption extends DefaultByteBufHolder {
      *
      * @param information not copied
      * @param payload taken over; empty for nothing
+     * @return the reply, to be written to the channel
      */
     public RpcRdmaOption reply(byte[] information, ByteBuf payload) {
         return new RpcRdmaOption(xid, true, type, information, payload);
     }
 
-    /** As {@link #reply(byte[], ByteBuf)}, without payload. */
+    /**
+     * As {@link #reply(byte[], ByteBuf)}, without payload.
+     *
+     * @param information not copied
+     * @return the reply, to be written to the channel
+     */
     public RpcRdmaOption reply(byte[] information) {
         return reply(information, Unpooled.EMPTY_BUFFER);
     }
 
+    /** {@return the XID of the operation} */
     public int xid() {
         return xid;
     }
 
-    /** Whether it is a reply, and not a call. */
+    /** {@return whether it is a reply, and not a call} */
     public boolean isReply() {
         return isReply;
     }
 
-    /** The number of the operation, unsigned. */
+    /** {@return the number of the operation, unsigned} */
     public int type() {
         return type;
     }
 
-    /** What the operation defines; not a copy. */
+    /** {@return what the operation defines; not a copy} */
     public byte[] information() {
         return information;
     }

@@ -13,7 +13,7 @@ public final class UnknownOptionException extends RpcRdmaException {
         this.type = type;
     }
 
-    /** The number of the operation, unsigned. */
+    /** {@return the number of the operation, unsigned} */
     public int type() {
         return type;
     }

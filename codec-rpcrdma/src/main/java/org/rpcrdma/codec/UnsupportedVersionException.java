@@ -25,12 +25,12 @@ public final class UnsupportedVersionException extends RpcRdmaException {
                 && Integer.compareUnsigned(version, highest) <= 0;
     }
 
-    /** The lowest version that the responder speaks, unsigned. */
+    /** {@return the lowest version that the responder speaks, unsigned} */
     public int lowest() {
         return lowest;
     }
 
-    /** The highest version that the responder speaks, unsigned. */
+    /** {@return the highest version that the responder speaks, unsigned} */
     public int highest() {
         return highest;
     }

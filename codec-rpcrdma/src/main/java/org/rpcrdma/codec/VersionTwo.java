@@ -31,12 +31,12 @@ public final class VersionTwo {
         memoryNanos = TimeUnit.MILLISECONDS.toNanos(builder.memoryMillis);
     }
 
-    /** Version 2 with the defaults, and without optional operations. */
+    /** {@return version 2 with the defaults, and without optional operations} */
     public static VersionTwo defaults() {
         return builder().build();
     }
 
-    /** A builder with the defaults. */
+    /** {@return a builder with the defaults} */
     public static Builder builder() {
         return new Builder();
     }
@@ -67,6 +67,9 @@ public final class VersionTwo {
         /**
          * How long a responder may take to answer the first message of version 2, in milliseconds, from 1; default 2
          * seconds. Then the connection is closed, and the next one to this responder starts in version 1.
+         *
+         * @param millis from 1
+         * @return this builder
          */
         public Builder probeTimeoutMillis(int millis) {
             probeTimeoutMillis = Checks.inRange("probeTimeoutMillis", millis, 1, Integer.MAX_VALUE);
@@ -76,6 +79,9 @@ public final class VersionTwo {
         /**
          * How long a bootstrap or client remembers a responder without version 2, in milliseconds, from 0; default
          * 10 minutes.
+         *
+         * @param millis from 0
+         * @return this builder
          */
         public Builder memoryMillis(int millis) {
             memoryMillis = Checks.inRange("memoryMillis", millis, 0, Integer.MAX_VALUE);
@@ -87,6 +93,8 @@ public final class VersionTwo {
          * responder without it answers {@link UnknownOptionException}.
          *
          * @param type its number, unsigned; one handler for each
+         * @param handler answers the calls of the peer
+         * @return this builder
          */
         public Builder option(int type, OptionHandler handler) {
             Objects.requireNonNull(handler, "handler");
@@ -99,6 +107,7 @@ public final class VersionTwo {
             return this;
         }
 
+        /** {@return settings that never change} */
         public VersionTwo build() {
             return new VersionTwo(this);
         }

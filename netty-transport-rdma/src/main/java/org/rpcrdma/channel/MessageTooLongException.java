@@ -8,6 +8,12 @@ public final class MessageTooLongException extends IOException {
 
     private static final long serialVersionUID = 1L;
 
+    /**
+     * A Send that was refused before it went out.
+     *
+     * @param length of the message in bytes
+     * @param limit the longest Send in bytes
+     */
     public MessageTooLongException(int length, int limit) {
         super(
                 "message of "

@@ -51,17 +51,17 @@ public final class Rdma {
         return List.copyOf(providers);
     }
 
-    /** All providers on the class path, available or not, the preferred one first. */
+    /** {@return all providers on the class path, available or not, the preferred one first} */
     public static List<VerbsProvider> providers() {
         return PROVIDERS;
     }
 
-    /** Whether any provider is available. */
+    /** {@return whether any provider is available} */
     public static boolean isAvailable() {
         return unavailabilityCause() == null;
     }
 
-    /** Why {@link #isAvailable()} is false; {@code null} when it is true. */
+    /** {@return why {@link #isAvailable()} is false; {@code null} when it is true} */
     public static Throwable unavailabilityCause() {
         Throwable cause = new IllegalStateException("no RDMA provider on the class path");
         for (VerbsProvider provider : PROVIDERS) {
@@ -88,7 +88,8 @@ public final class Rdma {
     }
 
     /**
-     * The provider that {@code -Dorg.rpcrdma.provider} names, otherwise the available one with the highest priority.
+     * {@return the provider that {@code -Dorg.rpcrdma.provider} names, otherwise the available one with the highest
+     * priority}
      *
      * @throws IllegalArgumentException when there is none of that name
      * @throws UnsatisfiedLinkError when it, or any, is not available
@@ -122,6 +123,8 @@ public final class Rdma {
     /**
      * The provider of that name.
      *
+     * @param name as {@link VerbsProvider#name()} has it
+     * @return the provider, which is available
      * @throws IllegalArgumentException when there is none
      * @throws UnsatisfiedLinkError when it is not available
      */

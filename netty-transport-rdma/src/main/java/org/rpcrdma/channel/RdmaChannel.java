@@ -71,10 +71,11 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     // ------------------------------------------------------------------ memory
 
     /**
-     * A buffer of registered memory with reader and writer index 0: the channel sends and receives there without a
-     * copy. Event loop only; it may be released on any thread.
+     * Lends registered memory: the channel sends and receives there without a copy. Event loop only; the buffer may be
+     * released on any thread.
      *
      * @param capacity in bytes; the buffer does not grow beyond it
+     * @return a buffer with reader and writer index 0; the caller releases it
      * @throws IllegalStateException when there is no more memory to register, at once, or when another thread calls
      */
     public ByteBuf registeredBuffer(int capacity) {
@@ -83,21 +84,25 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     /**
-     * The bytes of registered memory that this channel's event loop has lent, to all its channels: posted as receives,
-     * held by messages or under way. Event loop only.
+     * {@return the bytes of registered memory that this channel's event loop has lent, to all its channels: posted as
+     * receives, held by messages or under way} Event loop only.
      */
     public long registeredBytesInUse() {
         checkInEventLoop("registeredBytesInUse");
         return loop().pool().lentBytes();
     }
 
-    /** The bytes that all event loops of the JVM have registered together, lent or kept for a while. Any thread. */
+    /**
+     * {@return the bytes that all event loops of the JVM have registered together, lent or kept for a while} Any
+     * thread.
+     */
     public static long registeredBytes() {
         return DirectMemory.jvm().used();
     }
 
     /**
-     * The most bytes that all event loops of the JVM register together: {@code -Dorg.rpcrdma.registeredMemoryLimit}.
+     * {@return the most bytes that all event loops of the JVM register together: {@code
+     * -Dorg.rpcrdma.registeredMemoryLimit}}
      */
     public static long registeredBytesLimit() {
         return DirectMemory.jvm().limit();
@@ -109,6 +114,9 @@ public final class RdmaChannel extends AbstractRdmaConnection {
      * channel is closed ({@code channelInactive}).
      *
      * @param buffer direct and in one piece; not read-only, unless it is a {@link #registeredBuffer}
+     * @param index of the first byte in the buffer
+     * @param length in bytes, from 1
+     * @param access what the peer may do there
      * @return the handle to advertise, an unsigned 32-bit number
      * @throws IllegalStateException when the channel is not active, or its event loop is not the caller
      */
@@ -133,8 +141,12 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     /**
-     * Whether {@link #expose} should be given this memory itself, by the {@link RegistrationPolicy} of this channel.
-     * False for memory that is better copied into a {@link #registeredBuffer} first. Event loop only.
+     * {@return whether {@link #expose} should be given this memory itself, by the {@link RegistrationPolicy} of this
+     * channel} False for memory that is better copied into a {@link #registeredBuffer} first. Event loop only.
+     *
+     * @param buffer any
+     * @param index of the first byte in the buffer
+     * @param length in bytes
      */
     public boolean exposesInPlace(ByteBuf buffer, int index, int length) {
         checkInEventLoop("exposesInPlace");
@@ -144,21 +156,30 @@ public final class RdmaChannel extends AbstractRdmaConnection {
                         || memory.pooled(buffer, index, length) != null);
     }
 
-    /** The offset that goes with a valid handle, an unsigned 64-bit number. Event loop only. */
+    /**
+     * {@return the offset that goes with a valid handle, an unsigned 64-bit number} Event loop only.
+     *
+     * @param handle an unsigned 32-bit number, from {@link #expose}
+     */
     public long exposedOffset(int handle) {
         checkInEventLoop("exposedOffset");
         return traffic.exposures.offset(handle);
     }
 
-    /** Whether neither side has invalidated the handle. Event loop only. */
+    /**
+     * {@return whether neither side has invalidated the handle} Event loop only.
+     *
+     * @param handle an unsigned 32-bit number, from {@link #expose}
+     */
     public boolean isExposed(int handle) {
         checkInEventLoop("isExposed");
         return isActive() && traffic.exposures.isExposed(handle);
     }
 
     /**
-     * Whether the device takes a peer's Send with Invalidate for handles of this channel. Where it does not, no peer
-     * may be told that it does: such a Send ends the connection. Event loop only, once the channel is registered.
+     * {@return whether the device takes a peer's Send with Invalidate for handles of this channel} Where it does not,
+     * no peer may be told that it does: such a Send ends the connection. Event loop only, once the channel is
+     * registered.
      */
     public boolean takesInvalidation() {
         checkInEventLoop("takesInvalidation");
@@ -170,6 +191,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
      * channel is closed. A device that cannot do it loses the connection at once, which ends the access too (RFC 8166,
      * 4.5.4). Event loop only.
      *
+     * @param handle an unsigned 32-bit number, from {@link #expose}
      * @throws IllegalStateException when the connection had to be closed for it
      */
     public void invalidate(int handle) {
@@ -193,8 +215,8 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     // ------------------------------------------------------------------ receives
 
     /**
-     * Whether the device asks for the memory of a receive when its message arrives, so that receives cost none before.
-     * Event loop only, once the channel is registered.
+     * {@return whether the device asks for the memory of a receive when its message arrives, so that receives cost none
+     * before} Event loop only, once the channel is registered.
      */
     public boolean receivesWithoutMemory() {
         checkInEventLoop("receivesWithoutMemory");
@@ -230,9 +252,9 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     /**
-     * The receives that are posted at least at any time while the pipeline reads; fewer than
-     * {@link RdmaChannelOption#RECEIVE_DEPTH} because they are replaced in batches. Event loop only, of a channel that
-     * is active.
+     * {@return the receives that are posted at least at any time while the pipeline reads; fewer than {@link
+     * RdmaChannelOption#RECEIVE_DEPTH} because they are replaced in batches} Event loop only, of a channel that is
+     * active.
      */
     public int keptReceives() {
         checkInEventLoop("keptReceives");

@@ -142,106 +142,151 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
         ((RdmaChannel) channel).clearReadPending();
     }
 
-    /** The size of each receive in bytes. */
+    /** {@return the size of each receive in bytes} */
     public int getReceiveSize() {
         return receiveSize;
     }
 
-    /** Sets {@link RdmaChannelOption#RECEIVE_SIZE}. */
+    /**
+     * Sets {@link RdmaChannelOption#RECEIVE_SIZE}.
+     *
+     * @param bytes 1024 to 2^20
+     * @return this configuration
+     */
     public RdmaChannelConfig setReceiveSize(int bytes) {
         checkConfigurable(RECEIVE_SIZE);
         receiveSize = checkInRange(bytes, LEAST_RECEIVE_SIZE, 1 << 20, "RECEIVE_SIZE");
         return this;
     }
 
-    /** The number of receives kept posted. */
+    /** {@return the number of receives kept posted} */
     public int getReceiveDepth() {
         return receiveDepth;
     }
 
-    /** Sets {@link RdmaChannelOption#RECEIVE_DEPTH}. */
+    /**
+     * Sets {@link RdmaChannelOption#RECEIVE_DEPTH}.
+     *
+     * @param receives 1 to 2^16
+     * @return this configuration
+     */
     public RdmaChannelConfig setReceiveDepth(int receives) {
         checkConfigurable(RECEIVE_DEPTH);
         receiveDepth = checkInRange(receives, 1, 1 << 16, "RECEIVE_DEPTH");
         return this;
     }
 
-    /** The most work requests posted and not complete. */
+    /** {@return the most work requests posted and not complete} */
     public int getSendDepth() {
         return sendDepth;
     }
 
-    /** Sets {@link RdmaChannelOption#SEND_DEPTH}. */
+    /**
+     * Sets {@link RdmaChannelOption#SEND_DEPTH}.
+     *
+     * @param workRequests 1 to 2^16
+     * @return this configuration
+     */
     public RdmaChannelConfig setSendDepth(int workRequests) {
         checkConfigurable(SEND_DEPTH);
         sendDepth = checkInRange(workRequests, 1, 1 << 16, "SEND_DEPTH");
         return this;
     }
 
-    /** The longest Send in bytes. */
+    /** {@return the longest Send in bytes} */
     public int getMaxSendSize() {
         return maxSendSize == AS_RECEIVED ? receiveSize : maxSendSize;
     }
 
-    /** Sets {@link RdmaChannelOption#MAX_SEND_SIZE}. */
+    /**
+     * Sets {@link RdmaChannelOption#MAX_SEND_SIZE}.
+     *
+     * @param bytes from 1
+     * @return this configuration
+     */
     public RdmaChannelConfig setMaxSendSize(int bytes) {
         maxSendSize = checkPositive(bytes, "MAX_SEND_SIZE");
         return this;
     }
 
-    /** The most RDMA Reads outstanding in each direction. */
+    /** {@return the most RDMA Reads outstanding in each direction} */
     public int getReadDepth() {
         return readDepth;
     }
 
-    /** Sets {@link RdmaChannelOption#READ_DEPTH}. */
+    /**
+     * Sets {@link RdmaChannelOption#READ_DEPTH}.
+     *
+     * @param reads 1 to 128
+     * @return this configuration
+     */
     public RdmaChannelConfig setReadDepth(int reads) {
         checkConfigurable(READ_DEPTH);
         readDepth = checkInRange(reads, 1, MOST_READS, "READ_DEPTH");
         return this;
     }
 
-    /** What is sent as connection private data. */
+    /** {@return what is sent as connection private data} */
     public byte[] getPrivateData() {
         return privateData.clone();
     }
 
-    /** Sets {@link RdmaChannelOption#PRIVATE_DATA}. */
+    /**
+     * Sets {@link RdmaChannelOption#PRIVATE_DATA}.
+     *
+     * @param data at most as long as the device can carry; copied
+     * @return this configuration
+     */
     public RdmaChannelConfig setPrivateData(byte[] data) {
         checkConfigurable(PRIVATE_DATA);
         privateData = data.clone();
         return this;
     }
 
-    /** What a peer is taken to have sent where the device carries no connection private data. */
+    /** {@return what a peer is taken to have sent where the device carries no connection private data} */
     public byte[] getPeerPrivateData() {
         return peerPrivateData.clone();
     }
 
-    /** Sets {@link RdmaChannelOption#PEER_PRIVATE_DATA}. */
+    /**
+     * Sets {@link RdmaChannelOption#PEER_PRIVATE_DATA}.
+     *
+     * @param data what a peer would have sent; copied
+     * @return this configuration
+     */
     public RdmaChannelConfig setPeerPrivateData(byte[] data) {
         checkConfigurable(PEER_PRIVATE_DATA);
         peerPrivateData = data.clone();
         return this;
     }
 
-    /** How long a closing channel waits for posted work, in milliseconds. */
+    /** {@return how long a closing channel waits for posted work, in milliseconds} */
     public int getDrainMillis() {
         return drainMillis;
     }
 
-    /** Sets {@link RdmaChannelOption#DRAIN_MILLIS}. */
+    /**
+     * Sets {@link RdmaChannelOption#DRAIN_MILLIS}.
+     *
+     * @param millis from 0
+     * @return this configuration
+     */
     public RdmaChannelConfig setDrainMillis(int millis) {
         drainMillis = checkPositiveOrZero(millis, "DRAIN_MILLIS");
         return this;
     }
 
-    /** What handles stand for. */
+    /** {@return what handles stand for} */
     public RegistrationPolicy getRegistrationPolicy() {
         return registrationPolicy;
     }
 
-    /** Sets {@link RdmaChannelOption#REGISTRATION}. */
+    /**
+     * Sets {@link RdmaChannelOption#REGISTRATION}.
+     *
+     * @param policy what handles stand for
+     * @return this configuration
+     */
     public RdmaChannelConfig setRegistrationPolicy(RegistrationPolicy policy) {
         registrationPolicy = checkNotNull(policy, "REGISTRATION");
         return this;

@@ -6,6 +6,8 @@ import io.netty.channel.ChannelOption;
 /**
  * Options of {@link RdmaChannel}, of which {@link RdmaStreamChannel} takes {@link #RECEIVE_DEPTH}, {@link #SEND_DEPTH}
  * and {@link #DRAIN_MILLIS}; for the children of a server channel set them as child options.
+ *
+ * @param <T> the type of the value
  */
 public final class RdmaChannelOption<T> extends ChannelOption<T> {
 

@@ -37,6 +37,8 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
     }
 
     /**
+     * Event loops on the provider that is preferred, adaptive, with threads of their own.
+     *
      * @param threads the number of event loops; 0 for Netty's default
      */
     public RdmaEventLoopGroup(int threads) {
@@ -44,6 +46,8 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
     }
 
     /**
+     * Event loops on the provider that is preferred, with threads of their own.
+     *
      * @param threads the number of event loops; 0 for Netty's default, which {@link PollMode#BUSY} does not allow
      * @param provider the device, see {@link Rdma#provider(String)}
      * @param mode how the loops wait
@@ -53,6 +57,8 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
     }
 
     /**
+     * Event loops with threads of a factory.
+     *
      * @param threads the number of event loops; 0 for Netty's default, which {@link PollMode#BUSY} does not allow
      * @param threadFactory makes the threads of the loops
      * @param provider the device, see {@link Rdma#provider(String)}
@@ -68,6 +74,8 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
     }
 
     /**
+     * Event loops on threads of an executor.
+     *
      * @param threads the number of event loops; 0 for Netty's default, which {@link PollMode#BUSY} does not allow
      * @param executor gives each loop the thread that it keeps to its end; {@code null} for threads of the group's own
      * @param provider the device, see {@link Rdma#provider(String)}
@@ -86,6 +94,8 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
     }
 
     /**
+     * Event loops on threads of an executor, with everything that Netty lets a group choose.
+     *
      * @param threads the number of event loops; 0 for Netty's default, which {@link PollMode#BUSY} does not allow
      * @param executor gives each loop the thread that it keeps to its end; {@code null} for threads of the group's own
      * @param chooserFactory says which loop a new channel gets
@@ -186,6 +196,7 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
      * What all loops of this group have counted, those that have ended included. Callable from any thread, which may
      * see numbers that are a little old.
      *
+     * @param counter which one
      * @return from 0; -1 when the device does not count it
      */
     public long value(RdmaCounter counter) {
@@ -200,7 +211,7 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
         return sum;
     }
 
-    /** The channels of all loops at this moment: connections and listeners. Any thread. */
+    /** {@return the channels of all loops at this moment: connections and listeners} Any thread. */
     public int registeredChannels() {
         int sum = 0;
         for (EventExecutor loop : this) {
@@ -209,7 +220,7 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
         return sum;
     }
 
-    /** The bytes of registered memory that the loops of this group have, lent or not. Any thread. */
+    /** {@return the bytes of registered memory that the loops of this group have, lent or not} Any thread. */
     public long registeredBytes() {
         long sum = 0;
         for (EventExecutor loop : this) {
@@ -218,7 +229,7 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
         return sum;
     }
 
-    /** The bytes of registered memory that are lent to buffers now. Any thread. */
+    /** {@return the bytes of registered memory that are lent to buffers now} Any thread. */
     public long registeredBytesInUse() {
         long sum = 0;
         for (EventExecutor loop : this) {

@@ -16,7 +16,7 @@ public final class RdmaException extends IOException {
         this.status = status;
     }
 
-    /** How it failed. */
+    /** {@return how it failed} */
     public WorkStatus status() {
         return status;
     }

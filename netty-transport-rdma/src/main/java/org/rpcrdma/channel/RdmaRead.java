@@ -15,6 +15,8 @@ public final class RdmaRead extends DefaultByteBufHolder {
     private final long offset;
 
     /**
+     * Fills the readable bytes from the memory that the peer has exposed.
+     *
      * @param sink its readable bytes are overwritten; owned by this object from now on, so {@code retain()} what is to
      *     be used after the promise completes
      * @param handle the peer's handle, an unsigned 32-bit number
@@ -26,10 +28,12 @@ public final class RdmaRead extends DefaultByteBufHolder {
         this.offset = offset;
     }
 
+    /** {@return the peer's handle, an unsigned 32-bit number} */
     public int handle() {
         return handle;
     }
 
+    /** {@return the peer's offset, an unsigned 64-bit number} */
     public long offset() {
         return offset;
     }

@@ -13,6 +13,8 @@ public final class RdmaSend extends DefaultByteBufHolder {
     private final int invalidateHandle;
 
     /**
+     * Sends a message and invalidates a handle of the peer with it.
+     *
      * @param content the message; owned by this object from now on
      * @param invalidateHandle a handle that the peer has advertised as remotely invalidatable
      */
@@ -21,7 +23,7 @@ public final class RdmaSend extends DefaultByteBufHolder {
         this.invalidateHandle = invalidateHandle;
     }
 
-    /** The peer's handle, an unsigned 32-bit number. */
+    /** {@return the peer's handle, an unsigned 32-bit number} */
     public int invalidateHandle() {
         return invalidateHandle;
     }

@@ -12,6 +12,9 @@ import org.rpcrdma.verbs.ConnectionRequest;
  */
 public final class RdmaServerChannel extends AbstractRdmaServerChannel {
 
+    /** A channel that is not bound yet; bootstraps make it. */
+    public RdmaServerChannel() {}
+
     @Override
     RdmaChannel child(ConnectionRequest request) {
         return new RdmaChannel(this, request);

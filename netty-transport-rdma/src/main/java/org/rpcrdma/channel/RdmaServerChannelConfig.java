@@ -51,12 +51,19 @@ public final class RdmaServerChannelConfig extends DefaultChannelConfig {
         ((AbstractRdmaChannel) channel).clearReadPending();
     }
 
-    /** The most connection requests that wait to be accepted; further ones wait in the network or are refused. */
+    /**
+     * {@return the most connection requests that wait to be accepted; further ones wait in the network or are refused}
+     */
     public int getBacklog() {
         return backlog;
     }
 
-    /** Sets {@code SO_BACKLOG}, from 1; default 128. To be set before the channel is bound. */
+    /**
+     * Sets {@code SO_BACKLOG}, from 1; default 128. To be set before the channel is bound.
+     *
+     * @param requests from 1
+     * @return this configuration
+     */
     public RdmaServerChannelConfig setBacklog(int requests) {
         backlog = checkPositive(requests, "backlog");
         return this;

@@ -27,6 +27,9 @@ public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel {
     private long rejected;
     private long warnedAt = System.nanoTime() - WARN_NANOS;
 
+    /** A channel that is not bound yet; bootstraps make it. */
+    public RdmaServerStreamChannel() {}
+
     @Override
     protected void doBind(SocketAddress address) throws Exception {
         StreamTraffic.checkDevice(loop().context().capabilities(), true);

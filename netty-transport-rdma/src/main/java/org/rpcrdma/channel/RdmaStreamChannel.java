@@ -63,10 +63,11 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements D
     }
 
     /**
-     * A buffer of registered memory with reader and writer index 0, which the channel sends without a copy. Event loop
-     * only; it may be released on any thread.
+     * Lends registered memory, which the channel sends without a copy. Event loop only; the buffer may be released on
+     * any thread.
      *
      * @param capacity in bytes; the buffer does not grow beyond it
+     * @return a buffer with reader and writer index 0; the caller releases it
      * @throws IllegalStateException when there is no more memory to register, at once, or when another thread calls
      */
     public ByteBuf registeredBuffer(int capacity) {

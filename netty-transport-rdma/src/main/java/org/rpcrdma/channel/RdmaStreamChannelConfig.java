@@ -154,42 +154,44 @@ public final class RdmaStreamChannelConfig extends DefaultChannelConfig
         ((RdmaStreamChannel) channel).clearReadPending();
     }
 
-    /** Bytes of registered memory that the peer may fill. */
+    /** {@return bytes of registered memory that the peer may fill} */
     public int getReceiveBufferSize() {
         return receiveBufferSize;
     }
 
-    /** The most bytes under way. */
+    /** {@return the most bytes of registered memory under way to the peer} */
     public int getSendBufferSize() {
         return sendBufferSize;
     }
 
-    /** Seconds that a close waits; 0 breaks the connection at once; negative goes by {@link #getDrainMillis()}. */
+    /**
+     * {@return seconds that a close waits; 0 breaks the connection at once; negative goes by {@link #getDrainMillis()}}
+     */
     public int getSoLinger() {
         return soLinger;
     }
 
-    /** Whether an idle stream shows its peer that it is there. */
+    /** {@return whether an idle stream shows its peer that it is there} */
     public boolean isKeepAlive() {
         return keepAlive;
     }
 
-    /** After how many seconds it does. */
+    /** {@return after how many seconds an idle stream shows its peer that it is there} */
     public int getKeepAliveSeconds() {
         return keepAliveSeconds;
     }
 
-    /** The messages about data that the peer may have under way. */
+    /** {@return the messages about data that the peer may have under way} */
     public int getReceiveDepth() {
         return receiveDepth;
     }
 
-    /** The most work requests posted and not complete. */
+    /** {@return the most work requests posted and not complete} */
     public int getSendDepth() {
         return sendDepth;
     }
 
-    /** How long a closing channel waits until the peer has everything, in milliseconds. */
+    /** {@return how long a closing channel waits until the peer has everything, in milliseconds} */
     public int getDrainMillis() {
         return drainMillis;
     }

@@ -14,6 +14,8 @@ public final class RdmaWrite extends DefaultByteBufHolder {
     private final long offset;
 
     /**
+     * Writes all readable bytes to the memory that the peer has exposed.
+     *
      * @param content the data; owned by this object from now on
      * @param handle the peer's handle, an unsigned 32-bit number
      * @param offset the peer's offset, an unsigned 64-bit number
@@ -24,10 +26,12 @@ public final class RdmaWrite extends DefaultByteBufHolder {
         this.offset = offset;
     }
 
+    /** {@return the peer's handle, an unsigned 32-bit number} */
     public int handle() {
         return handle;
     }
 
+    /** {@return the peer's offset, an unsigned 64-bit number} */
     public long offset() {
         return offset;
     }

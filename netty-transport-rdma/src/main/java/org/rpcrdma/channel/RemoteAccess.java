@@ -3,6 +3,9 @@ package org.rpcrdma.channel;
 
 /** What a peer may do with exposed memory. Never both: an RPC's memory is either argument or result. */
 public enum RemoteAccess {
+    /** The peer may read, and nothing else. */
     READ,
+
+    /** The peer may write, and nothing else. */
     WRITE
 }

@@ -9,13 +9,19 @@ import java.net.InetSocketAddress;
  */
 public interface ConnectionRequest {
 
-    /** The private data that came with the request, empty when there was none. */
+    /** {@return the private data that came with the request, empty when there was none} */
     byte[] privateData();
 
+    /** {@return the address that the peer has asked for} */
     InetSocketAddress localAddress();
 
+    /** {@return the address that the peer asks from} */
     InetSocketAddress remoteAddress();
 
-    /** Refuses the connection. */
+    /**
+     * Refuses the connection.
+     *
+     * @param privateData for the peer, empty for none; see {@link DeviceCapabilities#rejectWithData()}
+     */
     void reject(byte[] privateData);
 }

@@ -41,12 +41,12 @@ public record DeviceCapabilities(
         boolean ipv6,
         boolean receivesWithoutMemory) {
 
-    /** Nothing is possible but messages from one memory range. */
+    /** {@return a builder for a device that can do nothing but messages from one memory range} */
     public static Builder builder() {
         return new Builder();
     }
 
-    /** These capabilities, to be changed in some. */
+    /** {@return a builder that begins with these capabilities} */
     public Builder toBuilder() {
         return builder()
                 .maxScatterGather(maxScatterGather)
@@ -88,91 +88,161 @@ public record DeviceCapabilities(
 
         private Builder() {}
 
-        /** Sets {@link DeviceCapabilities#maxScatterGather()}. */
+        /**
+         * Sets {@link DeviceCapabilities#maxScatterGather()}.
+         *
+         * @param value from 1
+         * @return this builder
+         */
         public Builder maxScatterGather(int value) {
             maxScatterGather = value;
             return this;
         }
 
-        /** Sets {@link DeviceCapabilities#maxReadRanges()}. */
+        /**
+         * Sets {@link DeviceCapabilities#maxReadRanges()}.
+         *
+         * @param value from 1
+         * @return this builder
+         */
         public Builder maxReadRanges(int value) {
             maxReadRanges = value;
             return this;
         }
 
-        /** Sets {@link DeviceCapabilities#maxReadDepth()}. */
+        /**
+         * Sets {@link DeviceCapabilities#maxReadDepth()}.
+         *
+         * @param value from 0
+         * @return this builder
+         */
         public Builder maxReadDepth(int value) {
             maxReadDepth = value;
             return this;
         }
 
-        /** Sets {@link DeviceCapabilities#maxPrivateData()}. */
+        /**
+         * Sets {@link DeviceCapabilities#maxPrivateData()}.
+         *
+         * @param value from 0
+         * @return this builder
+         */
         public Builder maxPrivateData(int value) {
             maxPrivateData = value;
             return this;
         }
 
-        /** Sets {@link DeviceCapabilities#privateDataOnAccept()}. */
+        /**
+         * Sets {@link DeviceCapabilities#privateDataOnAccept()}.
+         *
+         * @param value whether the device does so
+         * @return this builder
+         */
         public Builder privateDataOnAccept(boolean value) {
             privateDataOnAccept = value;
             return this;
         }
 
-        /** Sets {@link DeviceCapabilities#exactExposure()}. */
+        /**
+         * Sets {@link DeviceCapabilities#exactExposure()}.
+         *
+         * @param value whether the device does so
+         * @return this builder
+         */
         public Builder exactExposure(boolean value) {
             exactExposure = value;
             return this;
         }
 
-        /** Sets {@link DeviceCapabilities#cheapRegistration()}. */
+        /**
+         * Sets {@link DeviceCapabilities#cheapRegistration()}.
+         *
+         * @param value whether the device does so
+         * @return this builder
+         */
         public Builder cheapRegistration(boolean value) {
             cheapRegistration = value;
             return this;
         }
 
-        /** Sets {@link DeviceCapabilities#sendWithInvalidate()}. */
+        /**
+         * Sets {@link DeviceCapabilities#sendWithInvalidate()}.
+         *
+         * @param value whether the device does so
+         * @return this builder
+         */
         public Builder sendWithInvalidate(boolean value) {
             sendWithInvalidate = value;
             return this;
         }
 
-        /** Sets {@link DeviceCapabilities#remoteInvalidation()}. */
+        /**
+         * Sets {@link DeviceCapabilities#remoteInvalidation()}.
+         *
+         * @param value whether the device does so
+         * @return this builder
+         */
         public Builder remoteInvalidation(boolean value) {
             remoteInvalidation = value;
             return this;
         }
 
-        /** Sets {@link DeviceCapabilities#rejectWithData()}. */
+        /**
+         * Sets {@link DeviceCapabilities#rejectWithData()}.
+         *
+         * @param value whether the device does so
+         * @return this builder
+         */
         public Builder rejectWithData(boolean value) {
             rejectWithData = value;
             return this;
         }
 
-        /** Sets {@link DeviceCapabilities#disconnectCause()}. */
+        /**
+         * Sets {@link DeviceCapabilities#disconnectCause()}.
+         *
+         * @param value whether the device does so
+         * @return this builder
+         */
         public Builder disconnectCause(boolean value) {
             disconnectCause = value;
             return this;
         }
 
-        /** Sets {@link DeviceCapabilities#keyPerConnection()}. */
+        /**
+         * Sets {@link DeviceCapabilities#keyPerConnection()}.
+         *
+         * @param value whether the device does so
+         * @return this builder
+         */
         public Builder keyPerConnection(boolean value) {
             keyPerConnection = value;
             return this;
         }
 
-        /** Sets {@link DeviceCapabilities#ipv6()}. */
+        /**
+         * Sets {@link DeviceCapabilities#ipv6()}.
+         *
+         * @param value whether the device does so
+         * @return this builder
+         */
         public Builder ipv6(boolean value) {
             ipv6 = value;
             return this;
         }
 
-        /** Sets {@link DeviceCapabilities#receivesWithoutMemory()}. */
+        /**
+         * Sets {@link DeviceCapabilities#receivesWithoutMemory()}.
+         *
+         * @param value whether the device does so
+         * @return this builder
+         */
         public Builder receivesWithoutMemory(boolean value) {
             receivesWithoutMemory = value;
             return this;
         }
 
-        /** What was said. */
+        /** {@return what was said} */
         public DeviceCapabilities build() {
             return new DeviceCapabilities(
                     maxScatterGather,

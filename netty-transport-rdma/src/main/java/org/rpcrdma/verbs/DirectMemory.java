@@ -35,6 +35,8 @@ public final class DirectMemory {
     private final AtomicLong spare = new AtomicLong();
 
     /**
+     * A bound of its own, for tests and for programs that divide their memory.
+     *
      * @param limit the most bytes that are allocated at a time
      */
     public DirectMemory(long limit) {
@@ -42,19 +44,19 @@ public final class DirectMemory {
     }
 
     /**
-     * That of this JVM: {@code -Dorg.rpcrdma.registeredMemoryLimit} bytes, by default three quarters of the JVM's
-     * direct memory ({@code -XX:MaxDirectMemorySize}, which is that of the heap by default).
+     * {@return that of this JVM: {@code -Dorg.rpcrdma.registeredMemoryLimit} bytes, by default three quarters of the
+     * JVM's direct memory ({@code -XX:MaxDirectMemorySize}, which is that of the heap by default)}
      */
     public static DirectMemory jvm() {
         return JVM;
     }
 
-    /** The most bytes that are allocated at a time. */
+    /** {@return the most bytes that are allocated at a time} */
     public long limit() {
         return limit;
     }
 
-    /** The bytes that are allocated now. */
+    /** {@return the bytes that are allocated now} */
     public long used() {
         return used.get();
     }
@@ -62,6 +64,8 @@ public final class DirectMemory {
     /**
      * Allocates memory, all bytes 0, until {@link #free}.
      *
+     * @param bytes from 0
+     * @return direct memory of the caller alone, which gives it back by {@link #free}
      * @throws IllegalStateException when it does not fit; the message says what to do
      */
     public ByteBuffer allocate(int bytes) {
@@ -124,7 +128,10 @@ public final class DirectMemory {
         return new IllegalStateException("no direct memory for " + bytes + " bytes more: " + why);
     }
 
-    /** Whether {@link #free} works here: without {@code sun.misc.Unsafe} only the garbage collector frees memory. */
+    /**
+     * {@return whether {@link #free} works here: without {@code sun.misc.Unsafe} only the garbage collector frees
+     * memory}
+     */
     public static boolean canFree() {
         return PlatformDependent.hasUnsafe();
     }
@@ -147,6 +154,9 @@ public final class DirectMemory {
     /**
      * Asks whether so many bytes that nobody uses may stay allocated, to be used soon again: at most a sixteenth of the
      * limit, and 16 MiB, do for the whole JVM. A yes is taken back by {@link #unspare}.
+     *
+     * @param bytes from 0
+     * @return {@code false} where they are to be freed
      */
     public boolean spare(long bytes) {
         if (spare.addAndGet(bytes) <= Math.min(limit / 16, MOST_SPARE) || !canFree()) {
@@ -156,7 +166,11 @@ public final class DirectMemory {
         return false;
     }
 
-    /** Spared bytes are used again, or are about to be freed. */
+    /**
+     * Spared bytes are used again, or are about to be freed.
+     *
+     * @param bytes as many as were asked for
+     */
     public void unspare(long bytes) {
         spare.addAndGet(-bytes);
     }

@@ -6,7 +6,7 @@ import java.net.InetSocketAddress;
 /** A bound address that takes connection requests. */
 public interface Listener {
 
-    /** The bound address, with the port that was chosen if 0 was asked for. */
+    /** {@return the bound address, with the port that was chosen if 0 was asked for} */
     InetSocketAddress localAddress();
 
     /** Stops listening. Requests that were not answered are refused. */

@@ -4,13 +4,25 @@ package org.rpcrdma.verbs;
 /** What a listener reports, always from inside {@link VerbsContext#poll}. */
 public interface ListenerHandler {
 
-    /** A peer asks for a connection. The request is answered by a queue pair made from it, or rejected. */
+    /**
+     * A peer asks for a connection. The request is answered by a queue pair made from it, or rejected.
+     *
+     * @param request to be answered, now or later
+     */
     void connectionRequested(ConnectionRequest request);
 
-    /** Accepting failed; the listener goes on. */
+    /**
+     * Accepting failed; the listener goes on.
+     *
+     * @param cause what the device said
+     */
     void acceptFailed(Throwable cause);
 
-    /** The listener hears of no request any more, because its device is gone. It is still to be closed. */
+    /**
+     * The listener hears of no request any more, because its device is gone. It is still to be closed.
+     *
+     * @param cause what the device said
+     */
     default void ended(Throwable cause) {
         acceptFailed(cause);
     }

@@ -4,13 +4,13 @@ package org.rpcrdma.verbs;
 /** Memory that work requests of one {@link VerbsContext} may name. */
 public interface MemoryRegion {
 
-    /** The address of the first byte, as given when it was registered. */
+    /** {@return the address of the first byte, as given when it was registered} */
     long address();
 
-    /** The length in bytes. */
+    /** {@return the length in bytes} */
     int length();
 
-    /** The key that work requests carry for this memory. Never sent to a peer. */
+    /** {@return the key that work requests carry for this memory} Never sent to a peer. */
     int localKey();
 
     /** Ends the registration. What is exposed of it is invalidated first; no posted work request may name it. */

@@ -44,6 +44,7 @@ public interface QueuePair {
      * Binds this end now, so that what is wrong with the address is known before {@link #connect}, which is given the
      * address again. A device that binds when it connects leaves it at that.
      *
+     * @param local the address to bind to
      * @return the address, with the port that was chosen if the device has chosen one
      * @throws IOException when the address cannot be bound
      */
@@ -62,6 +63,7 @@ public interface QueuePair {
      * Connects. The outcome is reported by {@link QueuePairHandler#connected} or {@link
      * QueuePairHandler#connectFailed}.
      *
+     * @param remote the address of the peer
      * @param local the address to bind to, or {@code null}
      * @param privateData carried to the peer with the request, at most {@link DeviceCapabilities#maxPrivateData()}
      * @throws IllegalArgumentException when the private data is longer; the queue pair is as before
@@ -76,10 +78,10 @@ public interface QueuePair {
      */
     void accept(byte[] privateData);
 
-    /** The local address, or {@code null} before it is known. */
+    /** {@return the local address, or {@code null} before it is known} */
     InetSocketAddress localAddress();
 
-    /** The peer's address, or {@code null} before it is known. */
+    /** {@return the peer's address, or {@code null} before it is known} */
     InetSocketAddress remoteAddress();
 
     /**
@@ -88,6 +90,9 @@ public interface QueuePair {
      * {@link VerbsContext#await}, so that the device gets them together, before anything that this end sends.
      *
      * @param id comes back with the completion
+     * @param address of the first byte, as given when the region was registered
+     * @param length in bytes
+     * @param localKey of the region that the range is in
      */
     void postReceive(long id, long address, int length, int localKey);
 
@@ -104,23 +109,51 @@ public interface QueuePair {
                 "this device needs the memory of a receive at once");
     }
 
-    /** Opens a Send. */
+    /**
+     * Opens a Send.
+     *
+     * @param id comes back with the completion
+     * @param flags {@link #SIGNALED} and others of this interface, or 0
+     */
     void send(long id, int flags);
 
-    /** Opens a Send with Invalidate of a key that the peer has exposed to this end. */
+    /**
+     * Opens a Send with Invalidate of a key that the peer has exposed to this end.
+     *
+     * @param id comes back with the completion
+     * @param flags {@link #SIGNALED} and others of this interface, or 0
+     * @param remoteKey the peer's handle, an unsigned 32-bit number
+     */
     void sendWithInvalidate(long id, int flags, int remoteKey);
 
-    /** Opens an RDMA Write to the peer's memory. */
+    /**
+     * Opens an RDMA Write to the peer's memory.
+     *
+     * @param id comes back with the completion
+     * @param flags {@link #SIGNALED} and others of this interface, or 0
+     * @param remoteAddress the peer's offset, an unsigned 64-bit number
+     * @param remoteKey the peer's handle, an unsigned 32-bit number
+     */
     void write(long id, int flags, long remoteAddress, int remoteKey);
 
     /**
      * Opens an RDMA Read from the peer's memory. Its length is the sum of what is gathered.
      *
+     * @param id comes back with the completion
+     * @param flags {@link #SIGNALED} and others of this interface, or 0
+     * @param remoteAddress the peer's offset, an unsigned 64-bit number
+     * @param remoteKey the peer's handle, an unsigned 32-bit number
      * @throws IllegalStateException when the agreed number of outstanding Reads is 0
      */
     void read(long id, int flags, long remoteAddress, int remoteKey);
 
-    /** Adds a range of local memory to the work request opened last: its source, or the sink of a Read. */
+    /**
+     * Adds a range of local memory to the work request opened last: its source, or the sink of a Read.
+     *
+     * @param address of the first byte, as given when the region was registered
+     * @param length in bytes
+     * @param localKey of the region that the range is in
+     */
     void gather(long address, int length, int localKey);
 
     /** Hands all opened work requests to the device. */
@@ -131,6 +164,9 @@ public interface QueuePair {
      * fresh, unpredictable key. A device may fall short of that: see {@link DeviceCapabilities#exactExposure()} and
      * {@link DeviceCapabilities#keyPerConnection()}.
      *
+     * @param region that the range is in
+     * @param address of the first byte, as given when the region was registered
+     * @param length in bytes
      * @param access {@link #REMOTE_READ} or {@link #REMOTE_WRITE}, if wanted with {@link #SHARED}
      * @return the key to advertise; the offset that goes with it is {@link #exposedOffset}
      * @throws IllegalStateException when the device has no key left
@@ -138,21 +174,29 @@ public interface QueuePair {
     int expose(MemoryRegion region, long address, int length, int access);
 
     /**
-     * The offset of the first exposed byte, as the peer has to name it; for a {@link #SHARED} key that of the range
-     * which was exposed last.
+     * {@return the offset of the first exposed byte, as the peer has to name it; for a {@link #SHARED} key that of the
+     * range which was exposed last}
+     *
+     * @param key from {@link #expose}
      */
     long exposedOffset(int key);
 
-    /** Whether the key is valid: exposed and not invalidated since, by either side. */
+    /**
+     * {@return whether the key is valid: exposed and not invalidated since, by either side}
+     *
+     * @param key from {@link #expose}
+     */
     boolean isExposed(int key);
 
     /**
      * Ends the peer's access before it returns, also for placements that are under way. A key that is not valid any
      * more, because the peer has invalidated it, is left alone.
+     *
+     * @param key from {@link #expose}
      */
     void invalidate(int key);
 
-    /** The agreed number of Reads that may be outstanding here (ORD); valid once connected. */
+    /** {@return the agreed number of Reads that may be outstanding here (ORD); valid once connected} */
     int outboundReads();
 
     /** Ends the connection in an orderly way: what the device has accepted is sent, the rest is flushed. */

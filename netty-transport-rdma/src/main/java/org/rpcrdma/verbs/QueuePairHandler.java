@@ -23,6 +23,7 @@ public interface QueuePairHandler {
      * A work request is complete.
      *
      * @param id as given when it was posted
+     * @param status how it has ended
      * @param length the bytes received, for a receive; otherwise undefined
      * @param invalidatedKey the key that the peer invalidated with the message, or 0
      */

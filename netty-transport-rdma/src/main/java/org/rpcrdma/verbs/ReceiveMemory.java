@@ -4,12 +4,12 @@ package org.rpcrdma.verbs;
 /** Registered memory for one message. */
 public interface ReceiveMemory {
 
-    /** The address of the first byte, as work requests name it. */
+    /** {@return the address of the first byte, as work requests name it} */
     long address();
 
-    /** The region that it is a part of. */
+    /** {@return the region that it is a part of} */
     MemoryRegion region();
 
-    /** Its bytes. A message that turns out to be longer ends the connection. */
+    /** {@return its length in bytes} A message that turns out to be longer ends the connection. */
     int length();
 }

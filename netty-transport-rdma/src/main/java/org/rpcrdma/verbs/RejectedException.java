@@ -10,12 +10,18 @@ public final class RejectedException extends ConnectException {
 
     private final byte[] privateData;
 
+    /**
+     * A connect that the peer has answered with a rejection.
+     *
+     * @param message for the user
+     * @param privateData what the peer sent with it, empty when it sent nothing; copied
+     */
     public RejectedException(String message, byte[] privateData) {
         super(message);
         this.privateData = privateData.clone();
     }
 
-    /** What the peer sent with the rejection, empty when it sent nothing. */
+    /** {@return what the peer sent with the rejection, empty when it sent nothing} */
     public byte[] privateData() {
         return privateData.clone();
     }

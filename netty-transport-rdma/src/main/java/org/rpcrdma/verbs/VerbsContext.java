@@ -14,12 +14,13 @@ import java.nio.ByteBuffer;
  */
 public interface VerbsContext extends AutoCloseable {
 
-    /** What this device can do, and its limits. */
+    /** {@return what this device can do, and its limits} */
     DeviceCapabilities capabilities();
 
     /**
      * What this context has counted. Callable from any thread, which may see a number that is a little old.
      *
+     * @param counter which one
      * @return from 0; -1 when this device does not count it
      */
     default long value(DeviceCounter counter) {
@@ -52,12 +53,16 @@ public interface VerbsContext extends AutoCloseable {
      *     that memory alive until {@link MemoryRegion#deregister()}
      * @param address the address of the first byte, as it is used in work requests: the native address, or any number
      *     the caller makes up when the JVM does not tell it, as long as regions do not overlap
+     * @return the region, which this context owns until it is deregistered
      */
     MemoryRegion register(ByteBuffer memory, long address);
 
     /**
      * Creates the queue pair of an active (connecting) endpoint. Post receives, then {@link QueuePair#connect}.
      *
+     * @param config of the queue pair
+     * @param handler told of everything that happens, on the thread that polls
+     * @return the queue pair; the caller closes it
      * @throws IOException when the device has no more room
      */
     QueuePair createQueuePair(QueuePairConfig config, QueuePairHandler handler) throws IOException;
@@ -66,6 +71,10 @@ public interface VerbsContext extends AutoCloseable {
      * Creates the queue pair of a passive endpoint. Post receives, then {@link QueuePair#accept}. The request may come
      * from a listener of another context of the same provider; it is used up.
      *
+     * @param request not used before
+     * @param config of the queue pair
+     * @param handler told of everything that happens, on the thread that polls
+     * @return the queue pair; the caller closes it
      * @throws IOException when the device has no more room or the peer has gone away
      */
     QueuePair createQueuePair(
@@ -75,8 +84,11 @@ public interface VerbsContext extends AutoCloseable {
     /**
      * Listens for connection requests.
      *
+     * @param local the address to bind to; port 0 for any
      * @param backlog the most connection requests that wait for an answer; further ones wait in the network or
      *     are refused
+     * @param handler told of everything that happens, on the thread that polls
+     * @return the listener; the caller closes it
      * @throws IOException when the address cannot be bound
      */
     Listener listen(InetSocketAddress local, int backlog, ListenerHandler handler)

@@ -11,18 +11,21 @@ import java.io.IOException;
  */
 public interface VerbsProvider {
 
-    /** The name by which a user asks for this provider, for example {@code iwarp}. */
+    /** {@return the name by which a user asks for this provider, for example {@code iwarp}} */
     String name();
 
-    /** Among the available providers the one with the highest priority is taken when none is named. */
+    /**
+     * {@return the rank of this provider} Among the available providers the one with the highest is taken when none is
+     * named.
+     */
     int priority();
 
-    /** Whether {@link #open()} can work on this machine. */
+    /** {@return whether {@link #open()} can work on this machine} */
     default boolean isAvailable() {
         return unavailabilityCause() == null;
     }
 
-    /** Why {@link #isAvailable()} is false, one sentence in its message; {@code null} when it is true. */
+    /** {@return why {@link #isAvailable()} is false, one sentence in its message; {@code null} when it is true} */
     Throwable unavailabilityCause();
 
     /**
@@ -46,6 +49,7 @@ public interface VerbsProvider {
     /**
      * Opens a context for one event loop.
      *
+     * @return the context; the thread that polls it closes it
      * @throws IOException when the device cannot be opened
      */
     VerbsContext open() throws IOException;

@@ -3,6 +3,7 @@ package org.rpcrdma.verbs;
 
 /** The outcome of a work request. */
 public enum WorkStatus {
+    /** It was carried out. */
     SUCCESS,
     /** A message did not fit the memory given for it. */
     LOCAL_LENGTH_ERROR,

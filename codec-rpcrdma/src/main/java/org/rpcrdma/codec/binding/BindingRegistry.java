@@ -25,7 +25,9 @@ public final class BindingRegistry {
         }
     }
 
-    /** The bindings of {@link ServiceLoader}, then the built-in ones for programs and versions that are left. */
+    /**
+     * {@return the bindings of {@link ServiceLoader}, then the built-in ones for programs and versions that are left}
+     */
     public static BindingRegistry standard() {
         List<UpperLayerBinding> bindings = new ArrayList<>();
         ServiceLoader.load(UpperLayerBinding.class).forEach(bindings::add);
@@ -39,7 +41,12 @@ public final class BindingRegistry {
         return new BindingRegistry(bindings);
     }
 
-    /** These bindings and no others; of two for the same program and version the first is taken. */
+    /**
+     * These bindings and no others; of two for the same program and version the first is taken.
+     *
+     * @param bindings in the order in which they are asked for; copied
+     * @return a registry of them
+     */
     public static BindingRegistry of(List<? extends UpperLayerBinding> bindings) {
         return new BindingRegistry(bindings);
     }
@@ -47,6 +54,9 @@ public final class BindingRegistry {
     /**
      * These bindings, then the ones of this registry for programs and versions that are left: for a program number that
      * is known only at run time, or in the place of a binding that is built in.
+     *
+     * @param first in the order in which they are asked for
+     * @return a new registry; this one is left alone
      */
     public BindingRegistry with(UpperLayerBinding... first) {
         List<UpperLayerBinding> all = new ArrayList<>(Arrays.asList(first));
@@ -54,7 +64,13 @@ public final class BindingRegistry {
         return new BindingRegistry(all);
     }
 
-    /** Never {@code null}: {@link GenericBinding} stands for what has no binding. */
+    /**
+     * Looks up a binding. {@link GenericBinding} stands for what has none.
+     *
+     * @param program unsigned
+     * @param version unsigned
+     * @return the binding, never {@code null}
+     */
     public UpperLayerBinding find(int program, int version) {
         UpperLayerBinding[] candidates = byProgram.get(program);
         if (candidates != null) {

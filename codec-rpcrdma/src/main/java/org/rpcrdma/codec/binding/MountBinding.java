@@ -20,6 +20,9 @@ public final class MountBinding implements UpperLayerBinding {
     private static final ProcedureNames NAMES =
             new ProcedureNames("MOUNT", "NULL MNT DUMP UMNT UMNTALL EXPORT");
 
+    /** Has no state: one serves any number of registries. */
+    public MountBinding() {}
+
     @Override
     public int program() {
         return PROGRAM;

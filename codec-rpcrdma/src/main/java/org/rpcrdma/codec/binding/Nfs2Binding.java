@@ -39,6 +39,9 @@ public final class Nfs2Binding implements UpperLayerBinding {
                     "NULL GETATTR SETATTR ROOT LOOKUP READLINK READ WRITECACHE WRITE "
                             + "CREATE REMOVE RENAME LINK SYMLINK MKDIR RMDIR READDIR STATFS");
 
+    /** Has no state: one serves any number of registries. */
+    public Nfs2Binding() {}
+
     @Override
     public int program() {
         return PROGRAM;

@@ -70,6 +70,9 @@ public final class Nfs3Binding implements UpperLayerBinding {
                             + "SYMLINK MKNOD REMOVE RMDIR RENAME LINK READDIR READDIRPLUS FSSTAT "
                             + "FSINFO PATHCONF COMMIT");
 
+    /** Has no state: one serves any number of registries. */
+    public Nfs3Binding() {}
+
     @Override
     public int program() {
         return PROGRAM;

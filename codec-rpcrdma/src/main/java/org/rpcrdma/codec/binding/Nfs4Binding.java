@@ -18,6 +18,9 @@ public final class Nfs4Binding implements UpperLayerBinding {
 
     private static final ProcedureNames NAMES = new ProcedureNames("NFSv4", "NULL COMPOUND");
 
+    /** Has no state: one serves any number of registries. */
+    public Nfs4Binding() {}
+
     @Override
     public int program() {
         return PROGRAM;

@@ -24,6 +24,9 @@ public final class NfsAclBinding implements UpperLayerBinding {
     private static final ProcedureNames NAMES =
             new ProcedureNames("NFSACL", "NULL GETACL SETACL GETATTR ACCESS");
 
+    /** Has no state: one serves any number of registries. */
+    public NfsAclBinding() {}
+
     @Override
     public int program() {
         return PROGRAM;

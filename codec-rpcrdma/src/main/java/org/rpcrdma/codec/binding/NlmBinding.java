@@ -31,6 +31,9 @@ public final class NlmBinding implements UpperLayerBinding {
                             + "UNLOCK_MSG GRANTED_MSG TEST_RES LOCK_RES CANCEL_RES UNLOCK_RES "
                             + "GRANTED_RES - - - - SHARE UNSHARE NM_LOCK FREE_ALL");
 
+    /** Has no state: one serves any number of registries. */
+    public NlmBinding() {}
+
     @Override
     public int program() {
         return PROGRAM;

@@ -13,6 +13,7 @@ public interface Reduction {
      *
      * @param position of the item's first byte in the unreduced stream
      * @param ordinal the number of the eligible item, from 0
+     * @return whether the item is in a chunk, and not in the stream
      */
     boolean isReduced(long position, int ordinal);
 }

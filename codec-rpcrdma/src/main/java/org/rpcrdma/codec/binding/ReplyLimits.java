@@ -17,6 +17,9 @@ public final class ReplyLimits {
     private long[] sinks = new long[2];
     private int count;
 
+    /** Nothing is known yet. */
+    public ReplyLimits() {}
+
     /** Forgets everything: no limit is known. */
     public void clear() {
         fixed = 0;
@@ -25,7 +28,11 @@ public final class ReplyLimits {
         count = 0;
     }
 
-    /** States the longest results apart from the {@linkplain #sink sinks}, count words included. */
+    /**
+     * States the longest results apart from the {@linkplain #sink sinks}, count words included.
+     *
+     * @param bytes from 0, as on the wire with round-up
+     */
     public void results(long bytes) {
         fixed += bytes;
         known = true;
@@ -51,25 +58,33 @@ public final class ReplyLimits {
         sinks[count++] = maximum;
     }
 
-    /** Whether the binding knows how large the results can get; if not, the configured default has to be added. */
+    /**
+     * {@return whether the binding knows how large the results can get; if not, the configured default has to be added}
+     */
     public boolean isKnown() {
         return known && !unbounded;
     }
 
-    /** The longest results without the sinks. */
+    /** {@return the longest results without the sinks} */
     public long fixedBytes() {
         return fixed;
     }
 
+    /** {@return the number of sinks: results that the responder may place directly} */
     public int sinks() {
         return count;
     }
 
+    /**
+     * {@return the longest that a sink can get}
+     *
+     * @param sink from 0 to {@link #sinks()} - 1, in the order of the results
+     */
     public long sinkBytes(int sink) {
         return sinks[sink];
     }
 
-    /** The longest results with everything inline, round-up included. */
+    /** {@return the longest results with everything inline, round-up included} */
     public long totalBytes() {
         long total = fixed;
         for (int i = 0; i < count; i++) {

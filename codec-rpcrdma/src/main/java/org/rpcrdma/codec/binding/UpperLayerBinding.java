@@ -11,15 +11,22 @@ package org.rpcrdma.codec.binding;
  */
 public interface UpperLayerBinding {
 
-    /** The RPC program number, unsigned. */
+    /** {@return the RPC program number, unsigned} */
     int program();
 
-    /** Whether this binding is for that version of the program. */
+    /**
+     * Whether this binding is for that version of the program.
+     *
+     * @param version of the program, unsigned
+     * @return whether; false leaves the version to other bindings
+     */
     boolean covers(int version);
 
     /**
      * What metrics call a procedure, such as {@code NFSv3.READ}.
      *
+     * @param version of the program, unsigned
+     * @param procedure of that version, unsigned
      * @return a constant, one of a small number; {@code null} for procedures that there are not, and unless overridden
      */
     default String procedureName(int version, int procedure) {
@@ -30,8 +37,11 @@ public interface UpperLayerBinding {
      * Whether a call may be executed twice without harm, so that it may be repeated with larger chunks when its reply
      * did not fit (RFC 8166, 4.5.3). Not asked for calls whose arguments RPCSEC_GSS has wrapped.
      *
+     * @param version of the program, unsigned
+     * @param procedure of that version, unsigned
      * @param arguments at the first argument
      * @return {@code false} unless it is certain
+     * @throws MalformedXdrException if the bytes are no such message; the peer's mistake
      */
     default boolean isIdempotent(int version, int procedure, XdrCursor arguments)
             throws MalformedXdrException {
@@ -52,7 +62,10 @@ public interface UpperLayerBinding {
      * Walks the arguments as far as the last DDP-eligible one and passes over each of those with {@link
      * XdrCursor#eligibleOpaque}. Does nothing when the procedure has none.
      *
+     * @param version of the program, unsigned
+     * @param procedure of that version, unsigned
      * @param in at the first argument
+     * @throws MalformedXdrException if the bytes are no such message; the peer's mistake
      */
     void walkArguments(int version, int procedure, XdrCursor in) throws MalformedXdrException;
 
@@ -60,7 +73,10 @@ public interface UpperLayerBinding {
      * Walks the results of a successful call as far as the last DDP-eligible one and passes over each of those with
      * {@link XdrCursor#eligibleOpaque}. Does nothing when the procedure has none.
      *
+     * @param version of the program, unsigned
+     * @param procedure of that version, unsigned
      * @param in at the first result, after the accept status
+     * @throws MalformedXdrException if the bytes are no such message; the peer's mistake
      */
     void walkResults(int version, int procedure, XdrCursor in) throws MalformedXdrException;
 
@@ -68,7 +84,11 @@ public interface UpperLayerBinding {
      * Says how large the results can get. Leave {@code limits} alone when nothing is known, and say {@link
      * ReplyLimits#unbounded} when a part has no bound; then the configured default is added.
      *
+     * @param version of the program, unsigned
+     * @param procedure of that version, unsigned
      * @param arguments at the first argument
+     * @param limits what is known is put into it
+     * @throws MalformedXdrException if the bytes are no such message; the peer's mistake
      */
     void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits)
             throws MalformedXdrException;

@@ -28,12 +28,18 @@ public final class XdrCursor {
     private boolean[] reduced = new boolean[4];
     private int items;
 
+    /** A cursor for one thread, to be used for one message after another. */
+    public XdrCursor() {}
+
     /**
      * Begins a walk. The buffer is borrowed until {@link #release()}.
      *
+     * @param buffer its indices are left alone
      * @param start index of byte 0 of the payload stream, the XID
      * @param index where the walk begins
      * @param end after the last byte of the stream
+     * @param reduction says which eligible items are in chunks and not in the stream
+     * @return this cursor
      */
     public XdrCursor wrap(ByteBuf buffer, int start, int index, int end, Reduction reduction) {
         this.buffer = buffer;
@@ -52,7 +58,7 @@ public final class XdrCursor {
         reduction = Reduction.NONE;
     }
 
-    /** The position of the next byte in the unreduced stream. */
+    /** {@return the position of the next byte in the unreduced stream} */
     public long position() {
         return index - start + removed;
     }
@@ -66,17 +72,25 @@ public final class XdrCursor {
         index = mark;
     }
 
-    /** The bytes that are left in the stream. */
+    /** {@return the bytes that are left in the stream} */
     public int remaining() {
         return end - index;
     }
 
-    /** One word, unsigned. */
+    /**
+     * {@return the next word, unsigned}
+     *
+     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     */
     public long uint32() throws MalformedXdrException {
         return Integer.toUnsignedLong(int32());
     }
 
-    /** One word. */
+    /**
+     * {@return the next word, signed}
+     *
+     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     */
     public int int32() throws MalformedXdrException {
         if (end - index < WORD) {
             throw MalformedXdrException.INSTANCE;
@@ -86,7 +100,11 @@ public final class XdrCursor {
         return value;
     }
 
-    /** A boolean or an optional-data marker: exactly 0 or 1. */
+    /**
+     * {@return a boolean or an optional-data marker: exactly 0 or 1}
+     *
+     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     */
     public boolean bool() throws MalformedXdrException {
         int value = int32();
         if ((value & ~1) != 0) {
@@ -95,7 +113,12 @@ public final class XdrCursor {
         return value == 1;
     }
 
-    /** Passes over bytes of a fixed-size item. */
+    /**
+     * Passes over bytes of a fixed-size item.
+     *
+     * @param bytes from 0; a multiple of 4, as XDR has items
+     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     */
     public void skip(int bytes) throws MalformedXdrException {
         if (bytes < 0 || bytes > end - index) {
             throw MalformedXdrException.INSTANCE;
@@ -108,6 +131,8 @@ public final class XdrCursor {
      * ends with the stream whatever a peer says.
      *
      * @param elementBytes the fewest bytes of an element, not counting what may be in a chunk; from 1
+     * @return the number of elements, from 0
+     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
      */
     public int count(int elementBytes) throws MalformedXdrException {
         long count = uint32();
@@ -117,19 +142,34 @@ public final class XdrCursor {
         return (int) count;
     }
 
-    /** Passes over a counted array of elements of a fixed size; a multiple of 4 bytes each. */
+    /**
+     * Passes over a counted array of elements of a fixed size; a multiple of 4 bytes each.
+     *
+     * @param elementBytes a multiple of 4, from 4
+     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     */
     public void array(int elementBytes) throws MalformedXdrException {
         skip(count(elementBytes) * elementBytes);
     }
 
-    /** Passes over optional data of a fixed size. */
+    /**
+     * Passes over optional data of a fixed size.
+     *
+     * @param bytes of the data when it is there; a multiple of 4
+     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     */
     public void optional(int bytes) throws MalformedXdrException {
         if (bool()) {
             skip(bytes);
         }
     }
 
-    /** Passes over a counted opaque or string and its round-up. */
+    /**
+     * Passes over a counted opaque or string and its round-up.
+     *
+     * @param maximum the longest length that the protocol allows, in bytes
+     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     */
     public void opaque(int maximum) throws MalformedXdrException {
         long length = uint32();
         if (length > maximum) {
@@ -141,6 +181,9 @@ public final class XdrCursor {
     /**
      * Passes over a counted opaque or string that is DDP-eligible and notes it. When it was reduced, its bytes and its
      * round-up are not in this stream, but count for the positions after it (RFC 8166, 3.4.5).
+     *
+     * @param maximum the longest length that the protocol allows, in bytes
+     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
      */
     public void eligibleOpaque(int maximum) throws MalformedXdrException {
         long length = uint32();
@@ -172,27 +215,43 @@ public final class XdrCursor {
         items++;
     }
 
-    /** The number of DDP-eligible items met so far. */
+    /** {@return the number of DDP-eligible items met so far} */
     public int items() {
         return items;
     }
 
-    /** Where the item begins in the unreduced stream. */
+    /**
+     * {@return where the item begins in the unreduced stream}
+     *
+     * @param item its number, from 0 to {@link #items()} - 1, in stream order
+     */
     public long itemPosition(int item) {
         return positions[checkItem(item)];
     }
 
-    /** Where the item begins, or would begin, in the buffer. */
+    /**
+     * {@return where the item begins, or would begin, in the buffer}
+     *
+     * @param item its number, from 0 to {@link #items()} - 1, in stream order
+     */
     public int itemIndex(int item) {
         return indexes[checkItem(item)];
     }
 
-    /** The item's count word: its length in bytes without round-up. */
+    /**
+     * {@return the item's count word: its length in bytes without round-up}
+     *
+     * @param item its number, from 0 to {@link #items()} - 1, in stream order
+     */
     public int itemLength(int item) {
         return lengths[checkItem(item)];
     }
 
-    /** Whether the item is in a chunk and not in the stream. */
+    /**
+     * {@return whether the item is in a chunk and not in the stream}
+     *
+     * @param item its number, from 0 to {@link #items()} - 1, in stream order
+     */
     public boolean isItemReduced(int item) {
         return reduced[checkItem(item)];
     }
@@ -208,6 +267,7 @@ public final class XdrCursor {
      * A length with its round-up.
      *
      * @param length 0 to 2^31 - 4
+     * @return the length with the bytes up to the next multiple of 4
      */
     public static int roundUp(int length) {
         return (length + 3) & ~3;

@@ -21,7 +21,11 @@ public final class RdmaMeterBinder implements MeterBinder, AutoCloseable {
     private final Tags tags;
     private final List<MeterGroup<RdmaEventLoopGroup>> groups = new ArrayList<>(1);
 
-    /** Binds without tags of its own. */
+    /**
+     * Binds without tags of its own.
+     *
+     * @param loops whose connections, memory and devices are measured, together
+     */
     public RdmaMeterBinder(RdmaEventLoopGroup loops) {
         this(loops, Tags.empty());
     }
@@ -29,6 +33,7 @@ public final class RdmaMeterBinder implements MeterBinder, AutoCloseable {
     /**
      * Binds with tags of its own.
      *
+     * @param loops whose connections, memory and devices are measured, together
      * @param tags for every meter
      */
     public RdmaMeterBinder(RdmaEventLoopGroup loops, Iterable<Tag> tags) {

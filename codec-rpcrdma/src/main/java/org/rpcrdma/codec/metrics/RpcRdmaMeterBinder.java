@@ -28,7 +28,11 @@ public final class RpcRdmaMeterBinder implements MeterBinder, AutoCloseable {
     private final Duration[] levels;
     private final List<Binding> bindings = new ArrayList<>(1);
 
-    /** Binds without tags of its own, which is enough where servers and clients need not be told apart. */
+    /**
+     * Binds without tags of its own, which is enough where servers and clients need not be told apart.
+     *
+     * @param metrics those of one configuration, {@code RpcRdmaConfig.metrics()}
+     */
     public RpcRdmaMeterBinder(RpcRdmaMetrics metrics) {
         this(metrics, Tags.empty());
     }
@@ -36,6 +40,7 @@ public final class RpcRdmaMeterBinder implements MeterBinder, AutoCloseable {
     /**
      * Binds with tags of its own.
      *
+     * @param metrics those of one configuration, {@code RpcRdmaConfig.metrics()}
      * @param tags for every meter, such as a name for what the connections are for; never addresses of peers, of which
      *     there may be any number. A registry of Prometheus wants the same keys in all binders
      * @param serviceLevels bounds of histogram buckets of all timers; none unless given here or by a

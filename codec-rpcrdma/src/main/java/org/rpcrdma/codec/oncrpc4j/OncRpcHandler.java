@@ -49,6 +49,8 @@ public final class OncRpcHandler extends SimpleChannelInboundHandler<ByteBuf> {
     private volatile ChannelTransport transport;
 
     /**
+     * A handler for one channel.
+     *
      * @param programs as {@code OncRpcSvcBuilder.getRpcServices()} has them; empty if the peer calls nothing
      * @param executor where programs run: they may block, which an event loop must not; how many run at a time for one
      *     connection is bounded by the credits that it grants
@@ -66,6 +68,7 @@ public final class OncRpcHandler extends SimpleChannelInboundHandler<ByteBuf> {
      * For calls to the peer: {@code new RpcCall(program, version, credential, transport)}. An accepting side opens the
      * reverse direction before (RFC 8167). Any thread, once this handler is in a pipeline.
      *
+     * @return what stubs of oncrpc4j take; it is good as long as the connection
      * @throws IllegalStateException when it is in none yet
      */
     public RpcTransport transport() {

@@ -23,6 +23,13 @@ public record AuthSys(int stamp, String machine, int uid, int gid, List<Integer>
     private static final int MAXIMUM_GROUPS = 16;
 
     /**
+     * A credential of these values; all are as the caller says, nothing proves them.
+     *
+     * @param gids further groups, at most 16; copied
+     * @param machine the caller's name for itself, at most 255 bytes in UTF-8
+     * @param stamp any number that the caller has chosen (RFC 5531, appendix A)
+     * @param uid the user, unsigned
+     * @param gid the user's group, unsigned
      * @throws IllegalArgumentException if the name or the list is too long
      */
     public AuthSys {
@@ -45,6 +52,8 @@ public record AuthSys(int stamp, String machine, int uid, int gid, List<Integer>
     /**
      * What a credential says.
      *
+     * @param credential of a call, of flavor AUTH_SYS
+     * @return what it says; nothing proves that it is true
      * @throws IllegalArgumentException if it is of another flavor
      * @throws MalformedHeaderException if the body makes no sense, or is longer than what it says
      */
@@ -74,7 +83,11 @@ public record AuthSys(int stamp, String machine, int uid, int gid, List<Integer>
         return new AuthSys(stamp, machine, uid, gid, gids);
     }
 
-    /** As a credential. */
+    /**
+     * As a credential.
+     *
+     * @return a credential of flavor AUTH_SYS with these values
+     */
     public OpaqueAuth toAuth() {
         byte[] name = machine.getBytes(StandardCharsets.UTF_8);
         ByteBuf body = Unpooled.buffer().writeInt(stamp).writeInt(name.length).writeBytes(name);

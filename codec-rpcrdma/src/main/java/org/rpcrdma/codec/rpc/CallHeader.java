@@ -8,6 +8,11 @@ import io.netty.buffer.ByteBuf;
  * in network byte order.
  *
  * @param xid a client of this library puts its own here, whatever it is
+ * @param program the RPC program
+ * @param version of the program
+ * @param procedure of that version
+ * @param credential who calls
+ * @param verifier what proves it; {@link OpaqueAuth#NONE} for most flavors
  */
 public record CallHeader(
         int xid,
@@ -36,18 +41,34 @@ public record CallHeader(
             this.xid = xid;
         }
 
-        /** What the call is to be answered with (RFC 5531, 9). */
+        /**
+         * What the call is to be answered with (RFC 5531, 9).
+         *
+         * @return a header with the XID of the call, for every status but SUCCESS; what follows SUCCESS is the results
+         */
         public ReplyHeader reply() {
             return ReplyHeader.rpcMismatch(xid, RPC_VERSION, RPC_VERSION);
         }
     }
 
-    /** A header with XID 0 and an empty verifier. */
+    /**
+     * A header with XID 0 and an empty verifier.
+     *
+     * @param program the RPC program, unsigned
+     * @param version of the program, unsigned
+     * @param procedure of that version, unsigned
+     * @param credential who calls
+     * @return a header to be written in front of the arguments
+     */
     public static CallHeader of(int program, int version, int procedure, OpaqueAuth credential) {
         return new CallHeader(0, program, version, procedure, credential, OpaqueAuth.NONE);
     }
 
-    /** Whether a message is a call, as far as its second word tells. */
+    /**
+     * {@return whether a message is a call, as far as its second word tells}
+     *
+     * @param message at the XID; its indices are left alone
+     */
     public static boolean isIn(ByteBuf message) {
         return message.readableBytes() >= 8 && message.getInt(message.readerIndex() + 4) == CALL;
     }
@@ -56,6 +77,7 @@ public record CallHeader(
      * Takes the header out of a message.
      *
      * @param in read up to the arguments; stays the caller's
+     * @return the header; {@code in} is at the arguments now
      * @throws RpcMismatchException if it is a call of another version of RPC
      * @throws MalformedHeaderException if it is no call, or not all there
      */
@@ -79,7 +101,7 @@ public record CallHeader(
                 OpaqueAuth.read(in));
     }
 
-    /** How many bytes {@link #writeTo} appends: a multiple of 4, from 40 to {@link #MAXIMUM_BYTES}. */
+    /** {@return how many bytes {@link #writeTo} appends: a multiple of 4, from 40 to {@link #MAXIMUM_BYTES}} */
     public int encodedBytes() {
         return FIXED_BYTES + credential.encodedBytes() + verifier.encodedBytes();
     }

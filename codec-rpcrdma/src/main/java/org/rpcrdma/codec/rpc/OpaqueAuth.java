@@ -37,6 +37,7 @@ public final class OpaqueAuth {
      *
      * @param flavor unsigned, such as 6 for RPCSEC_GSS
      * @param body at most {@link #MAXIMUM_BODY} bytes, without length and padding; copied
+     * @return an authenticator of that flavor
      * @throws IllegalArgumentException if the body is longer
      */
     public static OpaqueAuth of(int flavor, byte[] body) {
@@ -55,7 +56,10 @@ public final class OpaqueAuth {
      * A user of this machine: AUTH_SYS with stamp 0.
      *
      * @param machine its name, at most 255 bytes in UTF-8
+     * @param uid the user, unsigned
+     * @param gid the user's group, unsigned
      * @param gids further groups, at most 16
+     * @return a credential of flavor AUTH_SYS
      * @throws IllegalArgumentException if name or groups are too long
      */
     public static OpaqueAuth sys(String machine, int uid, int gid, List<Integer> gids) {
@@ -66,6 +70,7 @@ public final class OpaqueAuth {
      * Takes an authenticator out of a message.
      *
      * @param in read up to the end of the authenticator; stays the caller's
+     * @return the authenticator; its body is a copy
      * @throws MalformedHeaderException if it is longer than allowed, or not all there
      */
     public static OpaqueAuth read(ByteBuf in) throws MalformedHeaderException {
@@ -74,17 +79,17 @@ public final class OpaqueAuth {
         return body.length == 0 && flavor == AUTH_NONE ? NONE : new OpaqueAuth(flavor, body);
     }
 
-    /** Unsigned. */
+    /** {@return the number of the flavor, unsigned} */
     public int flavor() {
         return flavor;
     }
 
-    /** A copy, without length and padding. */
+    /** {@return a copy of the body, without length and padding} */
     public byte[] body() {
         return body.clone();
     }
 
-    /** How many bytes {@link #writeTo} appends: a multiple of 4, from 8 to 408. */
+    /** {@return how many bytes {@link #writeTo} appends: a multiple of 4, from 8 to 408} */
     public int encodedBytes() {
         return 8 + (body.length + 3 & ~3);
     }

@@ -7,6 +7,8 @@ import io.netty.buffer.ByteBuf;
  * The header of a reply (RFC 5531, 9), from the XID to the status; results follow if the status is
  * {@link Status#SUCCESS}. All numbers are unsigned and in network byte order.
  *
+ * @param xid of the call
+ * @param status what became of the call
  * @param verifier of the responder; {@link OpaqueAuth#NONE} where the call was denied, which has none
  * @param low the lowest version with PROG_MISMATCH and RPC_MISMATCH, the {@code auth_stat} with AUTH_ERROR, otherwise 0
  * @param high the highest version with PROG_MISMATCH and RPC_MISMATCH, otherwise 0
@@ -69,7 +71,13 @@ public record ReplyHeader(int xid, Status status, OpaqueAuth verifier, int low, 
     private static final int MSG_DENIED = 1;
     private static final int REPLY = 1;
 
-    /** A reply that needs nothing but its status: not one of the mismatches, and not AUTH_ERROR. */
+    /**
+     * A reply that needs nothing but its status: not one of the mismatches, and not AUTH_ERROR.
+     *
+     * @param xid of the call
+     * @param status such as {@code SUCCESS}, after which the results follow
+     * @return a header with an empty verifier
+     */
     public static ReplyHeader of(int xid, Status status) {
         if (status.details > 0) {
             throw new IllegalArgumentException(status + " (expected: one without more words)");
@@ -77,22 +85,46 @@ public record ReplyHeader(int xid, Status status, OpaqueAuth verifier, int low, 
         return new ReplyHeader(xid, status, OpaqueAuth.NONE, 0, 0);
     }
 
-    /** The program has only these versions. */
+    /**
+     * The program has only these versions.
+     *
+     * @param xid of the call
+     * @param low the lowest version that there is, unsigned
+     * @param high the highest version that there is, unsigned
+     * @return a header that is a whole reply
+     */
     public static ReplyHeader programMismatch(int xid, int low, int high) {
         return new ReplyHeader(xid, Status.PROG_MISMATCH, OpaqueAuth.NONE, low, high);
     }
 
-    /** Only these versions of RPC are spoken. */
+    /**
+     * Only these versions of RPC are spoken.
+     *
+     * @param xid of the call
+     * @param low the lowest version that there is, unsigned
+     * @param high the highest version that there is, unsigned
+     * @return a header that is a whole reply
+     */
     public static ReplyHeader rpcMismatch(int xid, int low, int high) {
         return new ReplyHeader(xid, Status.RPC_MISMATCH, OpaqueAuth.NONE, low, high);
     }
 
-    /** The caller is not believed, for a reason that is an {@code auth_stat}. */
+    /**
+     * The caller is not believed, for a reason that is an {@code auth_stat}.
+     *
+     * @param xid of the call
+     * @param authStatus an {@code auth_stat} (RFC 5531, 9), from 1
+     * @return a header that is a whole reply
+     */
     public static ReplyHeader authError(int xid, int authStatus) {
         return new ReplyHeader(xid, Status.AUTH_ERROR, OpaqueAuth.NONE, authStatus, 0);
     }
 
-    /** Whether a message is a reply, as far as its second word tells. */
+    /**
+     * {@return whether a message is a reply, as far as its second word tells}
+     *
+     * @param message at the XID; its indices are left alone
+     */
     public static boolean isIn(ByteBuf message) {
         return message.readableBytes() >= 8 && message.getInt(message.readerIndex() + 4) == REPLY;
     }
@@ -101,6 +133,7 @@ public record ReplyHeader(int xid, Status status, OpaqueAuth verifier, int low, 
      * Takes the header out of a message.
      *
      * @param in read up to the results, or to its end; stays the caller's
+     * @return the header; {@code in} is at the results now
      * @throws MalformedHeaderException if it is no reply, has a status that does not exist, or is not all there
      */
     public static ReplyHeader read(ByteBuf in) throws MalformedHeaderException {
@@ -120,7 +153,7 @@ public record ReplyHeader(int xid, Status status, OpaqueAuth verifier, int low, 
         return new ReplyHeader(xid, status, verifier, low, high);
     }
 
-    /** How many bytes {@link #writeTo} appends: a multiple of 4, from 20 to 432. */
+    /** {@return how many bytes {@link #writeTo} appends: a multiple of 4, from 20 to 432} */
     public int encodedBytes() {
         return 16 + (status.isAccepted() ? verifier.encodedBytes() : 0) + 4 * status.details;
     }

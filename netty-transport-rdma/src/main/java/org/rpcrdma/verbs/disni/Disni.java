@@ -7,13 +7,14 @@ public final class Disni {
     private Disni() {}
 
     /**
-     * Whether DiSNI, the JVM flag that it needs, {@code libdisni} and a device are there. Tried once, when first asked.
+     * {@return whether DiSNI, the JVM flag that it needs, {@code libdisni} and a device are there} Tried once, when
+     * first asked.
      */
     public static boolean isAvailable() {
         return unavailabilityCause() == null;
     }
 
-    /** What is missing, in one sentence of its message; {@code null} when nothing is. */
+    /** {@return what is missing, in one sentence of its message; {@code null} when nothing is} */
     public static Throwable unavailabilityCause() {
         return Availability.CAUSE;
     }

@@ -26,6 +26,12 @@ public record DisniConfig(
     static final String PREFIX = "org.rpcrdma.disni.";
 
     /**
+     * Checks the ranges.
+     *
+     * @param completions 1 to 2^22
+     * @param registrationCache from 0
+     * @param resolveMillis from 1
+     * @param address as above
      * @throws IllegalArgumentException when a value is out of its range
      */
     public DisniConfig {
@@ -42,7 +48,7 @@ public record DisniConfig(
     }
 
     /**
-     * What the system properties say.
+     * {@return what the system properties say}
      *
      * @throws IllegalArgumentException when a value is out of its range or the address is not one
      */

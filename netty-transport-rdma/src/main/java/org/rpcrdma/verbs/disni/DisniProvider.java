@@ -20,6 +20,8 @@ public final class DisniProvider implements VerbsProvider {
     }
 
     /**
+     * A provider with settings of its own.
+     *
      * @param config {@code null} for the settings of the system properties, when a context is opened
      */
     public DisniProvider(DisniConfig config) {

@@ -31,13 +31,14 @@ public final class Ffm {
     }
 
     /**
-     * Whether Java, its flag, the libraries, the kernel's module and a device are there. Tried once, when first asked.
+     * {@return whether Java, its flag, the libraries, the kernel's module and a device are there} Tried once, when
+     * first asked.
      */
     public static boolean isAvailable() {
         return unavailabilityCause() == null;
     }
 
-    /** What is missing, in one sentence of its message; {@code null} when nothing is. */
+    /** {@return what is missing, in one sentence of its message; {@code null} when nothing is} */
     public static Throwable unavailabilityCause() {
         return Availability.CAUSE;
     }

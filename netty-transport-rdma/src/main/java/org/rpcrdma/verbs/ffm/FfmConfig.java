@@ -31,6 +31,13 @@ public record FfmConfig(
     static final String PREFIX = "org.rpcrdma.ffm.";
 
     /**
+     * Checks the ranges.
+     *
+     * @param completions 1 to 2^22
+     * @param registrationCache from 0
+     * @param resolveMillis from 1
+     * @param device as above
+     * @param windows either
      * @throws IllegalArgumentException when a value is out of its range
      */
     public FfmConfig {
@@ -47,7 +54,7 @@ public record FfmConfig(
     }
 
     /**
-     * What the system properties say.
+     * {@return what the system properties say}
      *
      * @throws IllegalArgumentException when a value is out of its range
      */

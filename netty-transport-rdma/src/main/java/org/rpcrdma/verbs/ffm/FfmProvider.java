@@ -23,6 +23,8 @@ public final class FfmProvider implements VerbsProvider {
     }
 
     /**
+     * A provider with settings of its own.
+     *
      * @param config {@code null} for the settings of the system properties, when a context is opened
      */
     public FfmProvider(FfmConfig config) {

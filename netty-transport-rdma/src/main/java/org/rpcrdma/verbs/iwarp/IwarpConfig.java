@@ -64,17 +64,17 @@ public final class IwarpConfig {
         sharedDirectory = builder.sharedDirectory;
     }
 
-    /** CRC obeyed but not asked for, peer-to-peer model, 5 s and 10 s start-up time-outs. */
+    /** {@return the defaults: CRC obeyed but not asked for, peer-to-peer model, 5 s and 10 s start-up time-outs} */
     public static IwarpConfig defaults() {
         return DEFAULTS;
     }
 
-    /** A builder that starts with the defaults. */
+    /** {@return a builder that starts with the defaults} */
     public static Builder builder() {
         return new Builder();
     }
 
-    /** A builder that starts with these settings. */
+    /** {@return a builder that starts with these settings} */
     public Builder toBuilder() {
         Builder builder = new Builder();
         builder.mpaRevision = mpaRevision;
@@ -97,14 +97,17 @@ public final class IwarpConfig {
         return builder;
     }
 
+    /** {@return the MPA revision that a connecting end uses} */
     public int mpaRevision() {
         return mpaRevision;
     }
 
+    /** {@return when the CRC is used} */
     public CrcPolicy crc() {
         return crc;
     }
 
+    /** {@return whether peers are asked for markers} */
     public boolean markers() {
         return markers;
     }
@@ -114,54 +117,67 @@ public final class IwarpConfig {
         return mpa;
     }
 
+    /** {@return the largest ULPDU to send in bytes; 0 where the MTU says} */
     public int maxUlpdu() {
         return maxUlpdu;
     }
 
+    /** {@return whether a connecting end offers the peer-to-peer model} */
     public boolean peerToPeer() {
         return peerToPeer;
     }
 
+    /** {@return the ready-to-receive messages that a connecting end offers} */
     public Set<Rtr> readyToReceive() {
         return readyToReceive;
     }
 
+    /** {@return the most private data to send in a start-up frame, in bytes} */
     public int maxPrivateData() {
         return maxPrivateData;
     }
 
+    /** {@return how long an accepted TCP connection may take for its MPA Request} */
     public Duration responderTimeout() {
         return responderTimeout;
     }
 
+    /** {@return how long a peer may take for the TCP connection, and then for its MPA Reply} */
     public Duration initiatorTimeout() {
         return initiatorTimeout;
     }
 
+    /** {@return how long an ended connection may take to send what it owes and to see the peer's end} */
     public Duration drainTimeout() {
         return drainTimeout;
     }
 
+    /** {@return how long what was sent first may be left without any answer; zero for any time} */
     public Duration nudgeAfter() {
         return nudgeAfter;
     }
 
+    /** {@return the most accepted TCP connections of a listener that have not sent their MPA Request} */
     public int maxHalfOpen() {
         return maxHalfOpen;
     }
 
+    /** {@return the most ranges exposed at a time in one context} */
     public int maxExposures() {
         return maxExposures;
     }
 
+    /** {@return bytes of the TCP send and receive buffers; 0 where the operating system says} */
     public int socketBuffer() {
         return socketBuffer;
     }
 
+    /** {@return whether shared memory takes the place of TCP where both ends want it} */
     public boolean sharedMemory() {
         return sharedMemory;
     }
 
+    /** {@return bytes of shared memory for each direction of a connection} */
     public int sharedRingBytes() {
         return sharedRingBytes;
     }
@@ -199,13 +215,21 @@ public final class IwarpConfig {
          * The MPA revision that a connecting end uses, 1 or 2; 2 by default. Revision 1 (RFC 5044) is for peers that do
          * not know RFC 6581: it negotiates no read depths, so that one Read at a time may be outstanding, and has no
          * peer-to-peer model. An accepting end answers in the revision of the Request.
+         *
+         * @param revision 1 or 2
+         * @return this builder
          */
         public Builder mpaRevision(int revision) {
             mpaRevision = range("mpaRevision", revision, 1, 2);
             return this;
         }
 
-        /** When the CRC of RFC 5044, 4.4 is used; {@link CrcPolicy#ACCEPT} by default. */
+        /**
+         * When the CRC of RFC 5044, 4.4 is used; {@link CrcPolicy#ACCEPT} by default.
+         *
+         * @param policy when
+         * @return this builder
+         */
         public Builder crc(CrcPolicy policy) {
             crc = Objects.requireNonNull(policy, "crc");
             return this;
@@ -215,6 +239,9 @@ public final class IwarpConfig {
          * Whether to ask peers for markers (RFC 5044, 4.3). Off by default: they serve hardware that looks for FPDUs in
          * TCP segments out of order, and cost a copy here; soft-iWARP refuses who asks for them. A peer that asks gets
          * them always.
+         *
+         * @param asked {@code true} to ask for them
+         * @return this builder
          */
         public Builder markers(boolean asked) {
             markers = asked;
@@ -224,6 +251,9 @@ public final class IwarpConfig {
         /**
          * The largest ULPDU to send in bytes, 128 to 64768. 0, the default, takes it from the MTU of the local
          * interface, so that an FPDU fits one TCP segment (RFC 5044, 5.1), which hardware peers may need.
+         *
+         * @param bytes 128 to 64768, or 0
+         * @return this builder
          */
         public Builder maxUlpdu(int bytes) {
             if (bytes != 0) {
@@ -236,6 +266,9 @@ public final class IwarpConfig {
         /**
          * Whether a connecting end offers the peer-to-peer model of RFC 6581, so that the accepting end may speak
          * first; Intel hardware needs it. On by default.
+         *
+         * @param offered {@code true} to offer it
+         * @return this builder
          */
         public Builder peerToPeer(boolean offered) {
             peerToPeer = offered;
@@ -247,6 +280,7 @@ public final class IwarpConfig {
          * a zero-length Read by default. The peer chooses. An accepting end takes each of them.
          *
          * @param messages at least one
+         * @return this builder
          */
         public Builder readyToReceive(Set<Rtr> messages) {
             if (messages.isEmpty()) {
@@ -262,13 +296,21 @@ public final class IwarpConfig {
          * The most private data to send in a start-up frame in bytes, 0 to 512. Of revision 2 at most 508 can be used.
          * The default of 251 is safe: soft-iWARP of Linux 6.1 as initiator crashes its kernel when a Reply has more
          * than 252, and Chelsio hardware takes up to 255 in all.
+         *
+         * @param bytes 0 to 512
+         * @return this builder
          */
         public Builder maxPrivateData(int bytes) {
             maxPrivateData = range("maxPrivateData", bytes, 0, MpaFrame.MAX_PRIVATE_DATA);
             return this;
         }
 
-        /** How long an accepted TCP connection may take for its MPA Request; 5 s by default, at most a day. */
+        /**
+         * How long an accepted TCP connection may take for its MPA Request; 5 s by default, at most a day.
+         *
+         * @param time more than zero, up to a day
+         * @return this builder
+         */
         public Builder responderTimeout(Duration time) {
             responderTimeout = positive("responderTimeout", time);
             return this;
@@ -276,6 +318,9 @@ public final class IwarpConfig {
 
         /**
          * How long a peer may take for the TCP connection, and then for its MPA Reply; 10 s by default, at most a day.
+         *
+         * @param time more than zero, up to a day
+         * @return this builder
          */
         public Builder initiatorTimeout(Duration time) {
             initiatorTimeout = positive("initiatorTimeout", time);
@@ -285,6 +330,9 @@ public final class IwarpConfig {
         /**
          * How long an ended connection may take to send what it owes and to see the peer's end; 2 s by default, at most
          * a day.
+         *
+         * @param time more than zero, up to a day
+         * @return this builder
          */
         public Builder drainTimeout(Duration time) {
             drainTimeout = positive("drainTimeout", time);
@@ -296,6 +344,9 @@ public final class IwarpConfig {
          * a zero-length RDMA Write, and again after twice and four times as long; 1 s by default, at most a day, zero
          * for never. soft-iWARP of Linux may overlook what arrives right after it has accepted a connection, until
          * more comes.
+         *
+         * @param time from zero to a day
+         * @return this builder
          */
         public Builder nudgeAfter(Duration time) {
             nudgeAfter = time.isZero() ? time : positive("nudgeAfter", time);
@@ -306,19 +357,32 @@ public final class IwarpConfig {
          * The most accepted TCP connections per listener that have not sent their MPA Request, 1 to 65536; 128 by
          * default. Further ones wait in TCP's backlog until one of these is through, or its {@link #responderTimeout}
          * is over. The backlog of the listener bounds these and the requests that wait for an answer together.
+         *
+         * @param connections 1 to 65536
+         * @return this builder
          */
         public Builder maxHalfOpen(int connections) {
             maxHalfOpen = range("maxHalfOpen", connections, 1, 1 << 16);
             return this;
         }
 
-        /** The most ranges exposed at a time in one context, 1 to 2^23; 2^20 by default. */
+        /**
+         * The most ranges exposed at a time in one context, 1 to 2^23; 2^20 by default.
+         *
+         * @param ranges 1 to 2^23
+         * @return this builder
+         */
         public Builder maxExposures(int ranges) {
             maxExposures = range("maxExposures", ranges, 1, 1 << 23);
             return this;
         }
 
-        /** Bytes of the TCP send and receive buffers; 0, the default, leaves them to the operating system. */
+        /**
+         * Bytes of the TCP send and receive buffers; 0, the default, leaves them to the operating system.
+         *
+         * @param bytes from 0
+         * @return this builder
+         */
         public Builder socketBuffer(int bytes) {
             socketBuffer = range("socketBuffer", bytes, 0, Integer.MAX_VALUE);
             return this;
@@ -331,6 +395,9 @@ public final class IwarpConfig {
          * the network shows the start-up only. Whatever is in the way, TCP is used as if this were off. What an
          * initiator announces takes 76 bytes of private data behind those of the user: a foreign responder on this
          * machine sees them.
+         *
+         * @param wanted {@code true} to use it
+         * @return this builder
          */
         public Builder sharedMemory(boolean wanted) {
             sharedMemory = wanted;
@@ -340,6 +407,9 @@ public final class IwarpConfig {
         /**
          * Bytes of shared memory for each direction of a connection that this end begins, a power of two from 4 KiB to
          * 16 MiB; 256 KiB by default. What was never used takes no memory.
+         *
+         * @param bytes a power of two, 4096 to 2^24
+         * @return this builder
          */
         public Builder sharedRingBytes(int bytes) {
             range(
@@ -361,6 +431,7 @@ public final class IwarpConfig {
             return this;
         }
 
+        /** {@return settings that never change} */
         public IwarpConfig build() {
             return new IwarpConfig(this);
         }

@@ -125,7 +125,7 @@ public final class IwarpContext implements VerbsContext {
         return "the software RNIC: iWARP over TCP, at all addresses of this machine";
     }
 
-    /** What this context has counted. */
+    /** {@return what this context has counted} */
     public IwarpCounters counters() {
         return counters;
     }

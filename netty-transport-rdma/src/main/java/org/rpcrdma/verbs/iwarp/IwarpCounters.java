@@ -56,62 +56,66 @@ public final class IwarpCounters {
         };
     }
 
-    /** Bytes received after start-up, without markers. */
+    /** {@return bytes received after start-up, without markers} */
     public long bytesIn() {
         return bytesIn;
     }
 
-    /** Bytes sent after start-up, with markers. */
+    /** {@return bytes sent after start-up, with markers} */
     public long bytesOut() {
         return bytesOut;
     }
 
+    /** {@return FPDUs received} */
     public long fpdusIn() {
         return fpdusIn;
     }
 
+    /** {@return FPDUs sent} */
     public long fpdusOut() {
         return fpdusOut;
     }
 
+    /** {@return connections whose start-up has succeeded} */
     public long connectionsOpened() {
         return connectionsOpened;
     }
 
+    /** {@return connections that have ended after their start-up had succeeded} */
     public long connectionsEnded() {
         return connectionsEnded;
     }
 
-    /** Connections that are carried by shared memory, of those opened. */
+    /** {@return connections that are carried by shared memory, of those opened} */
     public long connectionsShared() {
         return connectionsShared;
     }
 
     /**
-     * Start-ups that ended because a frame was malformed, something was asked that is not supported, or for lack
-     * of room.
+     * {@return start-ups that ended because a frame was malformed, something was asked that is not supported, or for
+     * lack of room}
      */
     public long startupsRefused() {
         return startupsRefused;
     }
 
-    /** Start-ups whose peer did not answer in time. */
+    /** {@return start-ups whose peer did not answer in time} */
     public long startupsTimedOut() {
         return startupsTimedOut;
     }
 
-    /** Connections that ended by a TCP error, or inside a message. */
+    /** {@return connections that ended by a TCP error, or inside a message} */
     public long connectionsLost() {
         return connectionsLost;
     }
 
-    /** Messages that had to wait for memory. */
+    /** {@return messages that had to wait for memory} */
     public long receivesHeld() {
         return receivesHeld;
     }
 
     /**
-     * Terminate messages sent.
+     * {@return Terminate messages sent}
      *
      * @param layer the layer of the error, {@link StreamError#LAYER_RDMAP} to {@link StreamError#LAYER_LLP}
      */
@@ -120,7 +124,7 @@ public final class IwarpCounters {
     }
 
     /**
-     * Terminate messages received.
+     * {@return Terminate messages received}
      *
      * @param layer the layer of the error, or 3 for one that is not known
      */

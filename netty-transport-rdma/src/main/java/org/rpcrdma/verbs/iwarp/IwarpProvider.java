@@ -22,6 +22,11 @@ public final class IwarpProvider implements VerbsProvider {
         this(IwarpConfig.defaults());
     }
 
+    /**
+     * A provider with settings of its own.
+     *
+     * @param config for all contexts
+     */
     public IwarpProvider(IwarpConfig config) {
         this.config = Objects.requireNonNull(config, "config");
     }

@@ -3,6 +3,8 @@
  * MPA, RFC 5044 and RFC 6581: the start-up frames and the framing of ULPDUs in a TCP stream. Knows nothing of what is
  * in an ULPDU.
  *
- * <p>Internal: it may change with any release.
+ * <p>Internal: it may change with any release, but for {@link org.rpcrdma.verbs.iwarp.mpa.CrcPolicy} and {@link
+ * org.rpcrdma.verbs.iwarp.mpa.Rtr}, which {@link org.rpcrdma.verbs.iwarp.IwarpConfig} takes and which are experimental
+ * as it is.
  */
 package org.rpcrdma.verbs.iwarp.mpa;
