@@ -16,6 +16,7 @@ import picocli.CommandLine.Command;
             ServeNfsCommand.class,
             DevicesCommand.class,
             VerifyDeviceCommand.class,
+            TopCommand.class,
             CommandLine.HelpCommand.class
         },
         mixinStandardHelpOptions = true,

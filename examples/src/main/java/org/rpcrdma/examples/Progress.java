@@ -69,7 +69,7 @@ final class Progress implements LongConsumer, AutoCloseable {
 
     /** Since Java 22 there is a console even where there is no terminal, and a method that tells. */
     @SuppressWarnings("SystemConsoleNull") // null on Java 17, asked on the others
-    private static boolean isTerminal() {
+    static boolean isTerminal() {
         Console console = System.console();
         if (console == null) {
             return false;

@@ -67,6 +67,9 @@ class CommandLineTest {
                 "demo --size x",
                 "leases --clients 0",
                 "leases --rounds x",
+                "top",
+                "top localhost",
+                "top localhost:9090 --interval 0",
             })
     void wrongUsageIsOneLineAndExitCode2(String line) {
         assertThat(run(line.split(" "))).isEqualTo(2);
@@ -85,6 +88,7 @@ class CommandLineTest {
                 "ping 127.0.0.1:1",
                 "ping no-such-host.invalid:1",
                 "nfs ls nfs://127.0.0.1:1/ --mount-port 1",
+                "top 127.0.0.1:1",
                 "nfs put /nonexistent nfs://127.0.0.1:1/",
                 "nfs put / nfs://127.0.0.1:1/",
                 "demo --file /nonexistent",

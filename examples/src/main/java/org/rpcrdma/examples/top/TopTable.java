@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples.top;
+
+import java.io.PrintWriter;
+import java.util.Comparator;
+import java.util.Locale;
+import java.util.TreeMap;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
+import org.rpcrdma.examples.top.Scrape.Sample;
+
+/** What has happened between two scrapes of one server. */
+public final class TopTable {
+
+    private static final String DURATION = "rpcrdma_call_duration_seconds";
+    private static final double MILLION = 1e6;
+    private static final double MEBIBYTE = 1 << 20;
+
+    private final Scrape before;
+    private final Scrape after;
+    private final double seconds;
+
+    /**
+     * Counters that are less than before, because the server has started anew, are taken from 0.
+     *
+     * @param seconds between the two, more than 0
+     */
+    public TopTable(Scrape before, Scrape after, double seconds) {
+        this.before = before;
+        this.after = after;
+        this.seconds = seconds;
+    }
+
+    /**
+     * Prints it.
+     *
+     * @param server its name in the first line
+     */
+    public void print(PrintWriter out, String server) {
+        out.printf(
+                Locale.ROOT,
+                "%s   %,.0f calls/s, %,.0f in flight, %,.0f waiting for a credit, %,.0f credits,"
+                        + " %,.0f connections%n",
+                server,
+                rate("rpcrdma_calls_total"),
+                after.sum("rpcrdma_calls_active_calls"),
+                after.sum("rpcrdma_calls_waiting_calls"),
+                after.sum("rpcrdma_credits"),
+                after.sum("rpcrdma_connections"));
+        out.printf(
+                Locale.ROOT,
+                "MB/s      inline %,.1f   placed %,.1f   pulled %,.1f   pushed %,.1f   copied"
+                        + " %,.1f%n",
+                megabytes("rpcrdma_inline_bytes_total"),
+                megabytes("rpcrdma_placed_bytes_total"),
+                megabytes("rpcrdma_pulled_bytes_total"),
+                megabytes("rpcrdma_pushed_bytes_total"),
+                megabytes("rpcrdma_copied_bytes_total"));
+        out.printf(
+                Locale.ROOT,
+                "loops     busy %.2f CPUs   stalls %,.0f   memory %,.1f MiB used, %,.1f registered,"
+                        + " %,.1f at most   refused %,.0f%n",
+                rate("rdma_loop_time_seconds_total"),
+                grown("rdma_loop_stalls_rounds_total"),
+                after.sum("rdma_memory_used_bytes") / MEBIBYTE,
+                after.sum("rdma_memory_registered_bytes") / MEBIBYTE,
+                after.sum("rdma_memory_limit_bytes") / MEBIBYTE,
+                grown("rdma_memory_refusals_buffers_total"));
+        out.printf(
+                Locale.ROOT,
+                "trouble   calls failed %,.0f   errors sent %,.0f   messages dropped %,.0f  "
+                        + " connections lost %,.0f, cut %,.0f%n%n",
+                grown("rpcrdma_calls_failed_calls_total"),
+                grown("rpcrdma_errors_sent_messages_total"),
+                grown("rpcrdma_messages_dropped_messages_total"),
+                grown("rdma_device_connections_lost_connections_total"),
+                grown("rpcrdma_connections_cut_connections_total"));
+        printProcedures(out);
+    }
+
+    private void printProcedures(PrintWriter out) {
+        out.printf(
+                Locale.ROOT,
+                "%-28s %-10s %12s %12s %12s%n",
+                "procedure",
+                "role",
+                "calls/s",
+                "mean µs",
+                "p99 µs below");
+        TreeMap<String, Predicate<Sample>> rows = new TreeMap<>();
+        for (Sample sample : after.samples(DURATION + "_count")) {
+            String procedure = sample.label("procedure");
+            String role = sample.label("role");
+            rows.put(
+                    String.format(Locale.ROOT, "%-28s %-10s", procedure, role),
+                    other ->
+                            other.label("procedure").equals(procedure)
+                                    && other.label("role").equals(role));
+        }
+        Comparator<String> byCalls =
+                Comparator.comparingDouble(row -> -grown(DURATION + "_count", rows.get(row)));
+        for (String row : rows.keySet().stream().sorted(byCalls).toList()) {
+            Predicate<Sample> wanted = rows.get(row);
+            double calls = grown(DURATION + "_count", wanted);
+            out.printf(
+                    Locale.ROOT,
+                    "%s %,12.0f %12s %12s%n",
+                    row,
+                    calls / seconds,
+                    calls == 0 ? "-" : micros(grown(DURATION + "_sum", wanted) / calls),
+                    calls == 0 ? "-" : percentile(wanted, calls));
+        }
+        if (!after.missing().isEmpty()) {
+            out.println("not there: " + String.join(", ", after.missing()));
+        }
+        out.flush();
+    }
+
+    /** The bound of the histogram's bucket that 99 of 100 calls are within; {@code -} where there is no histogram. */
+    private String percentile(Predicate<Sample> wanted, double calls) {
+        Stream<Double> bounds =
+                after.samples(DURATION + "_bucket").stream()
+                        .filter(wanted)
+                        .map(sample -> bound(sample))
+                        .distinct()
+                        .sorted();
+        for (double bound : (Iterable<Double>) bounds::iterator) {
+            double within =
+                    grown(DURATION + "_bucket", wanted.and(sample -> bound(sample) == bound));
+            if (within >= 0.99 * calls) {
+                return bound == Double.POSITIVE_INFINITY ? "more" : micros(bound);
+            }
+        }
+        return "-";
+    }
+
+    private static double bound(Sample bucket) {
+        String le = bucket.label("le");
+        return le.equals("+Inf") ? Double.POSITIVE_INFINITY : Double.parseDouble(le);
+    }
+
+    private static String micros(double seconds) {
+        return String.format(Locale.ROOT, "%,.0f", seconds * MILLION);
+    }
+
+    private double megabytes(String name) {
+        return rate(name) / MILLION;
+    }
+
+    private double rate(String name) {
+        return grown(name) / seconds;
+    }
+
+    private double grown(String name) {
+        return grown(name, sample -> true);
+    }
+
+    private double grown(String name, Predicate<Sample> wanted) {
+        double now = after.sum(name, wanted);
+        double then = before.sum(name, wanted);
+        return now < then ? now : now - then;
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.sun.net.httpserver.HttpServer;
+import io.micrometer.core.instrument.Tags;
+import io.micrometer.prometheusmetrics.PrometheusConfig;
+import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.metrics.RpcRdmaMeterBinder;
+import org.rpcrdma.examples.client.NfsSession;
+import org.rpcrdma.examples.export.Export;
+import org.rpcrdma.examples.server.MetricsServer;
+import org.rpcrdma.examples.server.NfsServer;
+import picocli.CommandLine;
+
+class TopCommandTest {
+
+    private static final InetSocketAddress ANY =
+            new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+
+    private final StringWriter out = new StringWriter();
+    private final StringWriter err = new StringWriter();
+
+    @TempDir private Path exported;
+    @TempDir private Path local;
+
+    @Test
+    void everyMeterIsFoundInARunningServer() throws Exception {
+        PrometheusMeterRegistry meters = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
+        RpcRdmaConfig config = NfsServer.rdmaConfig().build();
+        new RpcRdmaMeterBinder(config.metrics(), Tags.empty(), Duration.ofMillis(1)).bindTo(meters);
+        try (Export export = new Export(exported, true, local.resolve("key"));
+                NfsServer nfs = new NfsServer(export);
+                MetricsServer server = new MetricsServer(ANY, meters)) {
+            nfs.bindTo(meters);
+            InetSocketAddress rdma = nfs.serveNfsOverRdma(ANY, config);
+            InetSocketAddress mount = nfs.serveMountOverTcp(ANY);
+            try (NfsSession session =
+                    NfsSession.open(rdma, RpcRdmaConfig.defaults(), mount, NfsFixture.ROOT)) {
+                session.nfs().limits(session.find("/").handle());
+                String address = "127.0.0.1:" + server.address().getPort();
+                assertThat(run("top", address, address, "-i", "1", "-c", "1")).isZero();
+            }
+        }
+        assertThat(err.toString()).isEmpty();
+        assertThat(out.toString())
+                .containsPattern("(?m)^NFSv3\\.FSINFO +responder +0 +- +-$")
+                .contains(" 1 connections")
+                .doesNotContain("not there");
+        assertThat(out.toString().lines().filter(line -> line.startsWith("127.0.0.1:"))).hasSize(2);
+    }
+
+    @Test
+    void anAnswerThatHasNoMetersIsAFailure() throws Exception {
+        HttpServer http = HttpServer.create(ANY, 0);
+        http.createContext(
+                "/",
+                exchange -> {
+                    exchange.sendResponseHeaders(403, -1);
+                    exchange.close();
+                });
+        http.start();
+        try {
+            assertThat(run("top", "127.0.0.1:" + http.getAddress().getPort())).isEqualTo(1);
+        } finally {
+            http.stop(0);
+        }
+        assertThat(err.toString()).startsWith("rpcrdma top: http://127.0.0.1:").contains("403");
+        assertThat(err.toString().lines()).hasSize(1);
+    }
+
+    private int run(String... args) {
+        CommandLine main = Main.commandLine();
+        main.setOut(new PrintWriter(out, true));
+        main.setErr(new PrintWriter(err, true));
+        return main.execute(args);
+    }
+}

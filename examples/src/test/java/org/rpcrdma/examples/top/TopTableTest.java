@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples.top;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class TopTableTest {
+
+    private static final String BEFORE =
+            """
+            # HELP rpcrdma_calls_total Calls
+            # TYPE rpcrdma_calls_total counter
+            rpcrdma_calls_total{role="requester"} 0.0
+            rpcrdma_calls_total{role="responder"} 1000.0
+            rpcrdma_placed_bytes_total{role="responder"} 1.0E7
+            rpcrdma_connections 3.0
+            rpcrdma_call_duration_seconds_bucket{procedure="NFSv3.READ",role="responder",le="5.0E-5"} 90
+            rpcrdma_call_duration_seconds_bucket{procedure="NFSv3.READ",role="responder",le="+Inf"} 100
+            rpcrdma_call_duration_seconds_count{procedure="NFSv3.READ",role="responder"} 100
+            rpcrdma_call_duration_seconds_sum{procedure="NFSv3.READ",role="responder"} 0.5
+            """;
+
+    private static final String AFTER =
+            """
+            rpcrdma_calls_total{role="requester"} 0.0
+            rpcrdma_calls_total{role="responder"} 5000.0
+            rpcrdma_placed_bytes_total{role="responder"} 3.0E7
+            rpcrdma_connections 4.0
+            rpcrdma_call_duration_seconds_bucket{procedure="NFSv3.READ",role="responder",le="5.0E-5"} 190
+            rpcrdma_call_duration_seconds_bucket{procedure="NFSv3.READ",role="responder",le="2.0E-4"} 299
+            rpcrdma_call_duration_seconds_bucket{procedure="NFSv3.READ",role="responder",le="+Inf"} 300
+            rpcrdma_call_duration_seconds_count{procedure="NFSv3.READ",role="responder"} 300
+            rpcrdma_call_duration_seconds_sum{procedure="NFSv3.READ",role="responder"} 0.52
+            rpcrdma_call_duration_seconds_count{procedure="odd \\"one\\", {x}",role="responder"} 2
+            rpcrdma_call_duration_seconds_sum{procedure="odd \\"one\\", {x}",role="responder"} 2
+            """;
+
+    @Test
+    void showsWhatHasHappenedInBetween() throws IOException {
+        String table = table(BEFORE, AFTER, 2);
+        assertThat(table)
+                .startsWith("server:9090   2,000 calls/s, 0 in flight")
+                .contains("4 connections", "placed 10.0")
+                .containsPattern("(?m)^NFSv3\\.READ +responder +100 +100 +200$")
+                .containsPattern("(?m)^odd \"one\", \\{x} +responder +1 +1,000,000 +-$");
+        // The one with the most calls comes first.
+        assertThat(table.indexOf("NFSv3.READ")).isLessThan(table.indexOf("odd"));
+    }
+
+    @Test
+    void aServerThatHasStartedAnewIsCountedFromNothing() throws IOException {
+        assertThat(table(AFTER, BEFORE, 1)).startsWith("server:9090   1,000 calls/s");
+    }
+
+    @Test
+    void nothingMeansNoCallsAndNoDivision() throws IOException {
+        assertThat(table(AFTER, AFTER, 1))
+                .containsPattern("(?m)^NFSv3\\.READ +responder +0 +- +-$")
+                .doesNotContain("NaN");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "<html>not metrics</html>",
+                "up 1",
+                "rpcrdma_calls_total",
+                "rpcrdma_calls_total x",
+                "rpcrdma_calls_total{role=\"responder",
+                "rpcrdma_calls_total{role=\"responder\"",
+                "rpcrdma_calls_total{role=\"\\",
+                "rpcrdma_calls_total{role} 1",
+                "{} 1",
+            })
+    void anythingElseIsOneClearSentence(String text) {
+        assertThatThrownBy(() -> Scrape.parse(text))
+                .isInstanceOf(IOException.class)
+                .message()
+                .isNotEmpty()
+                .hasLineCount(1);
+    }
+
+    private static String table(String before, String after, double seconds) throws IOException {
+        StringWriter out = new StringWriter();
+        new TopTable(Scrape.parse(before), Scrape.parse(after), seconds)
+                .print(new PrintWriter(out), "server:9090");
+        return out.toString();
+    }
+}
