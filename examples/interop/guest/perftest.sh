@@ -2,16 +2,8 @@
 . /job/env
 . /job/guest/check.sh
 . /job/guest/siw.sh
-
-# tool CASE PORT [SERVER]: -R connects by rdma_cm, as iWARP has to; -F leaves the CPU's frequency alone.
-tool() {
-    local name size count receives _ options
-    read -r name size count receives _ <<<"${cases[$1]}"
-    options="-d siw0 -R -F -p $2 -s $size -n $count"
-    [ "$name" != ib_send_bw ] || options+=" -r $receives"
-    # shellcheck disable=SC2086 # options
-    exec timeout 200 "$name" $options ${3:-}
-}
+device=siw0
+. /job/guest/perftools.sh
 
 what() {
     local name size configuration
@@ -24,7 +16,6 @@ ended() {
     if [ "$3" = 0 ]; then ok "$1 $(what "$2")"; else fail "$1 $(what "$2")" "exit $3: $(tail -3 "/out/$1.$2" | tr '\n' '|')"; fi
 }
 
-mapfile -t cases </job/cases
 pids=()
 for i in "${!cases[@]}"; do
     (tool "$i" $((18515 + i))) >"/out/server.$i" 2>&1 &

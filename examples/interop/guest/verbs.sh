@@ -40,33 +40,21 @@ program() {
 
 # begin NAME COMMAND...: a server in the background that says READY in /out/NAME.log; its process is begun.
 begin() {
-    local name=$1 i
+    local name=$1
     shift
     ("$@") >"/out/$name.log" 2>&1 &
     begun=$!
-    for i in $(seq 240); do
-        grep -q '^READY' "/out/$name.log" && return 0
-        kill -0 $begun 2>/dev/null || break
-        sleep 0.5
-    done
+    wait_until 120 eval "grep -q '^READY' /out/$name.log || not_alive $begun"
+    grep -q '^READY' "/out/$name.log" && return 0
     cat "/out/$name.log"
     return 1
 }
 
-# tool CASE PORT [SERVER]: one of perftest's, on this device.
-tool() {
-    local name size count receives _ options
-    read -r name size count receives _ <<<"${cases[$1]}"
-    options="-d ${DEVICE}0 -R -F -p $2 -s $size -n $count"
-    [ "$name" != ib_send_bw ] || options+=" -r $receives"
-    # shellcheck disable=SC2086 # options
-    exec timeout 200 "$name" $options ${3:-}
-}
-
 # Programs that others wrote on the same libraries, both roles. A line of a program of ours that says ok or FAIL is a check.
 peers() {
-    local i ports=() size tools=()
-    mapfile -t cases </job/cases
+    local i ports=() size tools=() streams=("-I 50 -S 64" "-I 5 -S 300000" "-k 1 -I 20 -S 4097")
+    device=${DEVICE}0
+    . /job/guest/perftools.sh
     rping -s -P -a $own -p 7174 -S 65535 >/out/rping-server.log 2>&1 &
     tools+=($!)
     for i in "${!cases[@]}"; do
@@ -74,7 +62,13 @@ peers() {
         tools+=($!)
         ports+=("$own:$((18515 + i))")
     done
+    for i in 0 1 2; do
+        # shellcheck disable=SC2086 # options
+        timeout 400 rstream -p $((7471 + i)) -b $own -T b -T v -C 1 ${streams[i]} >/out/rstream.$i 2>&1 &
+        tools+=($!)
+    done
     (program Rping client $own:7174) 2>&1
+    (program Rstream client $own:7471 $own:7472 $own:7473) 2>&1
     (program Perftest client "${ports[@]}") 2>&1
     kill "${tools[@]}" 2>/dev/null
     if begin rping program Rping server $own:7175; then
@@ -85,6 +79,15 @@ peers() {
     else
         fail "$DEVICE: our server for rping" "it did not begin"
     fi
+    if begin rstream program Rstream server $own:7474; then
+        streamed
+        kill $begun
+        wait $begun
+        at_least "$DEVICE: streams that our server has served to an orderly end" 3 "$(grep -c '^SERVED' /out/rstream.log)"
+        same "$DEVICE: streams that ended otherwise" 0 "$(grep -cE '^(RESET|FAIL)|LEAK:' /out/rstream.log)"
+    else
+        fail "$DEVICE: our server for rstream" "it did not begin"
+    fi
     if begin perftest program Perftest server $(for i in "${!cases[@]}"; do echo $own:$((18615 + i)); done); then
         for i in "${!cases[@]}"; do
             (tool "$i" $((18615 + i)) $own) >"/out/client.$i" 2>&1 || echo "perftest's client $i: $(tail -3 "/out/client.$i" | tr '\n' '|')"
@@ -94,6 +97,13 @@ peers() {
     else
         fail "$DEVICE: our server for perftest" "it did not begin"
     fi
+}
+
+# rdma-core's byte streams on ours: over soft-iWARP each message is a Send, over soft-RoCE an immediate.
+streamed() {
+    check "$DEVICE: rstream, 64 bytes" timeout 90 rstream -s $own -p 7474 -T v -I 50 -C 1 -S 64
+    check "$DEVICE: rstream, 300000 bytes, blocking" timeout 90 rstream -s $own -p 7474 -T b -T v -I 5 -C 1 -S 300000
+    check "$DEVICE: rstream, 200000 bytes, async, keep-alive" timeout 90 rstream -s $own -p 7474 -T a -T v -k 1 -I 5 -C 1 -S 200000
 }
 
 # verified ADDRESS: verify-device, whose report stays in /out.
@@ -108,15 +118,13 @@ verified() {
 serve() {
     exec_java serve-nfs --device $PROVIDER --export /tmp/export --host $own --port 20049 --mount-port 20048 --tcp-port 20050 >/out/server.log 2>&1 &
     echo $! >/tmp/server.pid
-    local i
-    for i in $(seq 240); do
-        [ "$(grep -c ^listening /out/server.log)" = 3 ] && return 0
-        serves || break
-        sleep 0.5
-    done
+    wait_until 120 eval 'listens || ! serves'
+    listens && return 0
     cat /out/server.log
     return 1
 }
+
+listens() { [ "$(grep -c ^listening /out/server.log)" = 3 ]; }
 
 serves() { kill -0 "$(cat /tmp/server.pid)" 2>/dev/null; }
 
@@ -135,11 +143,7 @@ wait_until() {
 stop() {
     serves || return 1
     kill -TERM "$(cat /tmp/server.pid)"
-    local i
-    for i in $(seq 120); do
-        serves || break
-        sleep 0.5
-    done
+    wait_until 60 not_alive "$(cat /tmp/server.pid)"
     cat /out/server.log
     ! serves && ! grep -qE 'LEAK:|Exception' /out/server.log
 }

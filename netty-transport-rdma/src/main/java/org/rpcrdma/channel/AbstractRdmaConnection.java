@@ -356,6 +356,11 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         }
 
         @Override
+        public boolean writtenWithImmediate(long id, int length, int immediate) {
+            return traffic.writtenWithImmediate(id, length, immediate);
+        }
+
+        @Override
         public ReceiveMemory receiveMemory(long id, int length) {
             return traffic.receiveMemory(id, length);
         }

@@ -39,7 +39,9 @@ public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel {
     @Override
     RdmaStreamChannel child(ConnectionRequest request) {
         try {
-            ConnectionData.decode(request.privateData());
+            ConnectionData.decode(
+                    request.privateData(),
+                    StreamWire.allowsBigEndian(loop().context().capabilities()));
             return new RdmaStreamChannel(this, request);
         } catch (StreamProtocolException e) {
             request.reject(NO_DATA);

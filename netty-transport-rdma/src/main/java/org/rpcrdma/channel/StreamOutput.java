@@ -15,8 +15,7 @@ import org.rpcrdma.verbs.QueuePair;
 
 /**
  * Sends a stream: cuts flushed buffers into RDMA Writes and DATA messages as the peer's buffers and credits allow, and
- * sends all other messages. A message is a signalled Send, behind the Writes that it tells of; what it has sent is done
- * when it completes.
+ * sends all other messages. What a message tells of is done when the message completes.
  */
 final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
 
@@ -41,6 +40,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
 
     private SendCredits credits;
     private int tableKey;
+    private boolean isTableBigEndian;
 
     /** SGL messages under way. */
     private int controls;
@@ -75,12 +75,14 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     private int copyKey;
 
     /**
+     * @param queuePair for keep-alives; all else goes by the wire
      * @param depth work requests of the send queue
      * @param window the most bytes under way
      * @param targetMemory of the target SGL, which the peer writes; it stays the caller's
      */
     StreamOutput(
             QueuePair queuePair,
+            StreamWire wire,
             MessageMemory memory,
             RegisteredBufferPool pool,
             int depth,
@@ -90,12 +92,13 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         this.pool = pool;
         this.window = window;
         this.table = new TargetTable(targetMemory);
-        this.work = new StreamWork(queuePair, pool, depth);
+        this.work = new StreamWork(queuePair, wire, pool, depth);
     }
 
     void open(ConnectionData peer) {
         credits = new SendCredits(peer.credits());
         tableKey = peer.tableKey();
+        isTableBigEndian = peer.bigEndianTable();
         table.open(peer.buffer());
     }
 
@@ -172,7 +175,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
 
     /** How many bytes may be added to the DATA message that is being made. */
     private int room() {
-        // A copy that waits, the Send and the Write of the next piece.
+        // A copy that waits, the message and the Write of the next piece.
         if (!work.hasRoom(3) || (open == 0 && credits.available() == 0)) {
             return 0;
         }
@@ -280,7 +283,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
 
     /** Tells the peer of a receive buffer; {@link #doorbell()} follows. */
     void publish(long entryOffset, long offset, int key, int length, int limit) {
-        work.writeEntry(entryOffset, tableKey, offset, key, length);
+        work.writeEntry(entryOffset, tableKey, offset, key, length, isTableBigEndian);
         grant(limit);
     }
 

@@ -12,6 +12,8 @@ final class StreamReceives {
 
     private final QueuePair queuePair;
     private final int count;
+
+    /** {@code null} where messages come without memory. */
     private final RegisteredMemory memory;
 
     /** The oldest posted receive: they complete in the order of posting. */
@@ -20,19 +22,20 @@ final class StreamReceives {
     /**
      * Posts all receives.
      *
+     * @param bytes of memory for each message, as {@link StreamWire#receivedBytes} has it
      * @param credits the DATA messages that the peer may have under way; as many receives again by half, and some, are
      *     for the messages that cost no credit
      */
-    StreamReceives(QueuePair queuePair, RegisteredBufferPool pool, int credits) {
+    StreamReceives(QueuePair queuePair, RegisteredBufferPool pool, int bytes, int credits) {
         this.queuePair = queuePair;
         this.count = count(credits);
-        this.memory = pool.take(count * StreamMessage.BYTES);
+        this.memory = bytes == 0 ? null : pool.take(count * bytes);
         try {
             for (int i = 0; i < count; i++) {
                 post(i);
             }
         } catch (RuntimeException e) {
-            memory.buffer().release();
+            release();
             throw e;
         }
     }
@@ -43,6 +46,10 @@ final class StreamReceives {
     }
 
     private void post(int slot) {
+        if (memory == null) {
+            queuePair.postReceive(slot, 0, 0, 0);
+            return;
+        }
         queuePair.postReceive(
                 slot,
                 memory.address() + (long) slot * StreamMessage.BYTES,
@@ -52,15 +59,22 @@ final class StreamReceives {
 
     /** The message of the oldest receive, which has completed. The receive is posted again. */
     int take() {
+        int message = memory.buffer().getIntLE(next * StreamMessage.BYTES);
+        postAgain();
+        return message;
+    }
+
+    /** Posts the oldest receive again, which has completed. */
+    void postAgain() {
         int slot = next;
-        int message = memory.buffer().getIntLE(slot * StreamMessage.BYTES);
         next = slot + 1 == count ? 0 : slot + 1;
         post(slot);
-        return message;
     }
 
     /** Lets the memory go, when the queue pair is gone. */
     void release() {
-        memory.buffer().release();
+        if (memory != null) {
+            memory.buffer().release();
+        }
     }
 }

@@ -27,6 +27,7 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
     private final StreamEnds ends = new StreamEnds();
 
     private Exposures exposures;
+    private StreamWire wire;
     private StreamReceives receives;
     private StreamInput input;
     private StreamOutput output;
@@ -76,9 +77,11 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
                         TargetTable.BYTES,
                         RemoteAccess.WRITE,
                         RegistrationPolicy.EXACT);
+        wire = StreamWire.of(device, queuePair);
         output =
                 new StreamOutput(
                         queuePair,
+                        wire,
                         memory,
                         pool,
                         config.getSendDepth(),
@@ -90,7 +93,8 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
                         exposures,
                         config.getReceiveBufferSize() / 2,
                         config.getReceiveDepth());
-        receives = new StreamReceives(queuePair, pool, config.getReceiveDepth());
+        receives =
+                new StreamReceives(queuePair, pool, wire.receivedBytes(), config.getReceiveDepth());
     }
 
     @Override
@@ -111,7 +115,10 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
 
     @Override
     void opened(byte[] peerData) throws IOException {
-        ConnectionData peer = ConnectionData.decode(peerData);
+        ConnectionData peer =
+                ConnectionData.decode(
+                        peerData,
+                        StreamWire.allowsBigEndian(channel.loop().context().capabilities()));
         output.open(peer);
         input.open(peer);
         replenish();
@@ -216,7 +223,7 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
         }
         try {
             if (StreamWork.isReceive(id)) {
-                received(length);
+                taken(length);
             } else {
                 output.completed(id, channel.unsafe().outboundBuffer());
                 if (!channel.isOpen()) {
@@ -232,12 +239,31 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
             fail(e);
             return;
         }
+        becomeReadyToReplenish();
+    }
+
+    /** The device allows it only where messages come so. What the Write has written its peer's message tells. */
+    @Override
+    boolean writtenWithImmediate(long id, int length, int immediate) {
+        try {
+            receives.postAgain();
+            received(immediate);
+        } catch (StreamProtocolException | RuntimeException e) {
+            fail(e);
+            return true;
+        }
+        becomeReadyToReplenish();
+        return true;
+    }
+
+    private void becomeReadyToReplenish() {
         if (channel.isActive() && input.wantsReplenishing()) {
             channel.becomeReady();
         }
     }
 
-    private void received(int length) throws StreamProtocolException {
+    /** A Send has arrived. Where messages are immediates none fits, since there is no memory for it. */
+    private void taken(int length) throws StreamProtocolException {
         if (length != StreamMessage.BYTES) {
             throw new StreamProtocolException(
                     "The peer sent a message of "
@@ -245,7 +271,10 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
                             + " bytes, expected "
                             + StreamMessage.BYTES);
         }
-        int message = receives.take();
+        received(receives.take());
+    }
+
+    private void received(int message) throws StreamProtocolException {
         switch (StreamMessage.kind(message)) {
             case DATA -> dataReceived(StreamMessage.value(message));
             case SGL -> {

@@ -3,13 +3,12 @@ package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.util.internal.MathUtil;
-import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.stream.TargetEntry;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
- * The work requests of a stream that are under way, and their memory: RDMA Writes, and a signalled Send behind them
+ * The work requests of a stream that are under way, and their memory: RDMA Writes, and a signalled message behind them
  * that completes with all before it. What is posted goes to the device with the next {@link #doorbell}.
  */
 final class StreamWork {
@@ -17,8 +16,8 @@ final class StreamWork {
     /** Work requests that are kept for messages other than DATA. */
     static final int RESERVE = 16;
 
-    /** Marks the work request ids of Sends; their number follows. Receives have ids without any mark. */
-    private static final long SEND = 1L << 62;
+    /** Marks the work request ids of messages; their number follows. Receives have ids without any mark. */
+    private static final long MESSAGE = 1L << 62;
 
     private static final long WRITE = 1L << 61;
     private static final long KEEP_ALIVE = 1L << 60;
@@ -29,11 +28,12 @@ final class StreamWork {
     private static final int ENTRY = 8;
 
     private final QueuePair queuePair;
+    private final StreamWire wire;
     private final int depth;
     private final int mask;
     private final RegisteredMemory slots;
 
-    /** Numbers of the oldest Send under way and of the next one. */
+    /** Numbers of the oldest message under way and of the next one. */
     private int head;
 
     private int tail;
@@ -50,15 +50,16 @@ final class StreamWork {
     private int heldHead;
     private int heldTail;
 
-    /** Work requests under way, and those that the next Send is to count. */
+    /** Work requests under way, and those that the next message is to count. */
     private int posted;
 
     private int uncounted;
     private boolean rings;
 
     /** @param depth work requests of the send queue */
-    StreamWork(QueuePair queuePair, RegisteredBufferPool pool, int depth) {
+    StreamWork(QueuePair queuePair, StreamWire wire, RegisteredBufferPool pool, int depth) {
         this.queuePair = queuePair;
+        this.wire = wire;
         this.depth = depth;
         int ring = MathUtil.findNextPositivePowerOfTwo(depth);
         this.mask = ring - 1;
@@ -71,7 +72,7 @@ final class StreamWork {
 
     /** Whether a work request id is one of a receive. */
     static boolean isReceive(long id) {
-        return (id & (SEND | WRITE | KEEP_ALIVE)) == 0;
+        return (id & (MESSAGE | WRITE | KEEP_ALIVE)) == 0;
     }
 
     /** Whether so many work requests may be posted for data. */
@@ -83,29 +84,47 @@ final class StreamWork {
 
     /** Writes all that is in a buffer of the pool, which is taken over. */
     void write(long offset, int key, RegisteredMemory source) {
-        openWrite(offset, key);
-        queuePair.gather(
-                source.address(), source.buffer().readableBytes(), source.region().localKey());
+        write(
+                offset,
+                key,
+                source.address(),
+                source.buffer().readableBytes(),
+                source.region().localKey());
         hold(source.buffer(), null);
     }
 
     /** Writes bytes from where they are; the buffer is retained. */
     void write(long offset, int key, MessageMemory memory, ByteBuf buffer, int index, int length) {
-        openWrite(offset, key);
-        MemoryRegion registration = memory.gather(queuePair, buffer, index, length);
+        MemoryRegion pooled = memory.pooled(buffer, index, length);
+        if (pooled != null) {
+            write(offset, key, buffer.memoryAddress() + index, length, pooled.localKey());
+            hold(buffer.retain(), null);
+            return;
+        }
+        MemoryRegion registration = memory.register(buffer, index, length);
         hold(buffer.retain(), registration);
+        write(offset, key, registration.address(), length, registration.localKey());
     }
 
     /** Writes an entry of the peer's table, which the next message tells of. */
-    void writeEntry(long entryOffset, int tableKey, long offset, int key, int length) {
+    void writeEntry(
+            long entryOffset, int tableKey, long offset, int key, int length, boolean isBigEndian) {
         int index = (tail & mask) * SLOT_BYTES + ENTRY;
-        TargetEntry.put(slots.buffer(), index, offset, key, length);
-        openWrite(entryOffset, tableKey);
-        queuePair.gather(slots.address() + index, TargetEntry.BYTES, slots.region().localKey());
+        if (isBigEndian) {
+            TargetEntry.putBigEndian(slots.buffer(), index, offset, key, length);
+        } else {
+            TargetEntry.put(slots.buffer(), index, offset, key, length);
+        }
+        write(
+                entryOffset,
+                tableKey,
+                slots.address() + index,
+                TargetEntry.BYTES,
+                slots.region().localKey());
     }
 
-    private void openWrite(long offset, int key) {
-        queuePair.write(WRITE, 0, offset, key);
+    private void write(long offset, int key, long address, int length, int localKey) {
+        wire.write(WRITE, offset, key, address, length, localKey);
         posted++;
         uncounted++;
     }
@@ -121,10 +140,14 @@ final class StreamWork {
         int slot = tail & mask;
         int index = slot * SLOT_BYTES;
         slots.buffer().setIntLE(index, message);
-        queuePair.send(SEND | (tail & 0xFFFFFFFFL), QueuePair.SIGNALED);
-        queuePair.gather(slots.address() + index, StreamMessage.BYTES, slots.region().localKey());
-        posted++;
-        workOf[slot] = uncounted + 1;
+        int added =
+                wire.send(
+                        MESSAGE | (tail & 0xFFFFFFFFL),
+                        message,
+                        slots.address() + index,
+                        slots.region().localKey());
+        posted += added;
+        workOf[slot] = uncounted + added;
         memoryEnd[slot] = heldTail;
         uncounted = 0;
         tail++;
@@ -155,7 +178,7 @@ final class StreamWork {
         if ((id & KEEP_ALIVE) != 0) {
             posted--;
         }
-        return (id & SEND) != 0;
+        return (id & MESSAGE) != 0;
     }
 
     /** The oldest message under way. It is over, and so is all that was posted before it. */

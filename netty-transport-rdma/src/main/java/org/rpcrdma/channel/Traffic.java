@@ -80,6 +80,11 @@ abstract class Traffic<C extends AbstractRdmaConnection> {
     /** A work request is complete, see {@link QueuePairHandler#completed}. */
     abstract void completed(long id, WorkStatus status, int length);
 
+    /** The peer has written instead of sending, see {@link QueuePairHandler#writtenWithImmediate}. */
+    boolean writtenWithImmediate(long id, int length, int immediate) {
+        return false;
+    }
+
     // ------------------------------------------------------------------ reading
 
     /** Whether something has arrived that the pipeline wants and has not got. */

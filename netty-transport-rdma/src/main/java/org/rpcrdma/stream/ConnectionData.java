@@ -11,10 +11,16 @@ import java.util.Arrays;
  * @param tableOffset where the target SGL is, unsigned
  * @param tableKey its key
  * @param tableEntries its entries, at least 2
+ * @param bigEndianTable whether the entries of the target SGL are read in big-endian order
  * @param buffer the first receive buffer, which is entry 0 of the peer's own table
  */
 public record ConnectionData(
-        int credits, long tableOffset, int tableKey, int tableEntries, TargetEntry buffer) {
+        int credits,
+        long tableOffset,
+        int tableKey,
+        int tableEntries,
+        boolean bigEndianTable,
+        TargetEntry buffer) {
 
     /** The length in bytes. */
     public static final int BYTES = 40;
@@ -27,11 +33,17 @@ public record ConnectionData(
     /** Flag: the byte that tells the number of iomap entries is valid. */
     private static final int IOMAP = 2;
 
-    /** What goes to the peer. It offers no iomap, and a little-endian table. */
+    /** Of an end that reads its table in little-endian order. */
+    public ConnectionData(
+            int credits, long tableOffset, int tableKey, int tableEntries, TargetEntry buffer) {
+        this(credits, tableOffset, tableKey, tableEntries, false, buffer);
+    }
+
+    /** What goes to the peer. It offers no iomap. */
     public byte[] encode() {
         return ByteBuffer.allocate(BYTES)
                 .put((byte) VERSION)
-                .put((byte) IOMAP)
+                .put((byte) (bigEndianTable ? IOMAP | NET : IOMAP))
                 .putShort((short) credits)
                 .putInt(0)
                 .putLong(tableOffset)
@@ -46,9 +58,12 @@ public record ConnectionData(
     /**
      * What came from the peer. Zeros of the connection manager may follow the 40 bytes.
      *
+     * @param allowsBigEndian whether the peer may read its table in big-endian order, as over InfiniBand and RoCE;
+     *     over iWARP ends of different orders cannot read each other's messages
      * @throws StreamProtocolException when the peer speaks something else, or offers less than is needed
      */
-    public static ConnectionData decode(byte[] bytes) throws StreamProtocolException {
+    public static ConnectionData decode(byte[] bytes, boolean allowsBigEndian)
+            throws StreamProtocolException {
         if (bytes.length < BYTES) {
             throw new StreamProtocolException(
                     "The peer is no rsocket: it sent "
@@ -66,7 +81,8 @@ public record ConnectionData(
                             + "; its private data: "
                             + Arrays.toString(bytes));
         }
-        if ((data.get() & NET) != 0) {
+        boolean isBigEndian = (data.get() & NET) != 0;
+        if (isBigEndian && !allowsBigEndian) {
             throw new StreamProtocolException(
                     "The peer reads its target SGL in big-endian order (flag NET), which no end"
                             + " over iWARP may ask for");
@@ -79,6 +95,7 @@ public record ConnectionData(
                         data.getLong(),
                         data.getInt(),
                         data.getInt(),
+                        isBigEndian,
                         new TargetEntry(
                                 data.getLong(),
                                 data.getInt(),

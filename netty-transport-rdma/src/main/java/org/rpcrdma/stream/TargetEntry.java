@@ -4,7 +4,7 @@ package org.rpcrdma.stream;
 import io.netty.buffer.ByteBuf;
 
 /**
- * Where a receive buffer is: an entry of a target SGL, 16 bytes in little-endian order.
+ * Where a receive buffer is: an entry of a target SGL, 16 bytes. This end reads its own table in little-endian order.
  *
  * @param offset of the first byte, unsigned
  * @param key of the memory
@@ -18,11 +18,18 @@ public record TargetEntry(long offset, int key, long length) {
     private static final int KEY = 8;
     private static final int LENGTH = 12;
 
-    /** Puts an entry at an index; no index of the buffer moves. */
+    /** Puts an entry at an index, in little-endian order; no index of the buffer moves. */
     public static void put(ByteBuf buffer, int index, long offset, int key, int length) {
         buffer.setLongLE(index, offset);
         buffer.setIntLE(index + KEY, key);
         buffer.setIntLE(index + LENGTH, length);
+    }
+
+    /** As {@link #put}, for the table of a peer that {@linkplain ConnectionData#bigEndianTable() reads it so}. */
+    public static void putBigEndian(ByteBuf buffer, int index, long offset, int key, int length) {
+        buffer.setLong(index, offset);
+        buffer.setInt(index + KEY, key);
+        buffer.setInt(index + LENGTH, length);
     }
 
     static TargetEntry get(ByteBuf buffer, int index) {

@@ -24,6 +24,9 @@ package org.rpcrdma.verbs;
  * @param ipv6 whether addresses may be of IPv6
  * @param receivesWithoutMemory whether a receive may be posted without memory, see
  *     {@link QueuePair#postReceive(long, int)}
+ * @param writesWithImmediate whether an RDMA Write may carry an immediate, see {@link QueuePair#writeWithImmediate}: on
+ *     every device of InfiniBand and RoCE that the library lets it, and on none of iWARP (RFC 5040), so that it tells
+ *     protocols that know both kinds which of the two this is
  */
 public record DeviceCapabilities(
         int maxScatterGather,
@@ -39,7 +42,8 @@ public record DeviceCapabilities(
         boolean disconnectCause,
         boolean keyPerConnection,
         boolean ipv6,
-        boolean receivesWithoutMemory) {
+        boolean receivesWithoutMemory,
+        boolean writesWithImmediate) {
 
     /** {@return a builder for a device that can do nothing but messages from one memory range} */
     public static Builder builder() {
@@ -62,7 +66,8 @@ public record DeviceCapabilities(
                 .disconnectCause(disconnectCause)
                 .keyPerConnection(keyPerConnection)
                 .ipv6(ipv6)
-                .receivesWithoutMemory(receivesWithoutMemory);
+                .receivesWithoutMemory(receivesWithoutMemory)
+                .writesWithImmediate(writesWithImmediate);
     }
 
     /**
@@ -85,6 +90,7 @@ public record DeviceCapabilities(
         private boolean keyPerConnection;
         private boolean ipv6;
         private boolean receivesWithoutMemory;
+        private boolean writesWithImmediate;
 
         private Builder() {}
 
@@ -242,6 +248,17 @@ public record DeviceCapabilities(
             return this;
         }
 
+        /**
+         * Sets {@link DeviceCapabilities#writesWithImmediate()}.
+         *
+         * @param value what it is to be
+         * @return this builder
+         */
+        public Builder writesWithImmediate(boolean value) {
+            writesWithImmediate = value;
+            return this;
+        }
+
         /** {@return what was said} */
         public DeviceCapabilities build() {
             return new DeviceCapabilities(
@@ -258,7 +275,8 @@ public record DeviceCapabilities(
                     disconnectCause,
                     keyPerConnection,
                     ipv6,
-                    receivesWithoutMemory);
+                    receivesWithoutMemory,
+                    writesWithImmediate);
         }
     }
 }

@@ -7,7 +7,7 @@ import java.net.InetSocketAddress;
 /**
  * One end of a connection.
  *
- * <p>A work request is opened by {@link #send}, {@link #write} or {@link #read}, given its memory by {@link #gather}
+ * <p>A work request is opened by {@link #send}, {@link #write}, {@link #read} and the like, given its memory by {@link #gather}
  * and handed to the device with all others by {@link #doorbell()}. All parameters are primitive; nothing is allocated.
  * Memory named in a work request stays untouched until its completion. Work requests of the send queue complete in the
  * order in which they were posted; an unsignalled one completes unseen, together with the next signalled one. One that
@@ -135,6 +135,23 @@ public interface QueuePair {
      * @param remoteKey the peer's handle, an unsigned 32-bit number
      */
     void write(long id, int flags, long remoteAddress, int remoteKey);
+
+    /**
+     * Opens an RDMA Write to the peer's memory that uses up a receive of the peer behind it, and tells the peer a number
+     * by {@link QueuePairHandler#writtenWithImmediate}. Without memory it names none of the peer's either.
+     *
+     * @param id comes back with the completion
+     * @param flags {@link #SIGNALED} and others of this interface, or 0
+     * @param remoteAddress the peer's offset, an unsigned 64-bit number
+     * @param remoteKey the peer's handle, an unsigned 32-bit number
+     * @param immediate the same number at both ends: it crosses the wire in big-endian order
+     * @throws UnsupportedOperationException without {@link DeviceCapabilities#writesWithImmediate()}
+     */
+    default void writeWithImmediate(
+            long id, int flags, long remoteAddress, int remoteKey, int immediate) {
+        throw new UnsupportedOperationException(
+                "this device has no RDMA Write with Immediate; see writesWithImmediate");
+    }
 
     /**
      * Opens an RDMA Read from the peer's memory. Its length is the sum of what is gathered.

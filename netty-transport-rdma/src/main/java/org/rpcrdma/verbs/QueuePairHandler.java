@@ -30,6 +30,19 @@ public interface QueuePairHandler {
     void completed(long id, WorkStatus status, int length, int invalidatedKey);
 
     /**
+     * An RDMA Write with Immediate of the peer has used up the oldest receive, whose memory is as it was. Called in the
+     * place of {@link #completed}, and never without {@link DeviceCapabilities#writesWithImmediate()}.
+     *
+     * @param id of the receive, as given when it was posted
+     * @param length the bytes that this Write has written, wherever that was
+     * @param immediate as the peer has given it
+     * @return whether such Writes are expected at all: else the receive completes as flushed, and the connection ends
+     */
+    default boolean writtenWithImmediate(long id, int length, int immediate) {
+        return false;
+    }
+
+    /**
      * A message begins to arrive for a receive that was posted without memory. Called while bytes are moved: nothing
      * may be called from here but what gives memory.
      *

@@ -62,6 +62,10 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
     Throwable connectFailure;
     boolean hasEnded;
     Throwable endedBy;
+
+    /** How messages travel: the device's kind decides. */
+    final boolean hasImmediates = context.capabilities().writesWithImmediate();
+
     private int tableKey;
     private int bufferKey;
     private int nextReceive;
@@ -91,6 +95,10 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
 
     private void postReceive() {
         int slot = nextReceive++ % RECEIVE_COUNT;
+        if (hasImmediates) {
+            queuePair.postReceive(slot, 0, 0, 0);
+            return;
+        }
         queuePair.postReceive(
                 slot, base + RECEIVES + slot * 8L, StreamMessage.BYTES, region.localKey());
     }
@@ -100,7 +108,7 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
         ConnectionData data = prepare(context.createQueuePair(SIZE, this), firstBuffer);
         queuePair.connect(address, null, data.encode());
         await(() -> peerData != null);
-        peer = ConnectionData.decode(peerData);
+        peer = ConnectionData.decode(peerData, hasImmediates);
         return this;
     }
 
@@ -110,6 +118,37 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
         queuePair.connect(address, null, privateData);
         await(() -> peerData != null || connectFailure != null);
         return this;
+    }
+
+    /** Connects as a big-endian machine, and returns what the peer answers, if it does. */
+    byte[] bigEndian(InetSocketAddress address) {
+        try {
+            ConnectionData data = prepare(context.createQueuePair(SIZE, this), 100);
+            queuePair.connect(
+                    address,
+                    null,
+                    new ConnectionData(
+                                    data.credits(),
+                                    data.tableOffset(),
+                                    data.tableKey(),
+                                    data.tableEntries(),
+                                    true,
+                                    data.buffer())
+                            .encode());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        await(() -> peerData != null || connectFailure != null);
+        return peerData;
+    }
+
+    /** What the peer has written into this end's table. */
+    TargetEntry ownEntry(int index, boolean isBigEndian) {
+        int at = index * TargetEntry.BYTES;
+        return isBigEndian
+                ? new TargetEntry(bytes.getLong(at), bytes.getInt(at + 8), bytes.getInt(at + 12))
+                : new TargetEntry(
+                        bytes.getLongLE(at), bytes.getIntLE(at + 8), bytes.getIntLE(at + 12));
     }
 
     /** Listens; each request is answered with this private data. */
@@ -180,9 +219,34 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
 
     /** Sends a message. */
     void send(int message) {
+        if (hasImmediates) {
+            queuePair.writeWithImmediate(SENT, QueuePair.SIGNALED, 0, 0, message);
+            queuePair.doorbell();
+            return;
+        }
         int slot = slot();
         bytes.setIntLE(slot, message);
         sendBytes(slot, StreamMessage.BYTES);
+    }
+
+    /** Opens a message that goes out with the next doorbell. */
+    void open(int message, int slot) {
+        if (hasImmediates) {
+            queuePair.writeWithImmediate(SENT, 0, 0, 0, message);
+            return;
+        }
+        bytes.setIntLE(slot, message);
+        queuePair.send(SENT, 0);
+        queuePair.gather(base + slot, StreamMessage.BYTES, region.localKey());
+    }
+
+    /** Writes bytes, and says with the same Write that it did. */
+    void writeWithImmediate(long offset, int key, int message, byte... data) {
+        int slot = slot();
+        memory.put(slot, data);
+        queuePair.writeWithImmediate(SENT, QueuePair.SIGNALED, offset, key, message);
+        queuePair.gather(base + slot, data.length, region.localKey());
+        queuePair.doorbell();
     }
 
     /** Sends so many bytes as a message. */
@@ -241,6 +305,13 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
             messages.add(bytes.getIntLE(RECEIVES + (int) id * 8));
             postReceive();
         }
+    }
+
+    @Override
+    public boolean writtenWithImmediate(long id, int length, int immediate) {
+        messages.add(immediate);
+        postReceive();
+        return true;
     }
 
     @Override

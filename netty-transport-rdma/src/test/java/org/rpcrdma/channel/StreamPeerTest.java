@@ -3,6 +3,7 @@ package org.rpcrdma.channel;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
@@ -34,6 +35,7 @@ import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.stream.TargetEntry;
 import org.rpcrdma.stream.TargetTable;
 import org.rpcrdma.verbs.RejectedException;
+import org.rpcrdma.verbs.ffm.SoftwareRoceProvider;
 
 /** A stream against peers that do not do what this library does: others' ways, and hostile ones. */
 @NeedsDevice("privateDataOnAccept")
@@ -96,6 +98,50 @@ class StreamPeerTest {
             assertThat(peer.peer.buffer().length()).isEqualTo(HALF);
             sendData(peer, peer.peer.buffer(), 0, random(10));
             accepted().awaitBytes(random(10));
+        }
+    }
+
+    /** As librdmacm does it where messages are immediates. */
+    @Test
+    void aWriteMayTellOfItself() throws Exception {
+        try (RawStreamPeer peer = new RawStreamPeer().connect(address, 100)) {
+            assumeTrue(peer.hasImmediates);
+            TargetEntry buffer = peer.peer.buffer();
+            peer.writeWithImmediate(buffer.offset(), buffer.key(), 3, (byte) 1, (byte) 2, (byte) 3);
+            peer.write(buffer.offset() + 3, buffer.key(), (byte) 4);
+            peer.writeWithImmediate(buffer.offset() + 4, buffer.key(), 2, (byte) 5);
+            accepted().awaitBytes(new byte[] {1, 2, 3, 4, 5});
+        }
+    }
+
+    /** Its length is what the message says, not what that Write has: others may have come before. */
+    @Test
+    void aWriteThatTellsOfMoreThanItself() throws Exception {
+        try (RawStreamPeer peer = new RawStreamPeer().connect(address, 100)) {
+            assumeTrue(peer.hasImmediates);
+            TargetEntry buffer = peer.peer.buffer();
+            peer.writeWithImmediate(buffer.offset(), buffer.key(), 5, (byte) 1);
+            accepted().awaitBytes(new byte[] {1, 0, 0, 0, 0});
+        }
+    }
+
+    /** Both ends see what order the table of the peer has; over iWARP there is none but one. */
+    @Test
+    void aPeerMayReadItsTableInBigEndianOrder() throws Exception {
+        try (RawStreamPeer peer = new RawStreamPeer()) {
+            byte[] data = peer.bigEndian(address);
+            if (!peer.hasImmediates) {
+                assertThat(peer.connectFailure).isInstanceOf(RejectedException.class);
+                return;
+            }
+            peer.peer = ConnectionData.decode(data, true);
+            peer.await(() -> !peer.messages(Kind.SGL).isEmpty());
+            TargetEntry second = peer.ownEntry(1, true);
+            assertThat(second.length()).isEqualTo(HALF);
+            sendData(peer, peer.peer.buffer(), 0, random(HALF));
+            sendData(peer, second, 0, random(10));
+            Collector server = accepted();
+            StreamPair.await(() -> server.size() == HALF + 10);
         }
     }
 
@@ -240,9 +286,24 @@ class StreamPeerTest {
         assertBroken(peer -> peer.send(message), "reserved");
     }
 
+    /** Where messages are immediates, there is no memory for a Send. */
+    private static String orReset(String sentence) {
+        return Rdma.provider().name().equals(SoftwareRoceProvider.ROCE)
+                ? "connection reset"
+                : sentence;
+    }
+
     @Test
     void aShortMessage() throws Exception {
-        assertBroken(peer -> peer.sendLength(3), "message of 3 bytes");
+        assertBroken(peer -> peer.sendLength(3), orReset("message of 3 bytes"));
+    }
+
+    @Test
+    void aMessageOfTheOtherKindOfDevice() throws Exception {
+        try (RawStreamPeer peer = new RawStreamPeer()) {
+            assumeTrue(peer.hasImmediates);
+        }
+        assertBroken(peer -> peer.sendLength(4), "connection reset");
     }
 
     @Test
@@ -268,9 +329,7 @@ class StreamPeerTest {
                 peer -> {
                     int slot = 0;
                     for (int i = 0; i < 17; i++) {
-                        peer.bytes.setIntLE(slot + 4096, 1);
-                        peer.queuePair.send(-1, 0);
-                        peer.queuePair.gather(peer.base + slot + 4096, 4, peer.region.localKey());
+                        peer.open(1, slot + 4096);
                     }
                     peer.queuePair.doorbell();
                 },
@@ -315,7 +374,6 @@ class StreamPeerTest {
             {},
             Arrays.copyOf(good, 39),
             with(good, 0, 2),
-            with(good, 1, 3),
             with(good, 23, 1),
             with(with(good, 2, 0), 3, 0)
         };
@@ -340,7 +398,7 @@ class StreamPeerTest {
     @Test
     void anAnswerThatIsNoRsocketFailsTheConnect() throws Exception {
         try (RawStreamPeer peer = new RawStreamPeer()) {
-            InetSocketAddress listening = peer.listen(new byte[40]);
+            InetSocketAddress listening = peer.listen(with(new byte[40], 0, 9));
             ChannelFuture connect =
                     new Bootstrap()
                             .group(group)
@@ -350,7 +408,7 @@ class StreamPeerTest {
             peer.await(connect::isDone);
             assertThat(connect.cause())
                     .isInstanceOf(StreamProtocolException.class)
-                    .hasMessageContaining("version 0");
+                    .hasMessageContaining("version 9");
             assertThat(connect.channel().isOpen()).isFalse();
         }
     }
@@ -499,12 +557,8 @@ class StreamPeerTest {
             peer.memory.put(4096, bytes);
             peer.queuePair.write(-1, 0, buffer.offset(), buffer.key());
             peer.queuePair.gather(peer.base + 4096, HALF, peer.region.localKey());
-            peer.bytes.setIntLE(8192, HALF);
-            peer.bytes.setIntLE(8196, StreamMessage.SHUTDOWN);
-            for (int i = 0; i < 2; i++) {
-                peer.queuePair.send(-1, 0);
-                peer.queuePair.gather(peer.base + 8192 + i * 4L, 4, peer.region.localKey());
-            }
+            peer.open(HALF, 8192);
+            peer.open(StreamMessage.SHUTDOWN, 8196);
             peer.queuePair.doorbell();
             server.awaitBytes(bytes);
             server.channel.close();

@@ -55,7 +55,7 @@ class CapturedConversationsTest {
         private boolean hasEnded;
 
         void connects(byte[] bytes, End peer) throws Exception {
-            own = ConnectionData.decode(bytes);
+            own = ConnectionData.decode(bytes, false);
             receiveCredits = new ReceiveCredits(own.credits());
             buffers = new PublishedBuffers((int) own.buffer().length());
             peer.sendCredits = new SendCredits(own.credits());

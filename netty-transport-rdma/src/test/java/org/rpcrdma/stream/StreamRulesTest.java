@@ -23,7 +23,7 @@ class StreamRulesTest {
     @Test
     void connectionDataMayBeFollowedByZeros() throws Exception {
         byte[] padded = Arrays.copyOf(PEER.encode(), 56);
-        assertThat(ConnectionData.decode(padded)).isEqualTo(PEER);
+        assertThat(ConnectionData.decode(padded, false)).isEqualTo(PEER);
     }
 
     @Test
@@ -34,6 +34,20 @@ class StreamRulesTest {
         assertRefused(with(1, 3), "big-endian");
         assertRefused(with(23, 1), "1 entries");
         assertRefused(with(20, 0x80), "entries");
+        assertThat(PEER.bigEndianTable()).isFalse();
+    }
+
+    /** Over iWARP messages would be in the order of their senders; immediates have one for all. */
+    @Test
+    void aBigEndianTableIsForImmediatesAlone() throws Exception {
+        ConnectionData peer = new ConnectionData(16, 0x1000, 9, 2, true, BUFFER);
+        assertThat(peer.encode()).isEqualTo(with(1, 3));
+        assertThat(ConnectionData.decode(peer.encode(), true)).isEqualTo(peer);
+        ByteBuf entry = Unpooled.buffer(TargetEntry.BYTES);
+        TargetEntry.putBigEndian(entry, 0, 0x0102030405060708L, 0x11121314, 0x21222324);
+        assertThat(entry.array())
+                .containsExactly(
+                        1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0x21, 0x22, 0x23, 0x24);
     }
 
     @Test
@@ -50,7 +64,7 @@ class StreamRulesTest {
     }
 
     private static void assertRefused(byte[] bytes, String sentence) {
-        assertThatThrownBy(() -> ConnectionData.decode(bytes))
+        assertThatThrownBy(() -> ConnectionData.decode(bytes, false))
                 .isInstanceOf(StreamProtocolException.class)
                 .hasMessageContaining(sentence);
     }

@@ -25,9 +25,11 @@ import org.rpcrdma.channel.RdmaStreamChannel;
  * Byte streams against programs on librdmacm's rsockets.
  *
  * <pre>
- * Rstream server PORT             echoes, until the process is ended; one line for each stream that is over
- * Rstream client PORT PORT PORT   talks with three servers of rdma-core's rstream, with what they verify
+ * Rstream server [HOST:]PORT       echoes, until the process is ended; one line for each stream that is over
+ * Rstream client [HOST:]PORT ...   talks with three servers of rdma-core's rstream, with what they verify
  * </pre>
+ *
+ * On the provider that {@code -Dorg.rpcrdma.provider} names, or else the software RNIC.
  */
 public final class Rstream {
 
@@ -37,22 +39,25 @@ public final class Rstream {
 
     public static void main(String[] arguments) throws Exception {
         RdmaEventLoopGroup group =
-                new RdmaEventLoopGroup(1, Rdma.provider("iwarp"), PollMode.ADAPTIVE);
+                new RdmaEventLoopGroup(
+                        1,
+                        Rdma.provider(System.getProperty("org.rpcrdma.provider", "iwarp")),
+                        PollMode.ADAPTIVE);
         if (arguments[0].equals("server")) {
-            serve(group, ServerProbe.loopback(arguments[1]));
+            serve(group, Devices.address(arguments[1]));
             System.out.println("READY");
             return;
         }
         Report report = new Report(System.out);
         report.check(
                 "rstream's server, 64 bytes",
-                () -> exchange(group, ServerProbe.loopback(arguments[1]), 64, 50));
+                () -> exchange(group, Devices.address(arguments[1]), 64, 50));
         report.check(
                 "rstream's server, 300000 bytes",
-                () -> exchange(group, ServerProbe.loopback(arguments[2]), 300_000, 5));
+                () -> exchange(group, Devices.address(arguments[2]), 300_000, 5));
         report.check(
                 "rstream's server, 4097 bytes, keep-alive",
-                () -> exchange(group, ServerProbe.loopback(arguments[3]), 4097, 20));
+                () -> exchange(group, Devices.address(arguments[3]), 4097, 20));
         group.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
         System.exit(report.failed() == 0 ? 0 : 1);
     }

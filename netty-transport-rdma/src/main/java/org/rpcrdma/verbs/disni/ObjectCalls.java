@@ -94,6 +94,7 @@ final class ObjectCalls implements DataPath {
                     .bytes
                     .putLong(i + Layout.WC_ID, from.getWr_id())
                     .putInt(i + Layout.WC_STATUS, from.getStatus())
+                    .putInt(i + Layout.WC_OPCODE, from.getOpcode())
                     .putInt(i + Layout.WC_LENGTH, from.getByte_len())
                     .putInt(i + Layout.WC_INVALIDATED, from.getImm_data())
                     .putInt(i + Layout.WC_FLAGS, from.getWc_flags());

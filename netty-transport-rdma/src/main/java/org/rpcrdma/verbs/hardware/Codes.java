@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.hardware;
 
+import java.nio.ByteOrder;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.WorkStatus;
 
@@ -9,6 +10,9 @@ public final class Codes {
 
     /** {@code IBV_WR_RDMA_WRITE}. */
     public static final int WRITE = 0;
+
+    /** {@code IBV_WR_RDMA_WRITE_WITH_IMM}. */
+    public static final int WRITE_WITH_IMMEDIATE = 1;
 
     /** {@code IBV_WR_SEND}. */
     public static final int SEND = 2;
@@ -51,6 +55,15 @@ public final class Codes {
 
     /** {@code IBV_WC_WR_FLUSH_ERR}. */
     public static final int FLUSHED = 5;
+
+    /** {@code IBV_WC_RECV}. */
+    public static final int WC_RECEIVE = 1 << 7;
+
+    /** {@code IBV_WC_RECV_RDMA_WITH_IMM}: the memory of the receive is as it was. */
+    public static final int WC_RECEIVE_WRITTEN = WC_RECEIVE + 1;
+
+    /** {@code IBV_WC_WITH_IMM}. */
+    public static final int WC_WITH_IMMEDIATE = 1 << 1;
 
     /** {@code IBV_WC_WITH_INV}. */
     public static final int WC_WITH_INVALIDATE = 1 << 3;
@@ -96,6 +109,13 @@ public final class Codes {
             bits |= SOLICITED;
         }
         return bits;
+    }
+
+    /** An immediate between the order of this machine and that of the network, either way. */
+    public static int immediate(int value) {
+        return ByteOrder.nativeOrder() == ByteOrder.BIG_ENDIAN
+                ? value
+                : Integer.reverseBytes(value);
     }
 
     /** What an {@code ibv_wc_status} means. One that says nothing of the work request itself is FLUSHED. */

@@ -105,6 +105,13 @@ final class CompletionQueue {
                 queuePair.completed(workId, status, 0, 0);
                 continue;
             }
+            if (batch.bytes.getInt(i + Layout.WC_OPCODE) == Codes.WC_RECEIVE_WRITTEN) {
+                queuePair.written(
+                        workId,
+                        batch.bytes.getInt(i + Layout.WC_LENGTH),
+                        Codes.immediate(batch.bytes.getInt(i + Layout.WC_IMMEDIATE)));
+                continue;
+            }
             boolean isInvalidated =
                     (batch.bytes.getInt(i + Layout.WC_FLAGS) & Codes.WC_WITH_INVALIDATE) != 0;
             queuePair.completed(

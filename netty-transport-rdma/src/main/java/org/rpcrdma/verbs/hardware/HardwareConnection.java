@@ -254,6 +254,18 @@ final class HardwareConnection implements CmTarget {
         }
     }
 
+    /** The peer does what nobody here has a use for. */
+    void unexpected(String what) {
+        if (cause == null) {
+            cause =
+                    new IOException(
+                            "The peer at " + end.remote() + " sent " + what + ", unexpectedly");
+        }
+        if (state == State.OPEN || state == State.DRAINING) {
+            flush();
+        }
+    }
+
     /** A queue pair with a work request in error is broken. */
     void failed(int status) {
         if (cause == null && state == State.OPEN && status != Codes.FLUSHED) {

@@ -135,6 +135,14 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
     }
 
     @Override
+    public void writeWithImmediate(long number, int flags, long address, int key, int immediate) {
+        if (!context.capabilities().writesWithImmediate()) {
+            QueuePair.super.writeWithImmediate(number, flags, address, key, immediate);
+        }
+        sends.openWithImmediate(number, flags, address, key, immediate);
+    }
+
+    @Override
     public void read(long number, int flags, long address, int key) {
         sends.open(number, Codes.READ, flags, address, key);
     }
@@ -188,6 +196,17 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
             work.receiveCompleted(workId, status, length, invalidatedKey);
         } else {
             work.sendCompleted(WorkId.position(workId, sends.head()), status);
+        }
+        connection.proceedToEnd();
+    }
+
+    /** The device has completed a receive because the peer has written, and nothing was received. */
+    void written(long workId, int length, int immediate) {
+        if (!connection.hears(Codes.SUCCESS)) {
+            return;
+        }
+        if (!work.receiveWritten(workId, length, immediate)) {
+            connection.unexpected("an RDMA Write with Immediate");
         }
         connection.proceedToEnd();
     }

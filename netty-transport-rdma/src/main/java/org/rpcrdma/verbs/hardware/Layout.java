@@ -17,8 +17,11 @@ public final class Layout {
     public static final int SEND_OPCODE = 28;
     public static final int SEND_FLAGS = 32;
 
-    /** Immediate data; of a Send with Invalidate the key. */
+    /** Of a Send with Invalidate the key. */
     public static final int SEND_INVALIDATE = 36;
+
+    /** In the same place the immediate, in network byte order. */
+    public static final int SEND_IMMEDIATE = SEND_INVALIDATE;
 
     public static final int SEND_REMOTE_ADDRESS = 40;
     public static final int SEND_REMOTE_KEY = 48;
@@ -42,10 +45,14 @@ public final class Layout {
 
     public static final int WC_ID = 0;
     public static final int WC_STATUS = 8;
+    public static final int WC_OPCODE = 12;
     public static final int WC_LENGTH = 20;
 
-    /** Immediate data; with {@link Codes#WC_WITH_INVALIDATE} the key that the peer invalidated. */
+    /** With {@link Codes#WC_WITH_INVALIDATE} the key that the peer invalidated. */
     public static final int WC_INVALIDATED = 24;
+
+    /** In the same place, with {@link Codes#WC_WITH_IMMEDIATE}, the immediate in network byte order. */
+    public static final int WC_IMMEDIATE = WC_INVALIDATED;
 
     public static final int WC_FLAGS = 36;
     public static final int WC_SIZE = 48;

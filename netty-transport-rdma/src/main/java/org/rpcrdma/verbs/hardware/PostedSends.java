@@ -85,6 +85,12 @@ final class PostedSends extends PostedRing {
         openPart(id, opcode, flags, address, key);
     }
 
+    /** Opens an RDMA Write with Immediate. */
+    void openWithImmediate(long id, int flags, long address, int key, int immediate) {
+        open(id, Codes.WRITE_WITH_IMMEDIATE, flags, address, key);
+        memory.bytes.putInt(opened * size + Layout.SEND_IMMEDIATE, Codes.immediate(immediate));
+    }
+
     private void requireRoom() {
         if (count() - ownCount == users) {
             throw new IllegalStateException(

@@ -66,6 +66,29 @@ final class WorkQueues {
     }
 
     /**
+     * The peer has written, with an immediate that takes the place of a message.
+     *
+     * @return whether anybody expects such a thing; its receive is flushed otherwise
+     */
+    boolean receiveWritten(long workId, int length, int immediate) {
+        int position = WorkId.position(workId, receives.head());
+        if (!receives.complete(position)) {
+            return true;
+        }
+        long number = receives.id(position);
+        try {
+            if (handler.writtenWithImmediate(number, length, immediate)) {
+                return true;
+            }
+        } catch (RuntimeException e) {
+            logger.warn("A queue pair handler failed", e);
+            return true;
+        }
+        report(number, Codes.FLUSHED, 0, 0);
+        return false;
+    }
+
+    /**
      * The device has completed a work request of the send queue.
      *
      * @param status an {@code ibv_wc_status}

@@ -83,6 +83,7 @@ final class LocalDevice {
                             .exactExposure(true)
                             .sendWithInvalidate(true)
                             .rejectWithData(true)
+                            .writesWithImmediate(!isIwarp)
                             .ipv6(true)
                             .build();
         }

@@ -17,6 +17,9 @@ final class End implements QueuePairHandler {
     /** What a handler heard of a work request. */
     record Completion(long id, WorkStatus status, int length, int invalidatedKey) {}
 
+    /** What a handler heard of an RDMA Write with Immediate. */
+    record Written(long id, int length, int immediate) {}
+
     final VerbsContext context;
     final ByteBuffer memory;
     final long base;
@@ -31,6 +34,10 @@ final class End implements QueuePairHandler {
     boolean isConnected;
     boolean hasEnded;
     boolean hasFailed;
+
+    /** Whether RDMA Writes with Immediate are expected. */
+    boolean takesImmediates;
+
     Throwable endedBy;
 
     End(VerbsContext context, int bytes) {
@@ -57,6 +64,12 @@ final class End implements QueuePairHandler {
     @Override
     public void completed(long id, WorkStatus status, int length, int invalidatedKey) {
         heard.add(new Completion(id, status, length, invalidatedKey));
+    }
+
+    @Override
+    public boolean writtenWithImmediate(long id, int length, int immediate) {
+        heard.add(new Written(id, length, immediate));
+        return takesImmediates;
     }
 
     @Override

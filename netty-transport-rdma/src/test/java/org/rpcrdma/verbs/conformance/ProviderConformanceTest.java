@@ -37,6 +37,7 @@ import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.disni.software.SoftwareDisniProvider;
 import org.rpcrdma.verbs.disni.software.SoftwareRdmaProvider;
 import org.rpcrdma.verbs.ffm.SoftwareFfmProvider;
+import org.rpcrdma.verbs.ffm.SoftwareRoceProvider;
 import org.rpcrdma.verbs.iwarp.IwarpProvider;
 
 /** What the SPI promises, on each provider. What a provider says it cannot do is not asked of it. */
@@ -47,7 +48,9 @@ class ProviderConformanceTest {
                         new IwarpProvider(),
                         new SoftwareDisniProvider(),
                         new SoftwareFfmProvider(),
-                        new SoftwareFfmProvider(false))
+                        new SoftwareFfmProvider(false, false),
+                        new SoftwareRoceProvider(),
+                        new SoftwareFfmProvider(true, true))
                 .filter(VerbsProvider::isAvailable);
     }
 
@@ -98,6 +101,92 @@ class ProviderConformanceTest {
             assertThat(ends.active.completions())
                     .extracting(End.Completion::id)
                     .containsExactly(10L, 11L);
+        }
+    }
+
+    private static Ends connectedWithImmediates(VerbsProvider provider) throws IOException {
+        Ends ends = Ends.connected(provider);
+        boolean isPossible = ends.activeContext.capabilities().writesWithImmediate();
+        if (!isPossible) {
+            ends.close();
+        }
+        assumeTrue(isPossible);
+        ends.passive.takesImmediates = true;
+        return ends;
+    }
+
+    /** The receive that it uses up may be without memory, or with some, which stays as it is. */
+    @ParameterizedTest
+    @MethodSource("providers")
+    void aWriteWithImmediateWritesAndTells(VerbsProvider provider) throws IOException {
+        try (Ends ends = connectedWithImmediates(provider)) {
+            int key = ends.passive.expose(1000, 100, REMOTE_WRITE);
+            long offset = ends.passive.queuePair.exposedOffset(key);
+            ends.passive.receive(1, 0, 0);
+            ends.passive.receive(2, 0, 100);
+            ends.passive.receive(3, 200, 100);
+            ends.passiveContext.poll(1);
+            ends.active.put(0, new byte[] {1, 2, 3, 4, 5, 6, 7, 8});
+            ends.active.queuePair.writeWithImmediate(10, 0, offset + 10, key, 0x80000180);
+            ends.active.gather(0, 5);
+            ends.active.gather(5, 3);
+            ends.active.queuePair.writeWithImmediate(11, SIGNALED, 0, 0, -2);
+            ends.active.queuePair.send(12, SIGNALED);
+            ends.active.gather(6, 2);
+            ends.active.queuePair.doorbell();
+            ends.until(() -> ends.passive.isComplete(3) && ends.active.isComplete(12));
+            assertThat(ends.passive.heard)
+                    .containsExactly(
+                            "connected",
+                            new End.Written(1, 8, 0x80000180),
+                            new End.Written(2, 0, -2),
+                            new End.Completion(3, WorkStatus.SUCCESS, 2, 0));
+            assertThat(ends.passive.get(1010, 8)).containsExactly(1, 2, 3, 4, 5, 6, 7, 8);
+            assertThat(ends.passive.get(0, 8)).containsOnly(0);
+            assertThat(ends.passive.get(200, 2)).containsExactly(7, 8);
+            assertThat(ends.active.completions())
+                    .extracting(End.Completion::id)
+                    .containsExactly(11L, 12L);
+        }
+    }
+
+    /** A peer must not pass off what lies in a receive, or what it has written, as a message. */
+    @ParameterizedTest
+    @MethodSource("providers")
+    void anImmediateThatNobodyExpectsEndsTheConnection(VerbsProvider provider) throws IOException {
+        try (Ends ends = connectedWithImmediates(provider)) {
+            ends.passive.takesImmediates = false;
+            ends.passive.receive(1, 0, 100);
+            ends.passive.receive(2, 100, 100);
+            ends.passiveContext.poll(1);
+            ends.active.queuePair.writeWithImmediate(10, SIGNALED, 0, 0, 5);
+            ends.active.queuePair.doorbell();
+            ends.until(() -> ends.passive.hasEnded);
+            assertThat(ends.passive.heard)
+                    .containsExactly(
+                            "connected",
+                            new End.Written(1, 0, 5),
+                            new End.Completion(1, WorkStatus.FLUSHED, 0, 0),
+                            new End.Completion(2, WorkStatus.FLUSHED, 0, 0),
+                            "disconnected");
+            assertThat(ends.passive.endedBy).hasMessageContaining("RDMA Write with Immediate");
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("providers")
+    void aDeviceWithoutImmediatesSaysSo(VerbsProvider provider) throws IOException {
+        try (Ends ends = Ends.connected(provider)) {
+            assumeTrue(!ends.activeContext.capabilities().writesWithImmediate());
+            assertThatThrownBy(() -> ends.active.queuePair.writeWithImmediate(1, SIGNALED, 0, 0, 7))
+                    .isInstanceOf(UnsupportedOperationException.class)
+                    .hasMessageContaining("writesWithImmediate");
+            // Nothing of it was posted.
+            ends.passive.receive(1, 0, 10);
+            ends.passiveContext.poll(1);
+            ends.active.queuePair.send(2, SIGNALED);
+            ends.active.queuePair.doorbell();
+            ends.until(() -> ends.passive.isComplete(1) && ends.active.isComplete(2));
         }
     }
 

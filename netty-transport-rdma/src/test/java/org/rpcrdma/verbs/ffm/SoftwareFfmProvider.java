@@ -11,7 +11,7 @@ import org.rpcrdma.verbs.VerbsProvider;
  * The provider {@code ffm} over functions that are those of libibverbs and librdmacm, on the software RNIC, under a
  * name of its own: {@code -Dorg.rpcrdma.provider=ffm-software} lets whole test suites run on it, on Java 22 and newer.
  */
-public final class SoftwareFfmProvider implements VerbsProvider {
+public class SoftwareFfmProvider implements VerbsProvider {
 
     /** The name of this provider. */
     public static final String NAME = "ffm-software";
@@ -19,22 +19,27 @@ public final class SoftwareFfmProvider implements VerbsProvider {
     /** What is behind it, for Java 22. */
     interface Software extends Ffm.Entrance {
 
-        VerbsContext open(FfmConfig config, boolean hasWindows) throws IOException;
+        VerbsContext open(FfmConfig config, boolean isRoce, boolean hasWindows) throws IOException;
 
         List<String> problems();
 
         Map<String, Integer> living();
     }
 
+    private final boolean isRoce;
     private final boolean hasWindows;
 
     /** A device with memory windows. */
     public SoftwareFfmProvider() {
-        this(true);
+        this(false, true);
     }
 
-    /** @param hasWindows whether there are memory windows; without, exposure is registration */
-    public SoftwareFfmProvider(boolean hasWindows) {
+    /**
+     * @param isRoce whether it is like soft-RoCE, not like soft-iWARP
+     * @param hasWindows whether there are memory windows; without, exposure is registration
+     */
+    public SoftwareFfmProvider(boolean isRoce, boolean hasWindows) {
+        this.isRoce = isRoce;
         this.hasWindows = hasWindows;
     }
 
@@ -92,7 +97,7 @@ public final class SoftwareFfmProvider implements VerbsProvider {
     public VerbsContext open() throws IOException {
         ensureAvailability();
         try {
-            return entrance().open(FfmConfig.defaults(), hasWindows);
+            return entrance().open(FfmConfig.defaults(), isRoce, hasWindows);
         } catch (ReflectiveOperationException e) {
             throw new IOException(e);
         }
@@ -100,6 +105,6 @@ public final class SoftwareFfmProvider implements VerbsProvider {
 
     @Override
     public String toString() {
-        return hasWindows ? NAME : NAME + " without windows";
+        return name() + (hasWindows ? "" : " without windows");
     }
 }

@@ -99,6 +99,27 @@ class PostedWorkTest {
 
     private final Device device = new Device();
 
+    /** IBV_WR_RDMA_WRITE_WITH_IMM is 1, and imm_data stands in network order where an invalidated key would be. */
+    @Test
+    void anImmediateIsInNetworkOrder() throws IOException {
+        PostedSends sends =
+                new PostedSends(ADDRESSES, WorkId.sends(5), 8, 0, 4, 4, n -> ReadSinks.LOCAL);
+        sends.openWithImmediate(1, SIGNALED, 0x1122334455667788L, 0xcafe, 0x80000180);
+        sends.gather(1000, 10, 7);
+        sends.post(device);
+        assertThat(device.posts)
+                .containsExactly(
+                        List.of(
+                                new Seen(
+                                        5L << 32,
+                                        1,
+                                        2,
+                                        Integer.reverseBytes(0x80000180),
+                                        0x1122334455667788L,
+                                        0xcafe,
+                                        "1000+10@7")));
+    }
+
     @Test
     void aBatchIsOneListAndItsLastIsSignalled() throws IOException {
         PostedSends sends =

@@ -4,6 +4,7 @@ package org.rpcrdma.verbs.ffm;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.rpcrdma.verbs.VerbsContext;
 
 /** Contexts over the {@link SoftwareLibrary}. Loaded by its name, by a JVM that can. */
@@ -11,16 +12,18 @@ final class SoftwareFfm implements SoftwareFfmProvider.Software {
 
     @Override
     public Throwable findMissing(FfmConfig config) {
-        return FfmEntrance.findMissing(config, new SoftwareLibrary(true));
+        return FfmEntrance.findMissing(
+                config, new SoftwareLibrary(SoftwareKernel.Kind.IWARP, true));
     }
 
     @Override
     public VerbsContext open(FfmConfig config) throws IOException {
-        return open(config, true);
+        return open(config, false, true);
     }
 
     @Override
-    public VerbsContext open(FfmConfig config, boolean hasWindows) throws IOException {
+    public VerbsContext open(FfmConfig config, boolean isRoce, boolean hasWindows)
+            throws IOException {
         FfmConfig chosen =
                 new FfmConfig(
                         config.device(),
@@ -28,16 +31,27 @@ final class SoftwareFfm implements SoftwareFfmProvider.Software {
                         config.registrationCache(),
                         config.resolveMillis(),
                         hasWindows);
-        return FfmEntrance.open(chosen, () -> new SoftwareLibrary(hasWindows));
+        return FfmEntrance.open(
+                chosen,
+                () ->
+                        new SoftwareLibrary(
+                                isRoce ? SoftwareKernel.Kind.ROCE : SoftwareKernel.Kind.IWARP,
+                                hasWindows));
     }
 
     @Override
     public List<String> problems() {
-        return SoftwareKernel.get().problems();
+        return SoftwareKernel.all().stream().flatMap(kernel -> kernel.problems().stream()).toList();
     }
 
     @Override
     public Map<String, Integer> living() {
-        return SoftwareKernel.get().living();
+        Map<String, Integer> living = new TreeMap<>();
+        SoftwareKernel.all()
+                .forEach(
+                        kernel ->
+                                kernel.living()
+                                        .forEach((k, n) -> living.merge(k, n, Integer::sum)));
+        return living;
     }
 }

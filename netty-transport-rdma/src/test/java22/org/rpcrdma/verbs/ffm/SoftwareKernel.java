@@ -4,6 +4,7 @@ package org.rpcrdma.verbs.ffm;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.ArrayDeque;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -21,7 +22,23 @@ import org.rpcrdma.verbs.iwarp.RnicThread;
  */
 final class SoftwareKernel {
 
-    private static SoftwareKernel instance;
+    /** The devices, one behind each. */
+    enum Kind {
+        /** Like soft-iWARP. */
+        IWARP(Structs.TRANSPORT_IWARP),
+        /** Like soft-RoCE. */
+        ROCE(0);
+
+        private final int transport;
+
+        Kind(int transport) {
+            this.transport = transport;
+        }
+    }
+
+    private static final Map<Kind, SoftwareKernel> INSTANCES = new EnumMap<>(Kind.class);
+
+    final Kind kind;
 
     /** Something to wait for. */
     static final class Descriptor {
@@ -38,10 +55,11 @@ final class SoftwareKernel {
     private int lastDescriptor = 1000;
     private volatile UnaryOperator<CmEvent.Type> eventFilter = UnaryOperator.identity();
 
-    private SoftwareKernel() throws IOException {
+    private SoftwareKernel(Kind kind) throws IOException {
+        this.kind = kind;
         rnic = new RnicThread(this::problem);
         long device = allocate(664);
-        CMemory.putInt(device + Structs.DEVICE_TRANSPORT, Structs.TRANSPORT_IWARP);
+        CMemory.putInt(device + Structs.DEVICE_TRANSPORT, kind.transport);
         CMemory.putBytes(device + Structs.DEVICE_NAME, new byte[] {'s', 'o', 'f', 't', '0'});
         context = allocate(328);
         CMemory.putLong(context + Structs.CONTEXT_DEVICE, device);
@@ -49,15 +67,20 @@ final class SoftwareKernel {
         CMemory.putInt(context + Structs.CONTEXT_VECTORS, 1);
     }
 
-    static synchronized SoftwareKernel get() {
-        if (instance == null) {
-            try {
-                instance = new SoftwareKernel();
-            } catch (IOException e) {
-                throw new IllegalStateException(e);
-            }
-        }
-        return instance;
+    static synchronized SoftwareKernel get(Kind kind) {
+        return INSTANCES.computeIfAbsent(
+                kind,
+                fresh -> {
+                    try {
+                        return new SoftwareKernel(fresh);
+                    } catch (IOException e) {
+                        throw new IllegalStateException(e);
+                    }
+                });
+    }
+
+    static synchronized List<SoftwareKernel> all() {
+        return List.copyOf(INSTANCES.values());
     }
 
     /** Zeroed memory, for good. */

@@ -20,7 +20,8 @@ import org.rpcrdma.verbs.hardware.Layout;
 
 /**
  * libibverbs and librdmacm without hardware: functions as those of C, with pointers to structures as C has them, on the
- * software RNIC. Its device is like soft-iWARP: a connect blocks, refusals are no events, private data has its length.
+ * software RNIC. Private data has its length on each of its devices. On the one that is like soft-iWARP a connect blocks,
+ * and refusals are no events.
  */
 final class SoftwareLibrary implements Library {
 
@@ -34,11 +35,12 @@ final class SoftwareLibrary implements Library {
     /** What a real device would never hold back, but a test may. */
     static volatile long memoryLimit = Long.MAX_VALUE;
 
-    private final SoftwareKernel kernel = SoftwareKernel.get();
+    private final SoftwareKernel kernel;
     private final boolean hasWindows;
     private int errno;
 
-    SoftwareLibrary(boolean hasWindows) {
+    SoftwareLibrary(SoftwareKernel.Kind kind, boolean hasWindows) {
+        kernel = SoftwareKernel.get(kind);
         this.hasWindows = hasWindows;
     }
 
@@ -74,14 +76,21 @@ final class SoftwareLibrary implements Library {
             CMemory.putInt(pointer + Structs.CQ_ENTRIES, size);
         }
 
-        synchronized void add(long workId, int status, int opcode, int length, int invalidated) {
+        void add(long workId, int status, int opcode, int length, int invalidated) {
+            int flags = invalidated == 0 ? 0 : Codes.WC_WITH_INVALIDATE;
+            add(workId, status, opcode, length, invalidated, flags);
+        }
+
+        /** @param data key or immediate, as the flags say, as it lies in memory */
+        synchronized void add(
+                long workId, int status, int opcode, int length, int data, int flags) {
             if (kernel.at(pointer) == null) {
                 return;
             }
             if (entries.size() == size) {
                 kernel.problem("A completion queue of " + size + " entries has overflowed");
             }
-            entries.add(new long[] {workId, status, opcode, length, invalidated});
+            entries.add(new long[] {workId, status, opcode, length, data, flags});
             if (armed) {
                 armed = false;
                 channel.events.put(this);
@@ -96,10 +105,10 @@ final class SoftwareLibrary implements Library {
                 CMemory.putLong(at + Layout.WC_ID, entry[0]);
                 CMemory.putInt(at + Layout.WC_STATUS, (int) entry[1]);
                 if (entry[1] == 0) {
+                    CMemory.putInt(at + Layout.WC_OPCODE, (int) entry[2]);
                     CMemory.putInt(at + Layout.WC_LENGTH, (int) entry[3]);
                     CMemory.putInt(at + Layout.WC_INVALIDATED, (int) entry[4]);
-                    CMemory.putInt(
-                            at + Layout.WC_FLAGS, entry[4] == 0 ? 0 : Codes.WC_WITH_INVALIDATE);
+                    CMemory.putInt(at + Layout.WC_FLAGS, (int) entry[5]);
                 }
             }
             return count;
@@ -380,7 +389,7 @@ final class SoftwareLibrary implements Library {
         SoftwareQp made = new SoftwareQp(kernel, id, queue);
         QueuePairConfig size =
                 new QueuePairConfig(
-                        CMemory.getInt(attributes + Structs.QP_INIT_MAX_SEND_WR),
+                        2 * CMemory.getInt(attributes + Structs.QP_INIT_MAX_SEND_WR),
                         CMemory.getInt(attributes + Structs.QP_INIT_MAX_RECV_WR),
                         MAX_READS,
                         MAX_READS);

@@ -4,6 +4,8 @@ package org.rpcrdma.verbs.ffm;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairHandler;
@@ -19,10 +21,18 @@ import org.rpcrdma.verbs.hardware.Layout;
  */
 final class SoftwareQp implements QueuePairHandler {
 
+    /** The RNIC takes key 0 for a receive whose memory it is to ask for. */
+    private static final int UNUSED_KEY = -1;
+
     private static final int REJECTED_STATUS = -104;
+    private static final int REJECTED_ROCE = 28;
+    private static final int NOBODY_ROCE = 8;
 
     /** {@code IBV_WC_MW_BIND_ERR}. */
     private static final int WINDOW_ERROR = 6;
+
+    /** What an RDMA Write with Immediate of the peer is told with; the immediate as it lies in memory. */
+    private record Immediate(int value, int length) {}
 
     /** What is done when it is posted, and complete when those before it are. */
     private static final int NO_STATUS = -1;
@@ -41,6 +51,13 @@ final class SoftwareQp implements QueuePairHandler {
     private final CountDownLatch connected = new CountDownLatch(1);
     final long pointer = SoftwareKernel.allocate(160);
     QueuePair queuePair;
+    private SoftwareQp peer;
+    private long messagesSent;
+    private long messagesReceived;
+
+    /** By the number of the message that stands for it. */
+    private final Map<Long, Immediate> immediates = new HashMap<>();
+
     private boolean closed;
     private boolean isRefused;
 
@@ -51,7 +68,7 @@ final class SoftwareQp implements QueuePairHandler {
     }
 
     /**
-     * Connects, and waits for the answer as soft-iWARP waits for TCP.
+     * Connects, and waits for the answer as soft-iWARP waits for TCP; soft-RoCE does not.
      *
      * @return whether there was an answer at all
      */
@@ -62,6 +79,9 @@ final class SoftwareQp implements QueuePairHandler {
                         queuePair.connect(remote, local, data);
                     }
                 });
+        if (kernel.kind == SoftwareKernel.Kind.ROCE) {
+            return true;
+        }
         try {
             connected.await();
         } catch (InterruptedException e) {
@@ -124,6 +144,12 @@ final class SoftwareQp implements QueuePairHandler {
             work(
                     () -> {
                         sends.add(new Posted(workId, opcode));
+                        if (opcode == Codes.WRITE_WITH_IMMEDIATE) {
+                            writeWithImmediate(
+                                    workId, flags(flags), address, key, ranges, invalidate);
+                            return;
+                        }
+                        messagesSent += opcode == Codes.WRITE || opcode == Codes.READ ? 0 : 1;
                         int stag = kernel.windows.stag(key);
                         int bits = flags(flags);
                         switch (opcode) {
@@ -135,12 +161,50 @@ final class SoftwareQp implements QueuePairHandler {
                             case Codes.READ -> queuePair.read(workId, bits, address, stag);
                             default -> kernel.problem("opcode " + opcode);
                         }
-                        for (int i = 0; i < ranges.length; i += 3) {
-                            queuePair.gather(ranges[i], (int) ranges[i + 1], (int) ranges[i + 2]);
-                        }
+                        gather(ranges);
                     });
         }
         work(() -> queuePair.doorbell());
+    }
+
+    /** The RNIC has no such thing: a Write, and a message without bytes, of which the peer is told what it means. */
+    private void writeWithImmediate(
+            long workId, int bits, long address, int key, long[] ranges, int immediate) {
+        if (kernel.kind != SoftwareKernel.Kind.ROCE) {
+            kernel.problem("An RDMA Write with Immediate over iWARP");
+        }
+        if (ranges.length > 0) {
+            queuePair.write(workId, 0, address, kernel.windows.stag(key));
+            gather(ranges);
+        }
+        long length = 0;
+        for (int i = 1; i < ranges.length; i += 3) {
+            length += ranges[i];
+        }
+        peer = peer == null ? findPeer() : peer;
+        if (peer != null) {
+            peer.immediates.put(messagesSent, new Immediate(immediate, (int) length));
+        }
+        messagesSent++;
+        queuePair.send(workId, bits);
+    }
+
+    private SoftwareQp findPeer() {
+        return kernel.all(SoftwareQp.class).stream()
+                .filter(other -> other.isEndAt(queuePair.remoteAddress()))
+                .filter(other -> isEndAt(other.queuePair.remoteAddress()))
+                .findFirst()
+                .orElse(null);
+    }
+
+    private boolean isEndAt(InetSocketAddress address) {
+        return address != null && address.equals(queuePair.localAddress());
+    }
+
+    private void gather(long[] ranges) {
+        for (int i = 0; i < ranges.length; i += 3) {
+            queuePair.gather(ranges[i], (int) ranges[i + 1], (int) ranges[i + 2]);
+        }
     }
 
     /** What the device does without the peer: at once, while what the peer takes part in goes on. */
@@ -191,7 +255,7 @@ final class SoftwareQp implements QueuePairHandler {
                     () -> {
                         receives.add(new Posted(workId, 128));
                         if (ranges.length == 0) {
-                            queuePair.postReceive(workId, 0, 0, 0);
+                            queuePair.postReceive(workId, 0, 0, UNUSED_KEY);
                         } else {
                             queuePair.postReceive(
                                     workId, ranges[0], (int) ranges[1], (int) ranges[2]);
@@ -246,7 +310,15 @@ final class SoftwareQp implements QueuePairHandler {
     @Override
     public void connectFailed(Throwable cause) {
         if (cause instanceof RejectedException rejected) {
-            id.event(CmEvent.Type.REJECTED, REJECTED_STATUS, rejected.privateData());
+            boolean isIwarp = kernel.kind == SoftwareKernel.Kind.IWARP;
+            id.event(
+                    CmEvent.Type.REJECTED,
+                    isIwarp ? REJECTED_STATUS : REJECTED_ROCE,
+                    rejected.privateData());
+        } else if (cause instanceof ConnectException
+                && id.request == null
+                && kernel.kind == SoftwareKernel.Kind.ROCE) {
+            id.event(CmEvent.Type.REJECTED, NOBODY_ROCE, new byte[0]);
         } else if (cause instanceof ConnectException && id.request == null) {
             isRefused = true; // no event: the call says so
         } else {
@@ -260,11 +332,28 @@ final class SoftwareQp implements QueuePairHandler {
         boolean isReceive = (workId & 1L << 31) != 0;
         ArrayDeque<Posted> posted = isReceive ? receives : sends;
         Posted done = posted.poll();
-        while (done.workId != workId) {
+        while (done != null && done.workId != workId) {
             if (done.status != NO_STATUS) {
                 queue.add(done.workId, done.status, done.opcode, 0, 0);
             }
             done = posted.poll();
+        }
+        if (done == null) {
+            return; // the second half of a Write with Immediate whose first has failed
+        }
+        Immediate immediate =
+                isReceive && status == WorkStatus.SUCCESS
+                        ? immediates.remove(messagesReceived++)
+                        : null;
+        if (immediate != null) {
+            queue.add(
+                    workId,
+                    0,
+                    Codes.WC_RECEIVE_WRITTEN,
+                    immediate.length,
+                    immediate.value,
+                    Codes.WC_WITH_IMMEDIATE);
+            return;
         }
         int key = invalidatedKey == 0 ? 0 : kernel.windows.invalidated(invalidatedKey);
         queue.add(workId, code(status), done.opcode, length, key);

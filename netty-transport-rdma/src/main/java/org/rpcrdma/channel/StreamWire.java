@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.verbs.DeviceCapabilities;
+import org.rpcrdma.verbs.QueuePair;
+
+/**
+ * How the messages of a stream cross the wire. Nobody agrees on it: each end looks at its own device, and over iWARP a
+ * message is a Send, over InfiniBand and RoCE the immediate of an RDMA Write.
+ */
+abstract class StreamWire {
+
+    final QueuePair queuePair;
+
+    StreamWire(QueuePair queuePair) {
+        this.queuePair = queuePair;
+    }
+
+    static StreamWire of(DeviceCapabilities device, QueuePair queuePair) {
+        return device.writesWithImmediate() ? new Immediates(queuePair) : new Sends(queuePair);
+    }
+
+    /** How many bytes of memory a message needs where it is received. */
+    abstract int receivedBytes();
+
+    /** Whether a peer may read its table in big-endian order: the order of messages is not its own then. */
+    static boolean allowsBigEndian(DeviceCapabilities device) {
+        return device.writesWithImmediate();
+    }
+
+    /**
+     * Opens an unsignalled Write, which a message is to follow.
+     *
+     * @param offset where to write, under the key
+     * @param address of the bytes
+     */
+    abstract void write(long id, long offset, int key, long address, int length, int localKey);
+
+    /**
+     * Sends a message behind the Writes that were opened, signalled.
+     *
+     * @param address of the message in little-endian order, untouched until completion
+     * @return how many work requests it takes beside those of the Writes
+     */
+    abstract int send(long id, int message, long address, int localKey);
+
+    /** Each message is a Send of 4 bytes. */
+    private static final class Sends extends StreamWire {
+
+        Sends(QueuePair queuePair) {
+            super(queuePair);
+        }
+
+        @Override
+        int receivedBytes() {
+            return StreamMessage.BYTES;
+        }
+
+        @Override
+        void write(long id, long offset, int key, long address, int length, int localKey) {
+            queuePair.write(id, 0, offset, key);
+            queuePair.gather(address, length, localKey);
+        }
+
+        @Override
+        int send(long id, int message, long address, int localKey) {
+            queuePair.send(id, QueuePair.SIGNALED);
+            queuePair.gather(address, StreamMessage.BYTES, localKey);
+            return 1;
+        }
+    }
+
+    /**
+     * Each message is the immediate of the last Write that it tells of, or of one without bytes. So each Write waits
+     * until it is known whether another one follows.
+     */
+    private static final class Immediates extends StreamWire {
+
+        private boolean isWaiting;
+        private long id;
+        private long offset;
+        private int key;
+        private long address;
+        private int length;
+        private int localKey;
+
+        Immediates(QueuePair queuePair) {
+            super(queuePair);
+        }
+
+        @Override
+        int receivedBytes() {
+            return 0;
+        }
+
+        @Override
+        void write(long writeId, long to, int remoteKey, long from, int bytes, int ofMemory) {
+            if (isWaiting) {
+                queuePair.write(id, 0, offset, key);
+                queuePair.gather(address, length, localKey);
+            }
+            isWaiting = true;
+            id = writeId;
+            offset = to;
+            key = remoteKey;
+            address = from;
+            length = bytes;
+            localKey = ofMemory;
+        }
+
+        @Override
+        int send(long messageId, int message, long unused, int unusedKey) {
+            if (!isWaiting) {
+                queuePair.writeWithImmediate(messageId, QueuePair.SIGNALED, 0, 0, message);
+                return 1;
+            }
+            isWaiting = false;
+            queuePair.writeWithImmediate(messageId, QueuePair.SIGNALED, offset, key, message);
+            queuePair.gather(address, length, localKey);
+            return 0;
+        }
+    }
+}
