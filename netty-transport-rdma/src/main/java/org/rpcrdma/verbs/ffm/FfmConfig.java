@@ -17,16 +17,16 @@ import io.netty.util.internal.SystemPropertyUtil;
  *     was freed and mapped anew
  * @param resolveMillis how long the resolution of an address, and of a route, may take, in milliseconds ({@code
  *     -Dorg.rpcrdma.ffm.resolveMillis}, 2000)
- * @param windows whether memory is exposed by memory windows where the device has them, so that peers may invalidate
- *     ({@code -Dorg.rpcrdma.ffm.windows}, false). Never on soft-RoCE of Linux 6.1: a peer reaches beyond a window, and
- *     one that is invalidated from both sides stops the machine
+ * @param windows whether memory is exposed by memory windows of type 2 where the device has them, so that peers may
+ *     invalidate ({@code -Dorg.rpcrdma.ffm.windows}); {@code null}, if nothing is said, is for all such devices but
+ *     soft-RoCE, where a peer reaches beyond a window of Linux 6.1 and stops the machine by invalidating one twice
  */
 public record FfmConfig(
         String device,
         int completions,
         long registrationCache,
         int resolveMillis,
-        boolean windows) {
+        Boolean windows) {
 
     static final String PREFIX = "org.rpcrdma.ffm.";
 
@@ -53,6 +53,10 @@ public record FfmConfig(
         }
     }
 
+    private static Boolean windows(String said) {
+        return said == null ? null : Boolean.valueOf(said);
+    }
+
     /**
      * {@return what the system properties say}
      *
@@ -64,6 +68,6 @@ public record FfmConfig(
                 SystemPropertyUtil.getInt(PREFIX + "completions", 32767),
                 SystemPropertyUtil.getLong(PREFIX + "registrationCache", 0),
                 SystemPropertyUtil.getInt(PREFIX + "resolveMillis", 2000),
-                SystemPropertyUtil.getBoolean(PREFIX + "windows", false));
+                windows(SystemPropertyUtil.get(PREFIX + "windows")));
     }
 }

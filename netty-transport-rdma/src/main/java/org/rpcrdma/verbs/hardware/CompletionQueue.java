@@ -18,6 +18,7 @@ final class CompletionQueue {
     private final NativeDevice device;
     private final IntObjectMap<HardwareQueuePair> queuePairs;
     private final NativeMemory batch;
+    private final int invalidationFlags;
     private int next;
     private int end;
     private int leftBehind;
@@ -27,6 +28,7 @@ final class CompletionQueue {
     CompletionQueue(NativeDevice device, IntObjectMap<HardwareQueuePair> queuePairs) {
         this.device = device;
         this.queuePairs = queuePairs;
+        this.invalidationFlags = device.invalidationFlags();
         this.batch = new NativeMemory(device::address, ROOM * Layout.WC_SIZE);
     }
 
@@ -113,7 +115,7 @@ final class CompletionQueue {
                 continue;
             }
             boolean isInvalidated =
-                    (batch.bytes.getInt(i + Layout.WC_FLAGS) & Codes.WC_WITH_INVALIDATE) != 0;
+                    (batch.bytes.getInt(i + Layout.WC_FLAGS) & invalidationFlags) != 0;
             queuePair.completed(
                     workId,
                     status,

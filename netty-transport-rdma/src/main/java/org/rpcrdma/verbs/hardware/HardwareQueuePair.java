@@ -268,7 +268,7 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
     /** Where the device has nothing else to do for this queue pair: else it would be behind the others. */
     @Override
     public boolean unbind(NativeWindow window) {
-        if (!connection.isOpen() || !sends.isEmpty()) {
+        if (!context.device().invalidatesWindows() || !connection.isOpen() || !sends.isEmpty()) {
             return false;
         }
         sends.invalidate(window.key());

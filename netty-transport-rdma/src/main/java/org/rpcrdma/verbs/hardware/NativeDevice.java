@@ -47,6 +47,19 @@ public interface NativeDevice {
         throw new UnsupportedOperationException("the library has no memory windows");
     }
 
+    /** The flags of an {@code ibv_wc} of which each says that the peer has invalidated a key. */
+    default int invalidationFlags() {
+        return Codes.WC_WITH_INVALIDATE;
+    }
+
+    /**
+     * Whether a work request of this end may invalidate a memory window while a message of the peer may do so, too.
+     * Otherwise only the end of the window is safe.
+     */
+    default boolean invalidatesWindows() {
+        return true;
+    }
+
     /** A new identifier, for a connection of the active side or for listening. */
     NativeId newId() throws IOException;
 

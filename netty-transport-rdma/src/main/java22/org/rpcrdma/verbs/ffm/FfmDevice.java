@@ -15,6 +15,7 @@ import java.util.Queue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.rpcrdma.verbs.DeviceCapabilities;
+import org.rpcrdma.verbs.hardware.Codes;
 import org.rpcrdma.verbs.hardware.NativeDevice;
 import org.rpcrdma.verbs.hardware.NativeId;
 import org.rpcrdma.verbs.hardware.NativeMemory;
@@ -78,7 +79,7 @@ final class FfmDevice implements NativeDevice {
             operations = library.operations(device.context());
             domain = Errno.checkPointer(library, "ibv_alloc_pd", library.allocPd(context()));
             undo.add(() -> library.deallocPd(domain));
-            boolean hasWindows = config.windows() && device.mayHaveWindows() && givesWindow();
+            boolean hasWindows = wantsWindows(config) && device.mayHaveWindows() && givesWindow();
             capabilities =
                     device.capabilities().toBuilder()
                             .cheapRegistration(config.registrationCache() > 0)
@@ -115,6 +116,10 @@ final class FfmDevice implements NativeDevice {
             undo.run();
             throw e;
         }
+    }
+
+    private boolean wantsWindows(FfmConfig config) {
+        return config.windows() == null ? !device.isSoftRoce() : config.windows();
     }
 
     /** Some libraries do not know what their device says that it can. */
@@ -226,6 +231,20 @@ final class FfmDevice implements NativeDevice {
                 operations,
                 Errno.checkPointer(
                         library, "ibv_alloc_mw", operations.allocMw(domain, Structs.MW_TYPE_2)));
+    }
+
+    /** The driver of soft-RoCE passes the kernel's own flag on, which means nothing here to a connection. */
+    @Override
+    public int invalidationFlags() {
+        return device.isSoftRoce()
+                ? Codes.WC_WITH_INVALIDATE | Structs.KERNEL_WITH_INVALIDATE
+                : Codes.WC_WITH_INVALIDATE;
+    }
+
+    /** Linux stops when a window of soft-RoCE is invalidated that is invalidated already. */
+    @Override
+    public boolean invalidatesWindows() {
+        return !device.isSoftRoce();
     }
 
     @Override

@@ -42,6 +42,7 @@ final class LocalDevice {
     private final String name;
     private final boolean isIwarp;
     private final int maxCompletions;
+    private final boolean isSoftRoce;
     private final boolean mayHaveWindows;
     private final DeviceCapabilities capabilities;
 
@@ -58,6 +59,10 @@ final class LocalDevice {
             long attributes = arena.allocate(Structs.ATTR_SIZE, Long.BYTES).address();
             Errno.checkNumber("ibv_query_device", library.queryDevice(context, attributes));
             maxCompletions = CMemory.getInt(attributes + Structs.ATTR_MAX_CQE);
+            isSoftRoce =
+                    !isIwarp
+                            && CMemory.getInt(attributes + Structs.ATTR_VENDOR)
+                                    == Structs.VENDOR_SOFT_ROCE;
             mayHaveWindows =
                     (CMemory.getInt(attributes + Structs.ATTR_FLAGS) & Structs.DEVICE_MW_TYPE_2)
                                     != 0
@@ -173,6 +178,11 @@ final class LocalDevice {
 
     int maxCompletions() {
         return maxCompletions;
+    }
+
+    /** Whether it is the kernel's soft-RoCE, whose memory windows have defects (docs/hardware.md). */
+    boolean isSoftRoce() {
+        return isSoftRoce;
     }
 
     /** Whether the device says that it has memory windows of type 2, which its library may not know. */

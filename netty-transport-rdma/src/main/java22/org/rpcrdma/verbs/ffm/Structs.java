@@ -26,6 +26,7 @@ final class Structs {
 
     // ibv_device_attr
     static final int ATTR_SIZE = 232;
+    static final int ATTR_VENDOR = 96;
     static final int ATTR_MAX_QP = 108;
     static final int ATTR_FLAGS = 116;
     static final int ATTR_MAX_SGE = 120;
@@ -37,6 +38,9 @@ final class Structs {
     static final int ATTR_PORTS = 227;
     static final int DEVICE_MW_TYPE_2 = 1 << 23 | 1 << 24;
 
+    /** The vendor of soft-RoCE. */
+    static final int VENDOR_SOFT_ROCE = 0xffffff;
+
     // ibv_port_attr: grows
     static final int PORT_SIZE = 64;
     static final int PORT_STATE = 0;
@@ -45,6 +49,9 @@ final class Structs {
     // ibv_mr
     static final int MR_LOCAL_KEY = 36;
     static final int MR_REMOTE_KEY = 40;
+
+    /** {@code IB_WC_WITH_INVALIDATE} of the kernel, which to programs is {@code IBV_WC_IP_CSUM_OK}. */
+    static final int KERNEL_WITH_INVALIDATE = 1 << 2;
 
     // ibv_mw
     static final int MW_KEY = 16;

@@ -77,8 +77,9 @@ final class SoftwareLibrary implements Library {
         }
 
         void add(long workId, int status, int opcode, int length, int invalidated) {
-            int flags = invalidated == 0 ? 0 : Codes.WC_WITH_INVALIDATE;
-            add(workId, status, opcode, length, invalidated, flags);
+            // As soft-RoCE says it: a global route header, and the kernel's own flag.
+            int said = kernel.kind == SoftwareKernel.Kind.ROCE ? 5 : Codes.WC_WITH_INVALIDATE;
+            add(workId, status, opcode, length, invalidated, invalidated == 0 ? 0 : said);
         }
 
         /** @param data key or immediate, as the flags say, as it lies in memory */
@@ -529,6 +530,9 @@ final class SoftwareLibrary implements Library {
     @Override
     public int queryDevice(long context, long attributes) {
         CMemory.clear(attributes, Structs.ATTR_SIZE);
+        CMemory.putInt(
+                attributes + Structs.ATTR_VENDOR,
+                kernel.kind == SoftwareKernel.Kind.ROCE ? 0xffffff : 1);
         CMemory.putInt(attributes + Structs.ATTR_MAX_QP, 1 << 16);
         CMemory.putInt(attributes + Structs.ATTR_MAX_SGE, 6);
         CMemory.putInt(attributes + Structs.ATTR_MAX_SGE_RD, 1);

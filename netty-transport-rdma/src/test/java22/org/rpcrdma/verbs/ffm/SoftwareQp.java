@@ -226,6 +226,10 @@ final class SoftwareQp implements QueuePairHandler {
         int access = CMemory.getInt(at + Layout.BIND_ACCESS);
         work(
                 () -> {
+                    if (opcode == Codes.LOCAL_INVALIDATE
+                            && kernel.kind == SoftwareKernel.Kind.ROCE) {
+                        kernel.problem("Had the peer invalidated it, Linux would have stopped");
+                    }
                     boolean isDone =
                             opcode == Codes.BIND
                                     ? kernel.windows.bind(
