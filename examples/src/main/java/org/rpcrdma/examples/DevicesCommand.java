@@ -77,6 +77,7 @@ final class DevicesCommand implements Callable<Integer> {
         sort("Send with Invalidate", can.sendWithInvalidate(), able, unable);
         sort("invalidation by the peer", can.remoteInvalidation(), able, unable);
         sort("rejection with data", can.rejectWithData(), able, unable);
+        sort("RDMA Write with Immediate", can.writesWithImmediate(), able, unable);
         sort("cause of a disconnect", can.disconnectCause(), able, unable);
         sort("a key for each connection", can.keyPerConnection(), able, unable);
         sort("IPv6", can.ipv6(), able, unable);

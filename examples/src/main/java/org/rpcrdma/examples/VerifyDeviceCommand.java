@@ -16,6 +16,7 @@ import org.HdrHistogram.Histogram;
 import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.examples.verify.DeviceChecks;
 import org.rpcrdma.examples.verify.DeviceSpeed;
+import org.rpcrdma.examples.verify.PingPong;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 import picocli.CommandLine.Command;
@@ -114,15 +115,25 @@ final class VerifyDeviceCommand implements Callable<Integer> {
         };
     }
 
+    private static void print(String what, PingPong measured, PrintWriter out) {
+        Histogram nanos = measured.nanos();
+        out.printf(
+                Locale.ROOT,
+                "%s: median %.1f µs, p99 %.1f µs",
+                what,
+                nanos.getValueAtPercentile(50) / 1e3,
+                nanos.getValueAtPercentile(99) / 1e3);
+        if (measured.allocated() >= 0) {
+            out.printf(Locale.ROOT, ", %.0f bytes allocated", measured.allocated());
+        }
+        out.println();
+    }
+
     private static void measure(VerbsProvider provider, InetAddress at, PrintWriter out)
             throws IOException {
         try (DeviceSpeed speed = new DeviceSpeed(provider, at)) {
-            Histogram nanos = speed.pingPong();
-            out.printf(
-                    Locale.ROOT,
-                    "64 bytes there and back: median %.1f µs, p99 %.1f µs%n",
-                    nanos.getValueAtPercentile(50) / 1e3,
-                    nanos.getValueAtPercentile(99) / 1e3);
+            print("64 bytes there and back", speed.pingPong(false), out);
+            print("the same by a thread that sleeps meanwhile", speed.pingPong(true), out);
             out.printf(
                     Locale.ROOT,
                     "1 MiB at a time: Writes %.0f MB/s, Reads %.0f MB/s%n",

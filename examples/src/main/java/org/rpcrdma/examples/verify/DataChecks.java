@@ -25,6 +25,10 @@ final class DataChecks extends Checks {
                         Checks::always,
                         this::gathering),
                 new Check("RDMA Writes reach what is exposed", Checks::always, this::writing),
+                new Check(
+                        "an RDMA Write with Immediate writes and tells",
+                        DeviceCapabilities::writesWithImmediate,
+                        this::immediate),
                 new Check("RDMA Reads fetch what is exposed", Checks::always, this::reading),
                 new Check("keys can be used up again and again", Checks::always, this::manyKeys),
                 new Check(
@@ -90,6 +94,25 @@ final class DataChecks extends Checks {
         requireSuccess(far, 1);
         require(far.length() == whole.length, far.length() + " bytes came of " + whole.length);
         requireSame(far, 0, whole);
+    }
+
+    private void immediate() throws IOException {
+        connect();
+        byte[] sent = fill(near, HALF, 1000);
+        int key = far.expose(8, 1000, REMOTE_WRITE);
+        far.receive(1, 0, 0);
+        far.receive(2, 0, 0);
+        ends.far.poll(1);
+        near.queuePair.writeWithImmediate(3, 0, far.queuePair.exposedOffset(key), key, 0x0102_0304);
+        near.gather(HALF, 1000).queuePair.writeWithImmediate(4, SIGNALED, 0, 0, -2);
+        near.queuePair.doorbell();
+        ends.until("two immediates", () -> far.immediates.size() == 2 && near.isComplete(4));
+        requireSuccess(near, 4);
+        require(
+                far.immediates.equals(List.of(0x0102_0304, -2)),
+                "the immediates came as " + far.immediates);
+        requireSame(far, 8, sent);
+        far.queuePair.invalidate(key);
     }
 
     private void write(int key, long offset, int from, int length) {

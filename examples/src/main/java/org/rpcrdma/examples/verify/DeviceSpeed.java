@@ -8,7 +8,6 @@ import static org.rpcrdma.verbs.QueuePair.SIGNALED;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.util.concurrent.TimeUnit;
-import org.HdrHistogram.Histogram;
 import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.WorkStatus;
 
@@ -40,30 +39,14 @@ public final class DeviceSpeed implements AutoCloseable {
         ends.established(near, far);
     }
 
-    /** Round trips of messages of 64 bytes, in nanoseconds. */
-    public Histogram pingPong() {
-        Histogram nanos = new Histogram(TimeUnit.SECONDS.toNanos(60), 3);
-        long start = System.nanoTime();
-        for (int round = 0; round < WARM_UP || System.nanoTime() - start < NANOS; round++) {
-            far.receive(1, 0, SMALL);
-            near.receive(1, 0, SMALL);
-            ends.far.poll(1);
-            ends.near.poll(1);
-            long sent = System.nanoTime();
-            near.send(2, SMALL, SMALL);
-            ends.until("a message", () -> far.isComplete(1));
-            far.send(2, SMALL, SMALL);
-            ends.until("the answer", () -> near.isComplete(1));
-            if (round >= WARM_UP) {
-                nanos.recordValue(System.nanoTime() - sent);
-            }
-            ends.until("the sends", () -> near.isComplete(2) && far.isComplete(2));
-            requireSuccess(near, 1);
-            requireSuccess(near, 2);
-            requireSuccess(far, 1);
-            requireSuccess(far, 2);
-        }
-        return nanos;
+    /**
+     * Round trips of messages of 64 bytes.
+     *
+     * @param waits whether the thread sleeps until the device wakes it
+     * @throws IOException when the device cannot be waited for
+     */
+    public PingPong pingPong(boolean waits) throws IOException {
+        return new PingPong(ends, near, far, waits).run(NANOS);
     }
 
     /** A poll that finds nothing, in nanoseconds: the mean. */

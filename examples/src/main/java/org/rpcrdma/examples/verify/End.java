@@ -4,7 +4,9 @@ package org.rpcrdma.examples.verify;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import org.rpcrdma.verbs.MemoryRegion;
@@ -24,12 +26,19 @@ final class End implements QueuePairHandler {
     QueuePair queuePair;
     byte[] peerData;
     Throwable failure;
+
+    /** What RDMA Writes of the peer have told, in their order. */
+    final List<Integer> immediates = new ArrayList<>();
+
     boolean hasEnded;
     private int length;
     private int invalidatedKey;
 
     /** The number of completions, of any kind. */
     int completed;
+
+    private boolean countsOnly;
+    private boolean failed;
 
     End(VerbsContext context, int bytes) {
         memory = Unpooled.directBuffer(bytes, bytes).setZero(0, bytes);
@@ -86,6 +95,16 @@ final class End implements QueuePairHandler {
         memory.release();
     }
 
+    /** Completions are counted, and forgotten: nothing is allocated for them. */
+    void countOnly(boolean value) {
+        countsOnly = value;
+    }
+
+    /** Whether a completion that was only counted was none of success. */
+    boolean hasFailed() {
+        return failed;
+    }
+
     @Override
     public void connected(byte[] privateData) {
         peerData = privateData;
@@ -99,9 +118,19 @@ final class End implements QueuePairHandler {
     @Override
     public void completed(long id, WorkStatus status, int bytes, int key) {
         completed++;
+        if (countsOnly) {
+            failed |= status != WorkStatus.SUCCESS;
+            return;
+        }
         completions
                 .computeIfAbsent(id, any -> new ArrayDeque<>())
                 .add(new Completion(status, bytes, key));
+    }
+
+    @Override
+    public boolean writtenWithImmediate(long id, int bytes, int immediate) {
+        immediates.add(immediate);
+        return true;
     }
 
     @Override
