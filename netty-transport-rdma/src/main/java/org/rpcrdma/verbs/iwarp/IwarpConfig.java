@@ -206,7 +206,7 @@ public final class IwarpConfig {
         private int socketBuffer;
         private boolean sharedMemory =
                 SystemPropertyUtil.getBoolean("org.rpcrdma.iwarp.sharedMemory", false);
-        private int sharedRingBytes = 256 * 1024;
+        private int sharedRingBytes = 512 * 1024;
         private Path sharedDirectory;
 
         private Builder() {}
@@ -406,7 +406,7 @@ public final class IwarpConfig {
 
         /**
          * Bytes of shared memory for each direction of a connection that this end begins, a power of two from 4 KiB to
-         * 16 MiB; 256 KiB by default. What was never used takes no memory.
+         * 16 MiB; 512 KiB by default. What was never used takes no memory.
          *
          * @param bytes a power of two, 4096 to 2^24
          * @return this builder

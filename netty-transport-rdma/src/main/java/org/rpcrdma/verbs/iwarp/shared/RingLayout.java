@@ -31,6 +31,9 @@ final class RingLayout {
     /** The control bytes of one ring. */
     static final int CONTROL_BYTES = 512;
 
+    /** After so many bytes a position is published, so that one end copies in while the other one copies out. */
+    static final int PORTION_BYTES = 16 * 1024;
+
     static final VarHandle LONGS =
             MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
 

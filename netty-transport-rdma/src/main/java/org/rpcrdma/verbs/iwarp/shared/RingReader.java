@@ -16,6 +16,7 @@ public final class RingReader {
     private final int capacity;
 
     private long head;
+    private long published;
     private long tail;
     private long start;
 
@@ -88,22 +89,32 @@ public final class RingReader {
 
     private void get(ByteBuffer target) {
         int bytes = (int) Math.min(tail - head, target.remaining());
-        int at = (int) (head - start) & (capacity - 1);
-        int first = Math.min(bytes, capacity - at);
         int to = target.position();
-        target.put(to, memory, data + at, first);
-        if (first < bytes) {
-            target.put(to + first, memory, data, bytes - first);
+        int copied = 0;
+        while (copied < bytes) {
+            int at = (int) (head - start) & (capacity - 1);
+            int most = RingLayout.PORTION_BYTES - (int) (head - published);
+            int piece = Math.min(Math.min(bytes - copied, capacity - at), most);
+            target.put(to + copied, memory, data + at, piece);
+            copied += piece;
+            head += piece;
+            if (piece == most) {
+                publish();
+            }
         }
         target.position(to + bytes);
-        head += bytes;
     }
 
     private int publish(long before) {
-        if (head != before) {
-            RingLayout.LONGS.setRelease(memory, control + RingLayout.HEAD, head);
+        if (head != published) {
+            publish();
         }
         return (int) (head - before);
+    }
+
+    private void publish() {
+        RingLayout.LONGS.setRelease(memory, control + RingLayout.HEAD, head);
+        published = head;
     }
 
     /** Whether there is something to read, or to complain of. */

@@ -19,6 +19,7 @@ public final class RingWriter {
     private final int capacity;
 
     private long tail;
+    private long published;
     private long start;
     private long head;
 
@@ -85,23 +86,33 @@ public final class RingWriter {
     }
 
     private int put(ByteBuffer source, int bytes) {
-        int at = (int) (tail - start) & (capacity - 1);
-        int first = Math.min(bytes, capacity - at);
         int from = source.position();
-        memory.put(data + at, source, from, first);
-        if (first < bytes) {
-            memory.put(data, source, from + first, bytes - first);
+        int copied = 0;
+        while (copied < bytes) {
+            int at = (int) (tail - start) & (capacity - 1);
+            int most = RingLayout.PORTION_BYTES - (int) (tail - published);
+            int piece = Math.min(Math.min(bytes - copied, capacity - at), most);
+            memory.put(data + at, source, from + copied, piece);
+            copied += piece;
+            tail += piece;
+            if (piece == most) {
+                publish();
+            }
         }
         source.position(from + bytes);
-        tail += bytes;
         return bytes;
     }
 
     private int publish(int bytes) {
-        if (bytes > 0) {
-            RingLayout.LONGS.setRelease(memory, control + RingLayout.TAIL, tail);
+        if (tail != published) {
+            publish();
         }
         return bytes;
+    }
+
+    private void publish() {
+        RingLayout.LONGS.setRelease(memory, control + RingLayout.TAIL, tail);
+        published = tail;
     }
 
     /** Whether a writer that found too little room should try again: half of the ring is free, or the reader lies. */

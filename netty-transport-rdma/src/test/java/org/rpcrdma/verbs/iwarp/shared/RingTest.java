@@ -23,7 +23,7 @@ class RingTest {
     private static final int CONTROL = 1024;
     private static final int DATA = 2048;
 
-    private final ByteBuffer memory = ByteBuffer.allocateDirect(DATA + (1 << 16) + 64);
+    private final ByteBuffer memory = ByteBuffer.allocateDirect(DATA + (1 << 18) + 64);
 
     private RingWriter writer(int capacity) {
         for (int at = 0; at < RingLayout.CONTROL_BYTES; at++) {
@@ -60,7 +60,7 @@ class RingTest {
     private static ByteBuffer[] random(Random random, long from) {
         ByteBuffer[] sources = new ByteBuffer[1 + random.nextInt(5)];
         for (int i = 0; i < sources.length; i++) {
-            int count = random.nextInt(random.nextInt(4) == 0 ? 9000 : 40);
+            int count = random.nextInt(random.nextInt(4) == 0 ? 50_000 : 40);
             sources[i] = numbered(from, count);
             from += count;
         }
@@ -69,7 +69,7 @@ class RingTest {
 
     @Property(tries = 60)
     void bytesComeInOrderHoweverTheyAreCut(
-            @ForAll long seed, @ForAll @IntRange(min = 4, max = 16) int power) throws IOException {
+            @ForAll long seed, @ForAll @IntRange(min = 4, max = 18) int power) throws IOException {
         int capacity = 1 << power;
         Random random = new Random(seed);
         RingWriter writer = writer(capacity);
@@ -105,7 +105,7 @@ class RingTest {
                 ByteBuffer[] targets = new ByteBuffer[1 + random.nextInt(3)];
                 long room = 0;
                 for (int i = 0; i < targets.length; i++) {
-                    targets[i] = bytes(random.nextInt(random.nextInt(4) == 0 ? 9000 : 50));
+                    targets[i] = bytes(random.nextInt(random.nextInt(4) == 0 ? 50_000 : 50));
                     room += targets[i].remaining();
                 }
                 assertThat(reader.hasBytes()).isEqualTo(written > read);
@@ -126,9 +126,11 @@ class RingTest {
 
     @SuppressWarnings("ThreadPriorityCheck") // with one CPU the other thread has to have it
     @ParameterizedTest(name = "{0} bytes")
-    @ValueSource(ints = {16, 4096, 1 << 16})
+    @ValueSource(ints = {16, 4096, 1 << 16, 1 << 18})
     void twoThreadsNeedNothingElse(int capacity) throws Exception {
         long total = capacity == 16 ? 100_000 : 20_000_000;
+        // Pieces of several portions, too.
+        int longest = capacity < 1 << 18 ? 10_000 : 100_000;
         RingWriter writer = writer(capacity);
         RingReader reader = reader(capacity);
         CompletableFuture<Void> writing =
@@ -136,10 +138,10 @@ class RingTest {
                         () -> {
                             try {
                                 Random random = new Random(1);
-                                ByteBuffer source = bytes(10_000);
+                                ByteBuffer source = bytes(longest);
                                 for (long at = 0; at < total; ) {
                                     int count =
-                                            (int) Math.min(total - at, 1 + random.nextInt(10_000));
+                                            (int) Math.min(total - at, 1 + random.nextInt(longest));
                                     source.clear().limit(count);
                                     for (int i = 0; i < count; i++) {
                                         source.put(i, (byte) value(at + i));
@@ -155,7 +157,7 @@ class RingTest {
                                 throw new AssertionError(e);
                             }
                         });
-        ByteBuffer[] targets = {bytes(100), bytes(7000)};
+        ByteBuffer[] targets = {bytes(100), bytes(longest * 3 / 4)};
         long wrong = 0;
         for (long at = 0; at < total; ) {
             targets[0].clear();
