@@ -35,6 +35,8 @@ public enum RdmaCounter {
     FPDUS_OUT(DeviceCounter.FPDUS_OUT),
     /** As {@link DeviceCounter#CONNECTIONS_OPENED}. */
     CONNECTIONS_OPENED(DeviceCounter.CONNECTIONS_OPENED),
+    /** As {@link DeviceCounter#CONNECTIONS_SHARED}. */
+    CONNECTIONS_SHARED(DeviceCounter.CONNECTIONS_SHARED),
     /** As {@link DeviceCounter#CONNECTIONS_ENDED}. */
     CONNECTIONS_ENDED(DeviceCounter.CONNECTIONS_ENDED),
     /** As {@link DeviceCounter#CONNECTIONS_LOST}. */

@@ -13,6 +13,8 @@ public enum DeviceCounter {
     FPDUS_OUT,
     /** Connections that were made, by either side. */
     CONNECTIONS_OPENED,
+    /** Connections that shared memory carries, of those that were made. */
+    CONNECTIONS_SHARED,
     /** Connections that ended, for whatever reason. */
     CONNECTIONS_ENDED,
     /** Connections that ended by an error of the network, or inside a message. */

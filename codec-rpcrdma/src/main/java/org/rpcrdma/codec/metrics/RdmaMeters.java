@@ -89,6 +89,11 @@ final class RdmaMeters extends MeterTable<RdmaEventLoopGroup> {
         add(RdmaCounter.FPDUS_OUT, tag("direction", "out"));
         counters("rdma.device.connections.opened", "connections", "Connections that were made");
         add(RdmaCounter.CONNECTIONS_OPENED);
+        counters(
+                "rdma.device.connections.shared",
+                "connections",
+                "Connections that shared memory carries, of those that were made");
+        add(RdmaCounter.CONNECTIONS_SHARED);
         counters("rdma.device.connections.ended", "connections", "Connections that have ended");
         add(RdmaCounter.CONNECTIONS_ENDED);
         counters(

@@ -45,6 +45,7 @@ public final class IwarpCounters {
             case FPDUS_IN -> fpdusIn;
             case FPDUS_OUT -> fpdusOut;
             case CONNECTIONS_OPENED -> connectionsOpened;
+            case CONNECTIONS_SHARED -> connectionsShared;
             case CONNECTIONS_ENDED -> connectionsEnded;
             case CONNECTIONS_LOST -> connectionsLost;
             case STARTUPS_REFUSED -> startupsRefused;

@@ -50,7 +50,7 @@ final class SharedWire {
     }
 
     /** What an initiator has announced. */
-    record Offered(SharedOffer offer, SharedSegment segment) {
+    record Offered(SharedOffer offer, InetSocketAddress to, SharedSegment segment) {
 
         /**
          * What comes of it.
@@ -63,6 +63,10 @@ final class SharedWire {
             SharedAnswer answer = SharedAnswer.of(privateData);
             segment.unlink();
             if (answer == null) {
+                LOGGER.debug(
+                        "{} did not take the shared memory that was announced, TCP is used; see its"
+                                + " log, and whether the option is on there",
+                        to);
                 segment.close();
                 return null;
             }
@@ -81,7 +85,14 @@ final class SharedWire {
      * @return {@code null} when it is better not to
      */
     Offered offer(SocketChannel channel, int room) {
-        if (memory == null || room < SharedOffer.BYTES) {
+        if (memory == null) {
+            return null;
+        }
+        if (room < SharedOffer.BYTES) {
+            LOGGER.debug(
+                    "The private data leave {} bytes, too few to announce shared memory; TCP is"
+                            + " used",
+                    room);
             return null;
         }
         try {
@@ -97,7 +108,8 @@ final class SharedWire {
                             UUID.randomUUID(),
                             UUID.randomUUID(),
                             ringBytes);
-            return new Offered(offer, memory.create(offer.file(), offer.nonce(), ringBytes));
+            return new Offered(
+                    offer, remote, memory.create(offer.file(), offer.nonce(), ringBytes));
         } catch (IOException | RuntimeException | OutOfMemoryError e) {
             LOGGER.debug("No shared memory can be announced", e);
             return null;
@@ -118,7 +130,16 @@ final class SharedWire {
      * @return {@code null} when TCP has to do
      */
     Joined join(SharedOffer offer, InetSocketAddress local, InetSocketAddress remote, int room) {
-        if (offer == null || memory == null || room < SharedAnswer.BYTES) {
+        if (memory == null) {
+            return null;
+        }
+        if (offer == null || room < SharedAnswer.BYTES) {
+            LOGGER.debug(
+                    offer == null
+                            ? "{} did not announce shared memory, TCP is used"
+                            : "The private data of the answer to {} leave no room to say that"
+                                    + " shared memory was taken, TCP is used",
+                    remote);
             return null;
         }
         try {

@@ -26,6 +26,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.verbs.DeviceCounter;
 import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
@@ -65,6 +66,8 @@ class SharedStartupTest {
     private static void assertShared(Pair pair, long connections) {
         assertThat(pair.initiatorContext.counters().connectionsShared()).isEqualTo(connections);
         assertThat(pair.responderContext.counters().connectionsShared()).isEqualTo(connections);
+        assertThat(pair.responderContext.value(DeviceCounter.CONNECTIONS_SHARED))
+                .isEqualTo(connections);
     }
 
     static Stream<Arguments> modes() {
