@@ -56,7 +56,8 @@ class TopTableTest {
 
     @Test
     void aServerThatHasStartedAnewIsCountedFromNothing() throws IOException {
-        assertThat(table(AFTER, BEFORE, 1)).startsWith("server:9090   1,000 calls/s");
+        assertThat(table(/* before= */ AFTER, /* after= */ BEFORE, 1))
+                .startsWith("server:9090   1,000 calls/s");
     }
 
     @Test
