@@ -6,6 +6,15 @@ host=10.0.2.2
 timeout 250 rstream -p 7471 -b 10.0.2.15 -T b -T v -I 50 -C 1 -S 64 >/out/server.1 2>&1 &
 timeout 250 rstream -p 7472 -b 10.0.2.15 -T b -T v -I 5 -C 1 -S 300000 >/out/server.2 2>&1 &
 timeout 250 rstream -p 7473 -b 10.0.2.15 -T b -T v -k 1 -I 20 -C 1 -S 4097 >/out/server.3 2>&1 &
+# netcat IN OUT OPTION...
+netcat() {
+    timeout 250 env LD_PRELOAD=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so /job/nc.traditional -n "${@:3}" <"$1" >"$2" 2>/out/netcat.log
+}
+if [ -x /job/nc.traditional ]; then
+    perl -e 'print pack("C*", map { $_ & 255 } 0 .. 99999)' >/tmp/ramp
+    netcat /tmp/ramp /tmp/from-client -l -p 7474 &
+    netcat=$!
+fi
 echo READY
 read -r -t 300 line
 check "rstream, 64 bytes" timeout 60 rstream -s $host -p "$PORT" -T v -I 50 -C 1 -S 64
@@ -23,6 +32,12 @@ fi
 timeout 60 riostream -s $host -p "$PORT" -I 2 -C 1 -S 1000 >/out/riostream 2>&1
 status=$?
 if [ $status != 0 ] && [ $status != 124 ]; then ok "riostream is refused"; else fail "riostream is refused" "exit $status: $(tail -3 /out/riostream | tr '\n' '|')"; fi
+if [ -x /job/nc.traditional ]; then
+    wait $netcat
+    check "netcat as a server has got what our client sent" cmp /tmp/from-client /tmp/ramp
+    netcat /tmp/ramp /tmp/from-server -q 5 -w 30 $host "$PORT"
+    check "netcat as a client gets its bytes back" cmp /tmp/from-server /tmp/ramp
+fi
 dmesg >/out/dmesg
 check "the kernel log is quiet" kernel_log_is_quiet
 echo DONE

@@ -10,7 +10,7 @@ else
     cp "$root/examples/target/rpcrdma.jar" "$work/job/"
     check "a Java for the guest" "$jdk/bin/jlink" --strip-debug --no-header-files --no-man-pages --compress zip-1 \
         --generate-cds-archive --output "$work/job/jdk" \
-        --add-modules java.base,java.logging,java.management,java.naming,java.security.jgss,java.security.sasl,java.xml,jdk.unsupported
+        --add-modules java.base,java.logging,java.management,java.net.http,jdk.management,java.naming,java.security.jgss,java.security.sasl,java.xml,jdk.unsupported
     # The guest is emulated: classes that are parsed and verified here start there in a shorter time.
     archive_classes() (
         cd "$work/job" && . guest/java.sh &&

@@ -103,6 +103,11 @@ public final class Perftest {
     }
 
     public static void main(String[] arguments) throws Exception {
+        System.exit(run(arguments) == 0 ? 0 : 1);
+    }
+
+    /** The checks that have failed. */
+    static int run(String[] arguments) throws Exception {
         boolean named = arguments[0].equals("cases") && arguments.length > 1;
         List<Case> cases =
                 cases(named ? Collections.singletonMap(arguments[1], null) : Devices.all());
@@ -126,7 +131,7 @@ public final class Perftest {
             System.out.println("READY");
             listening.forEach(l -> report.check("server of " + l.test.what(), l::serve));
         }
-        System.exit(report.failed() == 0 ? 0 : 1);
+        return report.failed();
     }
 
     /**

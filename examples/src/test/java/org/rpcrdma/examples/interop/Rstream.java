@@ -29,7 +29,9 @@ import org.rpcrdma.channel.RdmaStreamChannel;
  * Rstream client [HOST:]PORT ...   talks with three servers of rdma-core's rstream, with what they verify
  * </pre>
  *
- * On the provider that {@code -Dorg.rpcrdma.provider} names, or else the software RNIC.
+ * If a fourth port and the word {@code netcat} follow, it sends 100000 bytes there, and takes as many.
+ *
+ * <p>On the provider that {@code -Dorg.rpcrdma.provider} names, or else the software RNIC.
  */
 public final class Rstream {
 
@@ -38,6 +40,14 @@ public final class Rstream {
     private Rstream() {}
 
     public static void main(String[] arguments) throws Exception {
+        int failed = run(arguments);
+        if (!arguments[0].equals("server")) {
+            System.exit(failed == 0 ? 0 : 1);
+        }
+    }
+
+    /** The checks that have failed; a server goes on. */
+    static int run(String[] arguments) throws Exception {
         RdmaEventLoopGroup group =
                 new RdmaEventLoopGroup(
                         1,
@@ -46,7 +56,7 @@ public final class Rstream {
         if (arguments[0].equals("server")) {
             serve(group, Devices.address(arguments[1]));
             System.out.println("READY");
-            return;
+            return 0;
         }
         Report report = new Report(System.out);
         report.check(
@@ -58,8 +68,13 @@ public final class Rstream {
         report.check(
                 "rstream's server, 4097 bytes, keep-alive",
                 () -> exchange(group, Devices.address(arguments[3]), 4097, 20));
+        if (arguments.length > 5) {
+            report.check(
+                    "netcat, 100000 bytes both ways",
+                    () -> swap(group, Devices.address(arguments[4]), 100_000));
+        }
         group.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
-        System.exit(report.failed() == 0 ? 0 : 1);
+        return report.failed();
     }
 
     // ------------------------------------------------------------------ server
@@ -138,6 +153,17 @@ public final class Rstream {
             sent = send(channel, sent, size);
             received.await(sent);
         }
+        Report.holds(
+                channel.close().await(PATIENCE_SECONDS, TimeUnit.SECONDS), "the close has no end");
+    }
+
+    /** Both ends send what they have, and nobody waits for the other one. */
+    private static void swap(RdmaEventLoopGroup group, InetSocketAddress server, int size)
+            throws Exception {
+        Ramp received = new Ramp();
+        Channel channel = connect(group, server, received);
+        send(channel, 0, size);
+        received.await(size);
         Report.holds(
                 channel.close().await(PATIENCE_SECONDS, TimeUnit.SECONDS), "the close has no end");
     }
