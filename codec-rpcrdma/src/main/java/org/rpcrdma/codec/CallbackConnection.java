@@ -102,7 +102,7 @@ final class CallbackConnection implements PendingCalls.Owner {
             pipeline.remove(present);
         }
         if (isOthers || present == null) {
-            String codec = pipeline.context(ChunkReducer.class).name();
+            String codec = pipeline.context(RecordMarkRemover.class).name();
             pipeline.addAfter(codec, null, new Replies());
         }
         calls.run(() -> attached(channel));

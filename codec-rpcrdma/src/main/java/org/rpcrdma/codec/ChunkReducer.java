@@ -2,7 +2,6 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
@@ -12,7 +11,7 @@ import org.rpcrdma.codec.wire.RpcCallHeader;
  * Reduction (RFC 8166, 3.4): moves DDP-eligible items between the payload stream and chunks, as the upper-layer
  * bindings say. The handlers after it see whole RPC messages, and no call twice when there is a cache of replies.
  */
-final class ChunkReducer extends ChannelDuplexHandler implements DuplicateRequests.Target {
+final class ChunkReducer extends Stage implements DuplicateRequests.Target {
 
     private final RpcRdmaConnection connection;
     private final Link link;
@@ -27,8 +26,6 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
     /** {@code null} without a cache. */
     private final DuplicateRequests duplicates;
 
-    private ChannelHandlerContext context;
-
     ChunkReducer(RpcRdmaConnection connection) {
         this.connection = connection;
         link = connection.link();
@@ -40,11 +37,6 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
         replyPlan = new ReplyPlan(link);
         DuplicateRequestCache cache = link.config().duplicateRequestCache();
         duplicates = cache == null ? null : new DuplicateRequests(link, cache, this);
-    }
-
-    @Override
-    public void handlerAdded(ChannelHandlerContext ctx) {
-        context = ctx;
     }
 
     @Override
@@ -72,7 +64,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
     public void write(ChannelHandlerContext ctx, Object written, ChannelPromise promise) {
         ByteBuf message = RpcMessage.payloadOf(written);
         if (message == null) {
-            ctx.write(written, promise);
+            toNetwork(written, promise);
             return;
         }
         if (connection.isClosed() && duplicates != null) {
@@ -82,7 +74,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
         if (problem != null) {
             refuse(written, promise, problem);
         } else if (RpcCallHeader.isOfType(message, RpcCallHeader.CALL)) {
-            writeCall(ctx, written, message.getInt(message.readerIndex()), promise);
+            writeCall(written, message.getInt(message.readerIndex()), promise);
         } else {
             writeReply(ctx, written, message.getInt(message.readerIndex()), promise);
         }
@@ -116,8 +108,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
         return null;
     }
 
-    private void writeCall(
-            ChannelHandlerContext ctx, Object written, int xid, ChannelPromise promise) {
+    private void writeCall(Object written, int xid, ChannelPromise promise) {
         Exception problem = requester.problem(xid);
         if (problem != null) {
             refuse(written, promise, problem);
@@ -132,7 +123,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             requester.fail(call, promise, e);
             return;
         }
-        ctx.write(call, promise);
+        toNetwork(call, promise);
     }
 
     private void writeReply(
@@ -159,7 +150,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
         }
         String problem = replyPlan.reduce(call);
         if (problem == null) {
-            ctx.write(call, promise);
+            toNetwork(call, promise);
         } else {
             ctx.write(responder.reject(call, problem));
             promise.tryFailure(new ReplyTooLongException(problem));
@@ -171,15 +162,15 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         if (message instanceof Call call) {
-            receiveReply(ctx, call);
+            receiveReply(call);
         } else if (message instanceof ServedCall call) {
             receiveCall(ctx, call);
         } else {
-            ctx.fireChannelRead(message);
+            toUser(message);
         }
     }
 
-    private void receiveReply(ChannelHandlerContext ctx, Call call) {
+    private void receiveReply(Call call) {
         Object delivered = null;
         if (call.failure == null) {
             try {
@@ -198,7 +189,7 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
                         call.outcome(),
                         call.startNanos);
         requester.finish(call);
-        ctx.fireChannelRead(delivered);
+        toUser(delivered);
     }
 
     private void receiveCall(ChannelHandlerContext ctx, ServedCall call) {
@@ -213,11 +204,11 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
                 ctx.write(call);
                 link.flushLater();
             }
-            case FINE -> deliver(ctx, call);
+            case FINE -> deliver(call);
         }
     }
 
-    private void deliver(ChannelHandlerContext ctx, ServedCall call) {
+    private void deliver(ServedCall call) {
         ByteBuf whole = call.takeReceived();
         call.isDelivered = true;
         boolean isDecoded =
@@ -231,15 +222,14 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
             call.procedureName = Procedure.name(rpc, link.config().bindings());
         }
         if (duplicates == null || !isDecoded || duplicates.admit(call, whole, rpc)) {
-            handOn(ctx, call, whole);
+            handOn(call, whole);
         }
     }
 
-    private void handOn(ChannelHandlerContext ctx, ServedCall call, ByteBuf whole) {
+    private void handOn(ServedCall call, ByteBuf whole) {
         // Hadoop's parser takes positions for indexes, which is right behind its frame decoder.
         whole.discardReadBytes();
-        ctx.fireChannelRead(
-                link.config().annotatedCalls() ? CallChecks.inParts(call, whole) : whole);
+        toUser(link.config().annotatedCalls() ? CallChecks.inParts(call, whole) : whole);
     }
 
     // ------------------------------------------------------------------ duplicates
@@ -248,8 +238,8 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
     @Override
     public void replay(ServedCall call, ByteBuf reply) {
         call.isDelivered = true;
-        writeReply(context, reply, call.xid, context.newPromise());
-        context.flush();
+        writeReply(context(), reply, call.xid, context().newPromise());
+        context().flush();
     }
 
     /** Whoever was to answer the call is gone: it is executed here. */
@@ -257,8 +247,8 @@ final class ChunkReducer extends ChannelDuplexHandler implements DuplicateReques
     public void execute(ServedCall call) {
         ByteBuf whole = call.takeReceived();
         call.isDelivered = true;
-        handOn(context, call, whole);
-        context.fireChannelReadComplete();
-        link.flushNow(context);
+        handOn(call, whole);
+        context().fireChannelReadComplete();
+        link.flushNow(context());
     }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import java.nio.channels.ClosedChannelException;
@@ -12,7 +11,7 @@ import java.util.ArrayDeque;
  * reply find no room in the memory of the connection. As responder counts the calls that are not answered and ends a
  * connection that sends more than it was granted.
  */
-final class CreditHandler extends ChannelDuplexHandler {
+final class CreditHandler extends Stage {
 
     private final RpcRdmaConnection connection;
     private final Link link;
@@ -32,27 +31,27 @@ final class CreditHandler extends ChannelDuplexHandler {
         if (message instanceof Call call) {
             receiveReply(ctx, call);
         } else if (message instanceof ServedCall call) {
-            receiveCall(ctx, call);
+            receiveCall(call);
         } else {
-            ctx.fireChannelRead(message);
+            toUser(message);
         }
     }
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (message instanceof Call call) {
-            writeCall(ctx, call, promise);
+            writeCall(call, promise);
         } else if (message instanceof ServedCall) {
             responder.credits().answered();
-            ctx.write(message, promise);
+            toNetwork(message, promise);
         } else if (message instanceof PullCompletion completion) {
             complete(ctx, completion);
-            drain(ctx);
+            drain();
         } else if (message instanceof RpcRdmaCancel cancel) {
             cancel(cancel);
             promise.trySuccess();
         } else {
-            ctx.write(message, promise);
+            toNetwork(message, promise);
         }
     }
 
@@ -61,14 +60,14 @@ final class CreditHandler extends ChannelDuplexHandler {
     private void receiveReply(ChannelHandlerContext ctx, Call call) {
         takeCredit(call);
         if (!call.isGivenUp) {
-            ctx.fireChannelRead(call);
+            toUser(call);
         } else {
             if (call.pull != null) {
                 complete(ctx, call.completion());
             }
             requester.finish(call);
         }
-        drain(ctx);
+        drain();
     }
 
     private void takeCredit(Call call) {
@@ -88,9 +87,9 @@ final class CreditHandler extends ChannelDuplexHandler {
         requester.publishCredits();
     }
 
-    private void writeCall(ChannelHandlerContext ctx, Call call, ChannelPromise promise) {
+    private void writeCall(Call call, ChannelPromise promise) {
         if (queue.isEmpty() && maySend(call)) {
-            send(ctx, call, promise);
+            send(call, promise);
         } else if (queue.size() < link.config().maxQueuedCalls()) {
             call.promise = promise;
             call.queuedNanos = link.metrics().startTime();
@@ -107,14 +106,14 @@ final class CreditHandler extends ChannelDuplexHandler {
         return requester.credits().allowed() > 0 && requester.hasRoom(call);
     }
 
-    private void drain(ChannelHandlerContext ctx) {
+    private void drain() {
         while (!queue.isEmpty() && maySend(queue.peek())) {
             Call call = queue.poll();
             publishWaiting();
             link.metrics().creditGot(call.queuedNanos);
             ChannelPromise promise = call.promise;
             call.promise = null;
-            send(ctx, call, promise);
+            send(call, promise);
             link.flushLater();
         }
     }
@@ -123,7 +122,7 @@ final class CreditHandler extends ChannelDuplexHandler {
         link.metrics().set(RpcRdmaGauge.CALLS_WAITING, queue.size());
     }
 
-    private void send(ChannelHandlerContext ctx, Call call, ChannelPromise promise) {
+    private void send(Call call, ChannelPromise promise) {
         if (!promise.isVoid() && !promise.setUncancellable()) {
             requester.fail(call, promise, promise.cause());
             return;
@@ -131,7 +130,7 @@ final class CreditHandler extends ChannelDuplexHandler {
         call.completionsBefore = requester.credits().sent();
         requester.offers(call);
         requester.publishCredits();
-        ctx.write(call, promise);
+        toNetwork(call, promise);
     }
 
     /** It needs no credit but the one that its reply has given back, and does not wait behind calls. */
@@ -160,12 +159,12 @@ final class CreditHandler extends ChannelDuplexHandler {
     // ------------------------------------------------------------------ responder
 
     /** Without a credit the connection ends. */
-    private void receiveCall(ChannelHandlerContext ctx, ServedCall call) {
+    private void receiveCall(ServedCall call) {
         ResponderCredits credits = responder.credits();
         if (credits.received()) {
             responder.publishCredits();
             responder.grants().received();
-            ctx.fireChannelRead(call);
+            toUser(call);
             return;
         }
         link.metrics().increment(RpcRdmaCounter.CREDIT_OVERRUNS);

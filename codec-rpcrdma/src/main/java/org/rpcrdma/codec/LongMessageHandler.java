@@ -2,7 +2,6 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import org.rpcrdma.codec.wire.RpcCallHeader;
@@ -12,7 +11,7 @@ import org.rpcrdma.codec.wire.RpcCallHeader;
  * that are all there; sends a payload stream above the inline threshold through a Position Zero Read chunk or a Reply
  * chunk, or, where both sides are configured for it, offers it in a Position Zero Read chunk of the responder.
  */
-final class LongMessageHandler extends ChannelDuplexHandler {
+final class LongMessageHandler extends Stage {
 
     private final Link link;
     private final Requester requester;
@@ -37,24 +36,24 @@ final class LongMessageHandler extends ChannelDuplexHandler {
         } else if (message instanceof ServedCall call) {
             receiveCall(ctx, call);
         } else {
-            ctx.fireChannelRead(message);
+            toUser(message);
         }
     }
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (message instanceof Call call) {
-            writeCall(ctx, call, promise);
+            writeCall(call, promise);
         } else if (message instanceof ServedCall call && !call.isRejected) {
             writeReply(ctx, call, promise);
         } else {
-            ctx.write(message, promise);
+            toNetwork(message, promise);
         }
     }
 
     // ------------------------------------------------------------------ requester
 
-    private void writeCall(ChannelHandlerContext ctx, Call call, ChannelPromise promise) {
+    private void writeCall(Call call, ChannelPromise promise) {
         boolean fits = CallSizes.fitsInline(call, call.payload.reducedBytes());
         boolean needsReplyChunk = CallSizes.needsReplyChunk(call);
         String problem = problem(call, fits, needsReplyChunk);
@@ -71,7 +70,7 @@ final class LongMessageHandler extends ChannelDuplexHandler {
             call.isLong = true;
         }
         call.replyChunkBytes = needsReplyChunk ? ((int) call.replyMaximum + 3) & ~3 : 0;
-        ctx.write(call, promise);
+        toNetwork(call, promise);
     }
 
     /** Why a call cannot be carried; {@code null} when it can. */
@@ -120,7 +119,7 @@ final class LongMessageHandler extends ChannelDuplexHandler {
                             "what is in the Reply chunk or Read chunk is not the reply to this"
                                     + " call"));
         }
-        ctx.fireChannelRead(call);
+        toUser(call);
     }
 
     /** There is room for the reply now. */
@@ -174,7 +173,7 @@ final class LongMessageHandler extends ChannelDuplexHandler {
                             call, "what is in the Position Zero Read chunk is not this call"));
             return;
         }
-        ctx.fireChannelRead(call);
+        toUser(call);
     }
 
     private void callPulled(ChannelHandlerContext ctx, Pull pull) {
@@ -217,7 +216,7 @@ final class LongMessageHandler extends ChannelDuplexHandler {
             }
         }
         writer.write(ctx, call, call.isLong && fitsChunk);
-        ctx.write(call, promise);
+        toNetwork(call, promise);
     }
 
     private void writeHeld(ChannelHandlerContext ctx, ServedCall call, ChannelPromise promise) {

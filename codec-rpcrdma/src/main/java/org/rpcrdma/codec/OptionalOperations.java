@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import org.rpcrdma.codec.wire.TransportHeader;
@@ -11,7 +10,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * type. It sits behind the credits, which count an operation like any other call, and before the handlers that know
  * RPC messages, which never see one.
  */
-final class OptionalOperations extends ChannelDuplexHandler {
+final class OptionalOperations extends Stage {
 
     private final RpcRdmaConnection connection;
     private final Link link;
@@ -32,7 +31,7 @@ final class OptionalOperations extends ChannelDuplexHandler {
         } else if (message instanceof ServedCall call && call.option != null) {
             receiveCall(ctx, call);
         } else {
-            ctx.fireChannelRead(message);
+            toUser(message);
         }
     }
 
@@ -40,7 +39,7 @@ final class OptionalOperations extends ChannelDuplexHandler {
         if (call.failure != null) {
             RpcRdmaFailure failure = new RpcRdmaFailure(call.xid, call.failure);
             requester.finish(call);
-            ctx.fireChannelRead(failure);
+            toUser(failure);
             return;
         }
         RpcRdmaOption reply = call.takeOption();
@@ -73,7 +72,7 @@ final class OptionalOperations extends ChannelDuplexHandler {
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (!(message instanceof RpcRdmaOption option)) {
-            ctx.write(message, promise);
+            toNetwork(message, promise);
             return;
         }
         Exception problem = check(option);
@@ -88,7 +87,7 @@ final class OptionalOperations extends ChannelDuplexHandler {
         } else {
             Call call = requester.newCall(option.xid());
             call.option = option;
-            ctx.write(call, promise);
+            toNetwork(call, promise);
         }
     }
 
@@ -141,6 +140,6 @@ final class OptionalOperations extends ChannelDuplexHandler {
         call.takeOption().release();
         call.option = option;
         call.isDelivered = false;
-        ctx.write(call, promise);
+        toNetwork(call, promise);
     }
 }

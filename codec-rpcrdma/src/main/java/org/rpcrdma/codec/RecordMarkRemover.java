@@ -3,7 +3,6 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
 import org.rpcrdma.codec.wire.RecordMark;
 import org.rpcrdma.codec.wire.RpcCallHeader;
@@ -13,7 +12,7 @@ import org.rpcrdma.codec.wire.RpcCallHeader;
  * RDMA (RFC 8166, 3.2). What cannot be read in either form is not sent, and the call that it was to answer gets an
  * answer nevertheless, because its requester would wait for ever.
  */
-final class RecordMarkRemover extends ChannelOutboundHandlerAdapter {
+final class RecordMarkRemover extends Stage {
 
     private static final int SYSTEM_ERR = 5;
 
@@ -26,14 +25,14 @@ final class RecordMarkRemover extends ChannelOutboundHandlerAdapter {
     @Override
     public void write(ChannelHandlerContext ctx, Object written, ChannelPromise promise) {
         if (!(written instanceof ByteBuf bytes)) {
-            ctx.write(written, promise);
+            toNetwork(written, promise);
             return;
         }
         ByteBuf message = RecordMark.without(bytes, ctx.alloc());
         if (!RpcCallHeader.isMessage(message) && connection.writeProblem() == null) {
             refuse(ctx, message);
         }
-        ctx.write(message, promise); // what is no message fails there
+        toNetwork(message, promise); // what is no message fails there
     }
 
     private void refuse(ChannelHandlerContext ctx, ByteBuf bytes) {

@@ -4,6 +4,8 @@ package org.rpcrdma.codec;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelPipeline;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import org.rpcrdma.channel.RdmaChannel;
 
@@ -74,18 +76,7 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
         }
         RpcRdmaConnection connection = new RpcRdmaConnection(channel, config);
         ChannelPipeline pipeline = ctx.pipeline();
-        // Network side first: each one goes right behind this handler, so the last comes first.
-        pipeline.addAfter(ctx.name(), null, new RecordMarkRemover(connection));
-        if (config.versionTwo() != null && !connection.link().isServer()) {
-            pipeline.addAfter(ctx.name(), null, new VersionNegotiation(connection));
-        }
-        pipeline.addAfter(ctx.name(), null, new ChunkReducer(connection));
-        pipeline.addAfter(ctx.name(), null, new LongMessageHandler(connection));
-        if (config.versionTwo() != null) {
-            pipeline.addAfter(ctx.name(), null, new OptionalOperations(connection));
-        }
-        pipeline.addAfter(ctx.name(), null, new CreditHandler(connection));
-        pipeline.addAfter(ctx.name(), null, new RpcRdmaHeaderCodec(connection));
+        addStages(pipeline, ctx.name(), stages(connection));
         if (HeaderLog.isOn()) {
             pipeline.addAfter(ctx.name(), null, new HeaderLog());
         }
@@ -96,5 +87,33 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
             pipeline.addAfter(ctx.name(), null, capture);
         }
         pipeline.remove(this);
+    }
+
+    /** From the network to the user. */
+    private List<Stage> stages(RpcRdmaConnection connection) {
+        boolean hasVersionTwo = config.versionTwo() != null;
+        List<Stage> stages = new ArrayList<>();
+        stages.add(new RpcRdmaHeaderCodec(connection));
+        stages.add(new CreditHandler(connection));
+        if (hasVersionTwo) {
+            stages.add(new OptionalOperations(connection));
+        }
+        stages.add(new LongMessageHandler(connection));
+        stages.add(new ChunkReducer(connection));
+        if (hasVersionTwo && !connection.link().isServer()) {
+            stages.add(new VersionNegotiation(connection));
+        }
+        stages.add(new RecordMarkRemover(connection));
+        return stages;
+    }
+
+    /** The last one comes first: each goes right behind that handler. */
+    private static void addStages(ChannelPipeline pipeline, String name, List<Stage> stages) {
+        for (int i = stages.size() - 1; i >= 0; i--) {
+            if (i > 0) {
+                Stage.join(stages.get(i - 1), stages.get(i));
+            }
+            pipeline.addAfter(name, null, stages.get(i));
+        }
     }
 }

@@ -2,7 +2,6 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import org.rpcrdma.channel.RdmaSend;
@@ -17,7 +16,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * fenced here, before anybody looks at the reply (4.4.1). What only its payload can tell from the other direction is
  * pulled here (RFC 8167, 4.1).
  */
-final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
+final class RpcRdmaHeaderCodec extends Stage {
 
     private final RpcRdmaConnection connection;
     private final Link link;
@@ -55,6 +54,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
 
     @Override
     public void handlerAdded(ChannelHandlerContext ctx) {
+        super.handlerAdded(ctx);
         if (ctx.channel().isActive()) {
             connection.start();
         }
@@ -77,7 +77,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object read) {
         if (!(read instanceof ByteBuf message)) {
-            ctx.fireChannelRead(read);
+            toUser(read);
             return;
         }
         boolean taken = false;
@@ -119,7 +119,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
             return false;
         }
         if (isError) {
-            receiveError(ctx, message, header);
+            receiveError(message, header);
             return false;
         }
         if (!link.versions().speaks(header.version())) {
@@ -135,13 +135,13 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                 && PullCompletion.isIn(header, message, link.readChunkReplies());
     }
 
-    private void receiveError(ChannelHandlerContext ctx, ByteBuf message, TransportHeader header) {
+    private void receiveError(ByteBuf message, TransportHeader header) {
         Call call = receivedErrors.receive(message, header);
         if (call == null) {
             return;
         }
         RpcRdmaException failure = call.failure;
-        ctx.fireChannelRead(call);
+        toUser(call);
         if (failure instanceof UnsupportedVersionException range
                 && !link.versions().speaksAny(range.lowest(), range.highest())) {
             link.closeNow(
@@ -212,7 +212,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                 ServedCall call = calls.receive(ctx, message, header, payload);
                 if (call != null) {
                     boolean isTaken = !call.isLong;
-                    ctx.fireChannelRead(call);
+                    toUser(call);
                     return isTaken;
                 }
             }
@@ -220,7 +220,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                 Call call = replies.receive(ctx, message, header, payload);
                 if (call != null) {
                     boolean isTaken = !call.isLong;
-                    ctx.fireChannelRead(call);
+                    toUser(call);
                     return isTaken;
                 }
             }
@@ -240,11 +240,11 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (message instanceof PullCompletion completion) {
-            ctx.write(encoder.encode(completion), promise);
+            toNetwork(encoder.encode(completion), promise);
         } else if (message instanceof Call call) {
-            writeCall(ctx, call, promise);
+            writeCall(call, promise);
         } else if (!(message instanceof ServedCall call)) {
-            ctx.write(message, promise);
+            toNetwork(message, promise);
         } else if (call.isRejected) {
             metrics.callEnded(
                     RpcRdmaRole.RESPONDER,
@@ -253,11 +253,11 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
                     call.startNanos);
             errors.reject(ctx, call, promise);
         } else {
-            writeReply(ctx, call, promise);
+            writeReply(call, promise);
         }
     }
 
-    private void writeCall(ChannelHandlerContext ctx, Call call, ChannelPromise promise) {
+    private void writeCall(Call call, ChannelPromise promise) {
         ByteBuf send;
         try {
             send = encoder.encode(call);
@@ -273,7 +273,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         if (call.option == null) {
             metrics.countCall(RpcRdmaRole.REQUESTER, call.header, call.isLong);
         }
-        ctx.write(send, promise);
+        toNetwork(send, promise);
     }
 
     private Exception writeFailure(Exception cause) {
@@ -283,7 +283,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         return cause instanceof RpcRdmaException ? cause : new MarshalException(cause);
     }
 
-    private void writeReply(ChannelHandlerContext ctx, ServedCall call, ChannelPromise promise) {
+    private void writeReply(ServedCall call, ChannelPromise promise) {
         ByteBuf send;
         try {
             send = encodeReply(call);
@@ -304,7 +304,7 @@ final class RpcRdmaHeaderCodec extends ChannelDuplexHandler {
         ReplyWork work = responder.work(call.xid);
         Object message = call.mayInvalidate ? new RdmaSend(send, call.invalidateHandle) : send;
         responder.finish(call);
-        ctx.write(message, work.behind(promise));
+        toNetwork(message, work.behind(promise));
     }
 
     /** The Send of a reply whose chunks are written, and whose lists have the lengths. */

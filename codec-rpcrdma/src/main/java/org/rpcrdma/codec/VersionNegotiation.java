@@ -2,7 +2,6 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
@@ -21,7 +20,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * With the answer the version is settled, what has waited is written, and this handler leaves. The others never see
  * two versions.
  */
-final class VersionNegotiation extends ChannelDuplexHandler {
+final class VersionNegotiation extends Stage {
 
     /** The NULL call and the first call of the user may both end up in a duplicate request cache. */
     private static final int OTHER_XID = 0x80000000;
@@ -60,7 +59,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (state == State.OVER || connection.writeProblem() != null) {
             // It fails there, and may be seen by the duplicate request cache.
-            ctx.write(message, promise);
+            toNetwork(message, promise);
         } else if (message instanceof RpcRdmaCancel cancel && isHeld(cancel)) {
             promise.trySuccess();
         } else {
@@ -72,12 +71,12 @@ final class VersionNegotiation extends ChannelDuplexHandler {
         ByteBuf call = callOf(message);
         boolean isOption = message instanceof RpcRdmaOption option && !option.isReply();
         if (call == null && !isOption) {
-            ctx.write(message, promise); // whatever it is, the other handlers know it or refuse it
+            toNetwork(message, promise); // whatever it is, the other handlers know it or refuse it
             return;
         }
         if (state == State.IDLE && link.isVersionRemembered()) {
             settle(ctx, TransportHeader.VERSION_ONE);
-            ctx.write(message, promise);
+            toNetwork(message, promise);
             return;
         }
         int limit = link.config().maxQueuedCalls(); // and one that is about to be sent
@@ -160,7 +159,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
             ReferenceCountUtil.release(message);
             settle(ctx, TransportHeader.VERSION_TWO);
         } else {
-            ctx.fireChannelRead(message);
+            toUser(message);
         }
     }
 
@@ -190,7 +189,7 @@ final class VersionNegotiation extends ChannelDuplexHandler {
         }
         state = State.OVER;
         ctx.flush();
-        ctx.pipeline().remove(this);
+        leave();
     }
 
     private void unanswered() {

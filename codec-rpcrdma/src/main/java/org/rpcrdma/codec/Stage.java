@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+
+/**
+ * A handler of the codec. Messages go from one stage to the next by a plain call, which has the effect of the
+ * pipeline's own way and a quarter of its cost; all other events take the pipeline's way. A handler that
+ * is put between two stages sees no messages; what belongs behind the codec goes behind {@link RecordMarkRemover}.
+ */
+abstract class Stage extends ChannelDuplexHandler {
+
+    private ChannelHandlerContext context;
+
+    /** The neighbours; {@code null} where other handlers of the pipeline begin. */
+    private Stage userSide;
+
+    private Stage networkSide;
+
+    /** Makes two stages neighbours. */
+    static void join(Stage network, Stage user) {
+        network.userSide = user;
+        user.networkSide = network;
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext ctx) {
+        context = ctx;
+    }
+
+    /** Its place in the pipeline. */
+    final ChannelHandlerContext context() {
+        return context;
+    }
+
+    /** Leaves the pipeline; the neighbours are neighbours of each other then. */
+    final void leave() {
+        if (userSide != null) {
+            userSide.networkSide = networkSide;
+        }
+        if (networkSide != null) {
+            networkSide.userSide = userSide;
+        }
+        context.pipeline().remove(this);
+    }
+
+    /** The handlers of a closed channel are removed one after another: the pipeline knows whom to pass by. */
+    private static boolean isReached(Stage stage) {
+        return stage != null && !stage.context.isRemoved();
+    }
+
+    /** Gives a message to whoever is next towards the user. */
+    final void toUser(Object message) {
+        Stage next = userSide;
+        if (!isReached(next)) {
+            context.fireChannelRead(message);
+            return;
+        }
+        try {
+            next.channelRead(next.context, message);
+        } catch (Throwable t) {
+            // As the pipeline has it: whoever gives a message away hears nothing more of it.
+            next.context.fireExceptionCaught(t);
+        }
+    }
+
+    /** Gives a message to whoever is next towards the network. */
+    final void toNetwork(Object message, ChannelPromise promise) {
+        Stage next = networkSide;
+        if (!isReached(next)) {
+            context.write(message, promise);
+            return;
+        }
+        try {
+            next.write(next.context, message, promise);
+        } catch (Throwable t) {
+            promise.tryFailure(t);
+        }
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        toUser(message);
+    }
+
+    @Override
+    public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        toNetwork(message, promise);
+    }
+}
