@@ -194,7 +194,8 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
                     countRound(polled - start, now - polled);
                     lastWork = now;
                     start = now;
-                } else {
+                }
+                if (!worked || mode == PollMode.BLOCKING) {
                     start = idle(now, lastWork);
                 }
                 failures = 0;

@@ -50,6 +50,9 @@ public final class IwarpContext implements VerbsContext {
     /** When shared memory has brought so much, the selector is asked at once: it costs little beside that. */
     private static final long BYTES_PER_SELECT = 128 * 1024;
 
+    /** So often in a row a poll that had something to deliver does not look at the connections. */
+    private static final int MOST_UNLOOKED = 2;
+
     /** Whether the thread waits, runs, or runs and was told not to wait. */
     private enum Wake {
         RUNNING,
@@ -88,6 +91,8 @@ public final class IwarpContext implements VerbsContext {
     private final Set<IwarpStream> held = new LinkedHashSet<>();
 
     private long moved;
+
+    private int unlooked;
     private boolean closed;
 
     IwarpContext(IwarpConfig config) throws IOException {
@@ -141,6 +146,12 @@ public final class IwarpContext implements VerbsContext {
         if (delivered >= budget || closed) {
             return delivered;
         }
+        if (delivered > 0 && unlooked < MOST_UNLOOKED) {
+            // It was seen a moment ago that there is no more, at the cost of a system call.
+            unlooked++;
+            return delivered;
+        }
+        unlooked = 0;
         moved = 0;
         timers.expire();
         while (!broken.isEmpty()) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.util.Random;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -74,6 +75,25 @@ class OperationsTest {
     }
 
     /** Verbs leave it undefined which bytes are read; the connection has nothing to do with it. */
+    /** Looking costs a system call, so a poll that has something to deliver may leave it out; but not for ever. */
+    @Test
+    void completionsDoNotKeepOffWhatArrives() throws Exception {
+        try (Pair pair = Pair.connected(IwarpConfig.defaults(), 1024)) {
+            pair.responder.receive(1, 0, 512);
+            pair.initiator.queuePair.send(2, QueuePair.SIGNALED);
+            pair.initiator.gather(0, 16);
+            pair.initiator.queuePair.doorbell();
+            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+            for (long id = 10; pair.responder.completion(1) == null; id++) {
+                assertThat(System.nanoTime() - end).isNegative();
+                pair.responder.queuePair.write(id, QueuePair.SIGNALED, 0, 1); // of no bytes
+                pair.responder.queuePair.doorbell();
+                pair.responderContext.poll(256);
+            }
+            assertThat(pair.responder.completion(1).length()).isEqualTo(16);
+        }
+    }
+
     @Test
     void memoryMayChangeWhileItIsRead() throws IOException {
         int bytes = 1 << 20;
