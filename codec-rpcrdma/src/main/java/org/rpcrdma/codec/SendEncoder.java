@@ -50,6 +50,6 @@ final class SendEncoder {
                             + protocol.sendThreshold()
                             + ')');
         }
-        return link.buffer(length);
+        return link.channel().sendBuffer(length);
     }
 }

@@ -2,7 +2,6 @@
 package org.rpcrdma.channel;
 
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import java.io.IOException;
@@ -23,8 +22,6 @@ import org.rpcrdma.verbs.WorkStatus;
  * {@link Traffic}.
  */
 abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
-
-    private static final ChannelMetadata METADATA = new ChannelMetadata(false, 16);
 
     private final ChannelQueuePair queuePair;
     private final ConnectionStart start;
@@ -57,11 +54,6 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     abstract int drainMillis();
 
     // ------------------------------------------------------------------ state
-
-    @Override
-    public final ChannelMetadata metadata() {
-        return METADATA;
-    }
 
     @Override
     public final boolean isOpen() {

@@ -7,6 +7,7 @@ import static io.netty.util.internal.ObjectUtil.checkPositive;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufHolder;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelMetadata;
 import io.netty.util.internal.StringUtil;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DirectMemory;
@@ -28,6 +29,9 @@ import org.rpcrdma.verbs.QueuePairConfig;
  * <p>There is no half-close: {@code shutdownOutput} does not exist here.
  */
 public final class RdmaChannel extends AbstractRdmaConnection {
+
+    /** So many messages are read before what they were answered with is sent at once: most are short. */
+    private static final ChannelMetadata METADATA = new ChannelMetadata(false, 64);
 
     private static final String EXPECTED =
             " (expected: "
@@ -59,6 +63,11 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     @Override
+    public ChannelMetadata metadata() {
+        return METADATA;
+    }
+
+    @Override
     public RdmaChannelConfig config() {
         return config;
     }
@@ -81,6 +90,20 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     public ByteBuf registeredBuffer(int capacity) {
         checkInEventLoop("registeredBuffer");
         return loop().pool().registered(capacity);
+    }
+
+    /**
+     * As {@link #registeredBuffer} for a message that is written to this channel before anything can go wrong. Netty's
+     * leak detector watches it from level {@code ADVANCED} on, not one in so many of them at level {@code SIMPLE}.
+     * Event loop only; it may be released on any thread.
+     *
+     * @param capacity in bytes; the buffer does not grow beyond it
+     * @return an empty buffer with one reference, which is the caller's
+     * @throws IllegalStateException when there is no more memory to register, at once, or when another thread calls
+     */
+    public ByteBuf sendBuffer(int capacity) {
+        checkInEventLoop("sendBuffer");
+        return loop().pool().toSend(capacity);
     }
 
     /**

@@ -18,6 +18,7 @@ import static org.rpcrdma.channel.RdmaChannelOption.SEND_DEPTH;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.DefaultChannelConfig;
+import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.MessageSizeEstimator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
@@ -48,7 +49,7 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
     private volatile RegistrationPolicy registrationPolicy = RegistrationPolicy.EXACT;
 
     RdmaChannelConfig(RdmaChannel channel) {
-        super(channel);
+        super(channel, new FixedRecvByteBufAllocator(1)); // messages have the length that they have
     }
 
     @Override

@@ -4,6 +4,7 @@ package org.rpcrdma.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.FileRegion;
 import io.netty.channel.socket.DuplexChannel;
@@ -30,6 +31,8 @@ import org.rpcrdma.verbs.QueuePairConfig;
  */
 public final class RdmaStreamChannel extends AbstractRdmaConnection implements DuplexChannel {
 
+    private static final ChannelMetadata METADATA = new ChannelMetadata(false, 16);
+
     private static final String EXPECTED =
             " (expected: "
                     + StringUtil.simpleClassName(ByteBuf.class)
@@ -50,6 +53,11 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements D
 
     RdmaStreamChannel(Channel parent, ConnectionRequest request) {
         super(parent, request);
+    }
+
+    @Override
+    public ChannelMetadata metadata() {
+        return METADATA;
     }
 
     @Override

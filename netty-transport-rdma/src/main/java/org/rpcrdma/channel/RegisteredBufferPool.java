@@ -6,6 +6,7 @@ import static io.netty.util.internal.ObjectUtil.checkInRange;
 import io.netty.buffer.AbstractByteBufAllocator;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.util.ResourceLeakDetector;
 import io.netty.util.internal.PlatformDependent;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
@@ -53,7 +54,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     /** Has {@link #collect()} called on the event loop. */
     private final Runnable collector;
 
-    /** Whether it was asked for and did not begin yet. */
+    /** Whether it was asked for and did not begin yet: only then may something have been released on other threads. */
     private final AtomicBoolean isCollectorCalled = new AtomicBoolean();
 
     // Written on the event loop alone; other threads may see numbers that are a little old.
@@ -95,11 +96,24 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         return toLeakAwareBuffer(take(capacity));
     }
 
+    /**
+     * As {@link #registered} for a message that is written at once: it is watched only where all buffers are, for a
+     * record of a buffer costs more than the buffer.
+     */
+    ByteBuf toSend(int capacity) {
+        RegisteredMemory memory = take(capacity);
+        return ResourceLeakDetector.getLevel().compareTo(ResourceLeakDetector.Level.SIMPLE) > 0
+                ? toLeakAwareBuffer(memory)
+                : memory;
+    }
+
     /** As {@link #registered} for a buffer that stays with the transport and is not watched. */
     RegisteredMemory take(int capacity) {
         checkInRange(capacity, 0, LARGEST, "capacity");
         assert inEventLoop.getAsBoolean();
-        fetchReturned();
+        if (isCollectorCalled.get()) {
+            fetchReturned();
+        }
         int size = FreeBlocks.size(capacity);
         Block block = blocks.take(size);
         if (block == null) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.util.ResourceLeakDetector;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -62,6 +63,29 @@ class RegisteredBufferPoolTest {
                 return buffers;
             }
         }
+    }
+
+    /** A record of a buffer costs more than the buffer; who looks for leaks sees all of them. */
+    @Test
+    void whatIsSentIsWatchedWhereAllBuffersAre() throws Exception {
+        ResourceLeakDetector.Level level = ResourceLeakDetector.getLevel();
+        within(
+                MIB,
+                (pool, budget) -> {
+                    try {
+                        ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.SIMPLE);
+                        ByteBuf plain = pool.toSend(100);
+                        ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.PARANOID);
+                        ByteBuf watched = pool.toSend(100);
+                        assertThat(plain).isInstanceOf(RegisteredMemory.class);
+                        assertThat(watched).isNotInstanceOf(RegisteredMemory.class);
+                        assertThat(plain.capacity()).isEqualTo(watched.capacity()).isEqualTo(100);
+                        plain.release();
+                        watched.release();
+                    } finally {
+                        ResourceLeakDetector.setLevel(level);
+                    }
+                });
     }
 
     /** The budget lets one slab stay: that of a loop with little to do, whether it is used at the moment or not. */
