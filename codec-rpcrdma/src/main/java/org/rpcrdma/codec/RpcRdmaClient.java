@@ -19,6 +19,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.rpcrdma.channel.RdmaEventLoopGroup;
 
 /**
  * A requester: sends RPC calls to one responder over one or several connections, and gives a future for each reply. It
@@ -447,6 +448,13 @@ public final class RpcRdmaClient {
                 throw new IllegalArgumentException(
                         "reverseProgram without room for its calls: RpcRdmaConfig.reverseCredits is"
                                 + " 0 (expected: as many as may be out at a time)");
+            }
+            if (!(group.next().parent() instanceof RdmaEventLoopGroup)) {
+                throw new IllegalArgumentException(
+                        "group: "
+                                + group
+                                + " has event loops of another transport (expected: an"
+                                + " RdmaEventLoopGroup)");
             }
             Settings settings =
                     new Settings(

@@ -12,6 +12,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.nio.NioEventLoopGroup;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GlobalEventExecutor;
@@ -72,6 +73,21 @@ class RpcRdmaClientTest {
         }
         group.shutdownGracefully(0, RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
                 .syncUninterruptibly();
+    }
+
+    @Test
+    void eventLoopsOfAnotherTransportAreRefusedAtOnce() {
+        NioEventLoopGroup others = new NioEventLoopGroup(1);
+        try {
+            RpcRdmaClient.Builder builder =
+                    RpcRdmaClient.builder(others, new InetSocketAddress("127.0.0.1", 1));
+            assertThatThrownBy(builder::build)
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("another transport (expected: an RdmaEventLoopGroup)");
+        } finally {
+            others.shutdownGracefully(0, RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                    .syncUninterruptibly();
+        }
     }
 
     private RpcRdmaClient.Builder builder(InetSocketAddress address) {

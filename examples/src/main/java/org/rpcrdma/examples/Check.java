@@ -9,6 +9,8 @@ final class Check {
 
     private static final int PORT_MAX = 65535;
 
+    private static final long UNSIGNED_MAX = 0xffff_ffffL;
+
     private Check() {}
 
     static void port(CommandSpec spec, String option, int value) {
@@ -23,6 +25,15 @@ final class Check {
         if (value < 1) {
             throw new ParameterException(
                     spec.commandLine(), option + " " + value + " (expected: 1 or more)");
+        }
+    }
+
+    /** A number that goes on the wire as 32 bits without a sign. */
+    static void unsigned(CommandSpec spec, String option, long value) {
+        if (value < 0 || value > UNSIGNED_MAX) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    option + " " + value + " (expected: 0 to " + UNSIGNED_MAX + ")");
         }
     }
 }

@@ -57,11 +57,26 @@ public final class Main {
                 .println(
                         command.getCommandSpec().qualifiedName()
                                 + ": "
-                                + oneLine(failure.getMessage())
+                                + oneLine(usageProblem(failure))
                                 + " (see: "
                                 + command.getCommandSpec().qualifiedName()
                                 + " --help)");
         return CommandLine.ExitCode.USAGE;
+    }
+
+    private static String usageProblem(CommandLine.ParameterException failure) {
+        CommandLine command = failure.getCommandLine();
+        if (command.getSubcommands().isEmpty()) {
+            return failure.getMessage();
+        }
+        String commands = String.join(", ", command.getSubcommands().keySet());
+        if (failure instanceof CommandLine.UnmatchedArgumentException unmatched
+                && !unmatched.isUnknownOption()) {
+            return "there is no command " + unmatched.getUnmatched().get(0) + ", but " + commands;
+        }
+        return failure.getMessage().startsWith("Missing required subcommand")
+                ? "a command is missing: " + commands
+                : failure.getMessage();
     }
 
     private static int report(Exception failure, CommandLine command) {

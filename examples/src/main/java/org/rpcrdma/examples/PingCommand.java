@@ -74,14 +74,14 @@ final class PingCommand implements Callable<Integer> {
             defaultValue = "100003",
             paramLabel = "NUMBER",
             description = "The RPC program (default: ${DEFAULT-VALUE}, NFS).")
-    private int program;
+    private long program;
 
     @Option(
             names = "--version",
             defaultValue = "3",
             paramLabel = "NUMBER",
             description = "The version of the program (default: ${DEFAULT-VALUE}).")
-    private int version;
+    private long version;
 
     @Option(
             names = {"-c", "--count"},
@@ -93,6 +93,8 @@ final class PingCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         Check.atLeastOne(spec, "--count", count);
+        Check.unsigned(spec, "--program", program);
+        Check.unsigned(spec, "--version", version);
         RpcRdmaConfig config =
                 capture.applyTo(highestVersion.applyTo(RpcRdmaConfig.builder())).build();
         try (RdmaRpcClient client = RdmaRpcClient.connect(server, config)) {
@@ -111,8 +113,8 @@ final class PingCommand implements Callable<Integer> {
     private void callNull(RpcClient client, long timeoutMillis) throws IOException {
         Calls.await(
                 client.call(
-                        program,
-                        version,
+                        (int) program,
+                        (int) version,
                         NULL,
                         OpaqueAuth.NONE,
                         Unpooled.EMPTY_BUFFER,

@@ -55,6 +55,9 @@ class CommandLineTest {
                 "ping localhost:99999",
                 "ping localhost:x",
                 "ping localhost:20049 -c 0",
+                "ping localhost:20049 --program -1",
+                "ping localhost:20049 --version 4294967296",
+                "nfs",
                 "ping localhost:20049 --highest-version 3",
                 "serve-nfs",
                 "serve-nfs --export /tmp --port 70000",
@@ -78,6 +81,14 @@ class CommandLineTest {
         assertThat(hint.find()).isTrue();
         assertThat(run(hint.group(1).split(" "))).isZero();
         assertThat(out.toString()).contains("Usage: rpcrdma");
+    }
+
+    @Test
+    void whoNamesNoCommandHearsWhichThereAre() {
+        assertThat(run()).isEqualTo(2);
+        assertThat(err.toString()).contains("a command is missing: demo, ping,");
+        assertThat(run("pong")).isEqualTo(2);
+        assertThat(err.toString()).contains("there is no command pong, but demo, ping,");
     }
 
     @ParameterizedTest

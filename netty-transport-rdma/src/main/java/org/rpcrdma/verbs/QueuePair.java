@@ -7,8 +7,8 @@ import java.net.InetSocketAddress;
 /**
  * One end of a connection.
  *
- * <p>A work request is opened by {@link #send}, {@link #write}, {@link #read} and the like, given its memory by {@link #gather}
- * and handed to the device with all others by {@link #doorbell()}. All parameters are primitive; nothing is allocated.
+ * <p>A work request is opened by {@link #send}, {@link #write}, {@link #read} and the like, given its memory by
+ * {@link #gather} and handed to the device with all others by {@link #doorbell()}. All parameters are primitive; nothing is allocated.
  * Memory named in a work request stays untouched until its completion. Work requests of the send queue complete in the
  * order in which they were posted; an unsignalled one completes unseen, together with the next signalled one. One that
  * fails is always reported.
@@ -137,8 +137,8 @@ public interface QueuePair {
     void write(long id, int flags, long remoteAddress, int remoteKey);
 
     /**
-     * Opens an RDMA Write to the peer's memory that uses up a receive of the peer behind it, and tells the peer a number
-     * by {@link QueuePairHandler#writtenWithImmediate}. Without memory it names none of the peer's either.
+     * Opens an RDMA Write to the peer's memory that uses up a receive of the peer behind it, and tells the peer a
+     * number by {@link QueuePairHandler#writtenWithImmediate}. Without memory it names none of the peer's either.
      *
      * @param id comes back with the completion
      * @param flags {@link #SIGNALED} and others of this interface, or 0

@@ -20,8 +20,8 @@ import org.rpcrdma.verbs.hardware.Layout;
 
 /**
  * libibverbs and librdmacm without hardware: functions as those of C, with pointers to structures as C has them, on the
- * software RNIC. Private data has its length on each of its devices. On the one that is like soft-iWARP a connect blocks,
- * and refusals are no events.
+ * software RNIC. Private data has its length on each of its devices. On the one that is like soft-iWARP a connect
+ * blocks, and refusals are no events.
  */
 final class SoftwareLibrary implements Library {
 
