@@ -19,6 +19,7 @@ import io.netty.util.concurrent.GlobalEventExecutor;
 import io.netty.util.concurrent.Promise;
 import io.netty.util.concurrent.PromiseNotifier;
 import java.net.ConnectException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
@@ -80,7 +81,8 @@ class RpcRdmaClientTest {
         NioEventLoopGroup others = new NioEventLoopGroup(1);
         try {
             RpcRdmaClient.Builder builder =
-                    RpcRdmaClient.builder(others, new InetSocketAddress("127.0.0.1", 1));
+                    RpcRdmaClient.builder(
+                            others, new InetSocketAddress(InetAddress.getLoopbackAddress(), 1));
             assertThatThrownBy(builder::build)
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("another transport (expected: an RdmaEventLoopGroup)");
