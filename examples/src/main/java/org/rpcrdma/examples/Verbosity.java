@@ -7,6 +7,7 @@ import picocli.CommandLine.Option;
 final class Verbosity {
 
     static final String PROPERTY = "org.rpcrdma.examples.verbose";
+    private static final String LEVEL_OF = "org.slf4j.simpleLogger.log.";
 
     @Option(
             names = {"-v", "--verbose"},
@@ -16,6 +17,13 @@ final class Verbosity {
             System.setProperty(PROPERTY, "true");
             // Read when the first logger is made, which is after the options are.
             System.setProperty("org.slf4j.simpleLogger.defaultLogLevel", "debug");
+        }
+    }
+
+    /** Keeps warnings of a package back, unless all is to be shown; before anything of it has run. */
+    static void expectWarningsOf(String packageName) {
+        if (!Boolean.getBoolean(PROPERTY)) {
+            System.setProperty(LEVEL_OF + packageName, "error");
         }
     }
 }

@@ -8,10 +8,10 @@ import java.net.InetSocketAddress;
  * One end of a connection.
  *
  * <p>A work request is opened by {@link #send}, {@link #write}, {@link #read} and the like, given its memory by
- * {@link #gather} and handed to the device with all others by {@link #doorbell()}. All parameters are primitive; nothing is allocated.
- * Memory named in a work request stays untouched until its completion. Work requests of the send queue complete in the
- * order in which they were posted; an unsignalled one completes unseen, together with the next signalled one. One that
- * fails is always reported.
+ * {@link #gather} and handed to the device with all others by {@link #doorbell()}. All parameters are primitive;
+ * nothing is allocated. Memory named in a work request stays untouched until its completion. Work requests of the send
+ * queue complete in the order in which they were posted; an unsignalled one completes unseen, together with the next
+ * signalled one. One that fails is always reported.
  *
  * <p>After {@link #disconnect()}, or when the connection ends by itself, every posted work request completes, with
  * {@link WorkStatus#FLUSHED} if it was not carried out, before {@link QueuePairHandler#disconnected} is called.

@@ -74,7 +74,6 @@ class OperationsTest {
         carry(plain, plain.toBuilder().markers(true).build(), fromResponder);
     }
 
-    /** Verbs leave it undefined which bytes are read; the connection has nothing to do with it. */
     /** Looking costs a system call, so a poll that has something to deliver may leave it out; but not for ever. */
     @Test
     void completionsDoNotKeepOffWhatArrives() throws Exception {
@@ -94,6 +93,7 @@ class OperationsTest {
         }
     }
 
+    /** Verbs leave it undefined which bytes are read; the connection has nothing to do with it. */
     @Test
     void memoryMayChangeWhileItIsRead() throws IOException {
         int bytes = 1 << 20;
