@@ -128,6 +128,10 @@ final class ChunkReducer extends Stage implements DuplicateRequests.Target {
 
     private void writeReply(
             ChannelHandlerContext ctx, Object written, int xid, ChannelPromise promise) {
+        if (!promise.isVoid() && !promise.setUncancellable()) {
+            ReferenceCountUtil.release(written); // the call is still to be answered
+            return;
+        }
         ServedCall call = responder.call(xid);
         if (call == null || call.option != null || !call.isDelivered) {
             Exception problem =

@@ -4,6 +4,9 @@ package org.rpcrdma.codec;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
+import io.netty.util.internal.PromiseNotificationUtil;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 
 /**
  * A handler of the codec. Messages go from one stage to the next by a plain call, which has the effect of the
@@ -11,6 +14,8 @@ import io.netty.channel.ChannelPromise;
  * is put between two stages sees no messages; what belongs behind the codec goes behind {@link RecordMarkRemover}.
  */
 abstract class Stage extends ChannelDuplexHandler {
+
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(Stage.class);
 
     private ChannelHandlerContext context;
 
@@ -76,7 +81,7 @@ abstract class Stage extends ChannelDuplexHandler {
         try {
             next.write(next.context, message, promise);
         } catch (Throwable t) {
-            promise.tryFailure(t);
+            PromiseNotificationUtil.tryFailure(promise, t, promise.isVoid() ? null : LOGGER);
         }
     }
 

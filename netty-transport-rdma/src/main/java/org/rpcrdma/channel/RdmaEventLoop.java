@@ -194,8 +194,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
                     countRound(polled - start, now - polled);
                     lastWork = now;
                     start = now;
-                }
-                if (!worked || mode == PollMode.BLOCKING) {
+                } else {
                     start = idle(now, lastWork);
                 }
                 failures = 0;

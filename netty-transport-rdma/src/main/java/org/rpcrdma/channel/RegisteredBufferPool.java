@@ -54,7 +54,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     /** Has {@link #collect()} called on the event loop. */
     private final Runnable collector;
 
-    /** Whether it was asked for and did not begin yet: only then may something have been released on other threads. */
+    /** Whether it was asked for and did not begin yet: what other threads have released is fetched then. */
     private final AtomicBoolean isCollectorCalled = new AtomicBoolean();
 
     // Written on the event loop alone; other threads may see numbers that are a little old.

@@ -242,9 +242,12 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
         becomeReadyToReplenish();
     }
 
-    /** The device allows it only where messages come so. What the Write has written its peer's message tells. */
+    /** What the Write has written its peer's message tells. Where messages are Sends this is none. */
     @Override
     boolean writtenWithImmediate(long id, int length, int immediate) {
+        if (wire.receivedBytes() > 0) {
+            return false;
+        }
         try {
             receives.postAgain();
             received(immediate);

@@ -9,7 +9,7 @@ import io.netty.util.internal.SystemPropertyUtil;
  * @param device the name of the RDMA device, as {@code rdma link} shows it; {@code null} takes the first with an active
  *     port ({@code -Dorg.rpcrdma.ffm.device})
  * @param completions the most entries of an event loop's completion queue, which limits its connections: each takes
- *     its send and receive depths. A device that has less gives less. 1 to 2^22
+ *     its send and receive depths, and with memory windows its send depth again. A device that has less gives less. 1 to 2^22
  *     ({@code -Dorg.rpcrdma.ffm.completions}, 32767)
  * @param registrationCache bytes of memory, not the transport's own, that stay registered for local use after a work
  *     request, per event loop; 0 for none ({@code -Dorg.rpcrdma.ffm.registrationCache}, 0). Only for programs whose
@@ -53,8 +53,10 @@ public record FfmConfig(
         }
     }
 
-    private static Boolean windows(String said) {
-        return said == null ? null : Boolean.valueOf(said);
+    private static Boolean windows(String property) {
+        return SystemPropertyUtil.contains(property)
+                ? (Boolean) SystemPropertyUtil.getBoolean(property, true)
+                : null;
     }
 
     /**
@@ -68,6 +70,6 @@ public record FfmConfig(
                 SystemPropertyUtil.getInt(PREFIX + "completions", 32767),
                 SystemPropertyUtil.getLong(PREFIX + "registrationCache", 0),
                 SystemPropertyUtil.getInt(PREFIX + "resolveMillis", 2000),
-                windows(SystemPropertyUtil.get(PREFIX + "windows")));
+                windows(PREFIX + "windows"));
     }
 }

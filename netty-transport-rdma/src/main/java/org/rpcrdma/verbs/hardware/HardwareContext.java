@@ -172,7 +172,7 @@ public final class HardwareContext implements VerbsContext {
     @Override
     public void await(long nanos) throws IOException {
         postReceives();
-        if (nanos == 0 || !pending.isEmpty() || completions.hasNext()) {
+        if (nanos == 0 || !pending.isEmpty()) {
             return;
         }
         long limit = nanos < 0 ? Long.MAX_VALUE : nanos;

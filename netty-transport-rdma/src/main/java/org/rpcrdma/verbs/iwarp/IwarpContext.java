@@ -143,7 +143,11 @@ public final class IwarpContext implements VerbsContext {
     @Override
     public int poll(int budget) {
         int delivered = completions.deliver(budget);
-        if (delivered >= budget || closed) {
+        if (!fullListeners.isEmpty()) {
+            // First of all: who has room again has woken this thread, once.
+            fullListeners.removeIf(IwarpListener::resumed);
+        }
+        if (closed) {
             return delivered;
         }
         if (delivered > 0 && unlooked < MOST_UNLOOKED) {
@@ -156,9 +160,6 @@ public final class IwarpContext implements VerbsContext {
         timers.expire();
         while (!broken.isEmpty()) {
             broken.poll().resolveBroken();
-        }
-        if (!fullListeners.isEmpty()) {
-            fullListeners.removeIf(IwarpListener::resumed);
         }
         if (!held.isEmpty()) {
             retryHeld();
