@@ -28,6 +28,13 @@ final class Check {
         }
     }
 
+    static void notNegative(CommandSpec spec, String option, long value) {
+        if (value < 0) {
+            throw new ParameterException(
+                    spec.commandLine(), option + " " + value + " (expected: 0 or more)");
+        }
+    }
+
     /** A number that goes on the wire as 32 bits without a sign. */
     static void unsigned(CommandSpec spec, String option, long value) {
         if (value < 0 || value > UNSIGNED_MAX) {

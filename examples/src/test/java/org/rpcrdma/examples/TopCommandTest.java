@@ -3,14 +3,17 @@ package org.rpcrdma.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
@@ -77,6 +80,40 @@ class TopCommandTest {
         }
         assertThat(err.toString()).startsWith("rpcrdma top: http://127.0.0.1:").contains("403");
         assertThat(err.toString().lines()).hasSize(1);
+    }
+
+    @Test
+    void oneThatDoesNotAnswerIsShownBesideTheOthers() throws Exception {
+        HttpServer http = HttpServer.create(ANY, 0);
+        http.createContext("/", exchange -> answer(exchange, 200, "rpcrdma_calls_total 0"));
+        HttpServer failing = HttpServer.create(ANY, 0);
+        failing.createContext("/", exchange -> answer(exchange, 503, "later"));
+        http.start();
+        failing.start();
+        try {
+            String good = "127.0.0.1:" + http.getAddress().getPort();
+            String bad = "127.0.0.1:" + failing.getAddress().getPort();
+            assertThat(run("top", bad, good, "-i", "1", "-c", "1")).isZero();
+            assertThat(out.toString())
+                    .contains(bad + "   not reachable: status 503", good + "   0 calls/s");
+            assertThat(err.toString()).isEmpty();
+        } finally {
+            http.stop(0);
+            failing.stop(0);
+        }
+    }
+
+    @Test
+    void fewerThanNoTablesAreRefused() {
+        assertThat(run("top", "127.0.0.1:1", "-c", "-1")).isEqualTo(2);
+        assertThat(err.toString()).contains("--count -1 (expected: 0 or more)");
+    }
+
+    private static void answer(HttpExchange exchange, int status, String text) throws IOException {
+        byte[] body = text.getBytes(StandardCharsets.US_ASCII);
+        exchange.sendResponseHeaders(status, body.length);
+        exchange.getResponseBody().write(body);
+        exchange.close();
     }
 
     private int run(String... args) {

@@ -24,6 +24,11 @@ public final class Scrape {
         String label(String name) {
             return labels.getOrDefault(name, "");
         }
+
+        /** The label as a terminal can have it. */
+        String printable(String name) {
+            return Scrape.printable(label(name));
+        }
     }
 
     private final Map<String, List<Sample>> byName = new HashMap<>();
@@ -61,6 +66,9 @@ public final class Scrape {
                 labels = new TreeMap<>();
                 rest = readLabels(line, end + 1, labels);
             }
+            if (labels.containsKey("le")) {
+                number(labels.get("le"));
+            }
             String[] value = line.substring(rest).strip().split(" ", -1);
             byName.computeIfAbsent(line.substring(0, end), k -> new ArrayList<>())
                     .add(new Sample(labels, number(value[0])));
@@ -81,10 +89,13 @@ public final class Scrape {
             // The first quote is at equals + 1.
             at = equals + 2;
             while (line.charAt(at) != '"') {
-                if (line.charAt(at) == '\\') {
-                    at++;
+                char next = line.charAt(at++);
+                if (next == '\\') {
+                    next = line.charAt(at++);
+                    // The only escape that does not stand for itself.
+                    next = next == 'n' ? '\n' : next;
                 }
-                value.append(line.charAt(at++));
+                value.append(next);
             }
             labels.put(name, value.toString());
             at++;
@@ -95,7 +106,7 @@ public final class Scrape {
         return at + 1;
     }
 
-    private static double number(String text) {
+    static double number(String text) {
         return switch (text) {
             case "+Inf" -> Double.POSITIVE_INFINITY;
             case "-Inf" -> Double.NEGATIVE_INFINITY;
@@ -105,7 +116,12 @@ public final class Scrape {
 
     private static String excerpt(String line) {
         String start = line.substring(0, Math.min(line.length(), 60));
-        return '\'' + start.replaceAll("[^ -~]", "?") + '\'';
+        return '\'' + printable(start) + '\'';
+    }
+
+    /** What a server has sent must not steer the terminal. */
+    static String printable(String text) {
+        return text.replaceAll("[^ -~]", "?");
     }
 
     /** The samples of that name, in their order; none where the server has no such meter. */

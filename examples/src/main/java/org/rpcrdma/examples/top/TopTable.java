@@ -89,13 +89,13 @@ public final class TopTable {
                 "p99 µs below");
         TreeMap<String, Predicate<Sample>> rows = new TreeMap<>();
         for (Sample sample : after.samples(DURATION + "_count")) {
-            String procedure = sample.label("procedure");
-            String role = sample.label("role");
+            String procedure = sample.printable("procedure");
+            String role = sample.printable("role");
             rows.put(
                     String.format(Locale.ROOT, "%-28s %-10s", procedure, role),
                     other ->
-                            other.label("procedure").equals(procedure)
-                                    && other.label("role").equals(role));
+                            other.printable("procedure").equals(procedure)
+                                    && other.printable("role").equals(role));
         }
         Comparator<String> byCalls =
                 Comparator.comparingDouble(row -> -grown(DURATION + "_count", rows.get(row)));
@@ -135,8 +135,7 @@ public final class TopTable {
     }
 
     private static double bound(Sample bucket) {
-        String le = bucket.label("le");
-        return le.equals("+Inf") ? Double.POSITIVE_INFINITY : Double.parseDouble(le);
+        return Scrape.number(bucket.label("le"));
     }
 
     private static String micros(double seconds) {

@@ -67,6 +67,20 @@ class TopTableTest {
                 .doesNotContain("NaN");
     }
 
+    @Test
+    void labelsAreDecodedAndCannotSteerTheTerminal() throws IOException {
+        String hostile =
+                BEFORE
+                        + "rpcrdma_call_duration_seconds_count{procedure=\"a\\n"
+                        + "b\\\\c\\\"\033[2J\u009b\",role=\"responder\"} 3\n";
+        assertThat(Scrape.parse(hostile).samples("rpcrdma_call_duration_seconds_count").get(1))
+                .extracting(sample -> sample.label("procedure"))
+                .isEqualTo("a\nb\\c\"\033[2J\u009b");
+        assertThat(table(hostile, hostile, 1))
+                .containsPattern("(?m)^a\\?b\\\\c\"\\?\\[2J\\? +responder +0 +- +-$")
+                .doesNotContain("\033", "\u009b");
+    }
+
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -80,6 +94,7 @@ class TopTableTest {
                 "rpcrdma_calls_total{role=\"\\",
                 "rpcrdma_calls_total{role} 1",
                 "{} 1",
+                "rpcrdma_calls_total 1\nrpcrdma_call_duration_seconds_bucket{le=\"x\"} 1",
             })
     void anythingElseIsOneClearSentence(String text) {
         assertThatThrownBy(() -> Scrape.parse(text))
