@@ -65,7 +65,7 @@ class TopCommandTest {
 
     @Test
     void anAnswerThatHasNoMetersIsAFailure() throws Exception {
-        HttpServer http = HttpServer.create(ANY, 0);
+        HttpServer http = TestHttp.create();
         http.createContext(
                 "/",
                 exchange -> {
@@ -84,9 +84,9 @@ class TopCommandTest {
 
     @Test
     void oneThatDoesNotAnswerIsShownBesideTheOthers() throws Exception {
-        HttpServer http = HttpServer.create(ANY, 0);
+        HttpServer http = TestHttp.create();
         http.createContext("/", exchange -> answer(exchange, 200, "rpcrdma_calls_total 0"));
-        HttpServer failing = HttpServer.create(ANY, 0);
+        HttpServer failing = TestHttp.create();
         failing.createContext("/", exchange -> answer(exchange, 503, "later"));
         http.start();
         failing.start();

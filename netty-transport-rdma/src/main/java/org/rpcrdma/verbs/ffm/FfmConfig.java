@@ -9,8 +9,8 @@ import io.netty.util.internal.SystemPropertyUtil;
  * @param device the name of the RDMA device, as {@code rdma link} shows it; {@code null} takes the first with an active
  *     port ({@code -Dorg.rpcrdma.ffm.device})
  * @param completions the most entries of an event loop's completion queue, which limits its connections: each takes
- *     its send and receive depths, and with memory windows its send depth again. A device that has less gives less. 1 to 2^22
- *     ({@code -Dorg.rpcrdma.ffm.completions}, 32767)
+ *     its send and receive depths, and with memory windows its send depth again. A device that has less gives less. 1
+ *     to 2^22 ({@code -Dorg.rpcrdma.ffm.completions}, 32767)
  * @param registrationCache bytes of memory, not the transport's own, that stay registered for local use after a work
  *     request, per event loop; 0 for none ({@code -Dorg.rpcrdma.ffm.registrationCache}, 0). Only for programs whose
  *     large buffers are not freed as long as the event loop runs: a device goes on using the old pages of memory that
