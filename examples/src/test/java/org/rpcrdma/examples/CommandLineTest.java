@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.regex.Matcher;
@@ -81,6 +83,29 @@ class CommandLineTest {
         assertThat(hint.find()).isTrue();
         assertThat(run(hint.group(1).split(" "))).isZero();
         assertThat(out.toString()).contains("Usage: rpcrdma");
+    }
+
+    /** The port of another service is no port where nobody listens. */
+    @Test
+    void whatIsAcceptedAndLeftIsNotCalledRefused() throws Exception {
+        try (ServerSocket other = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            Thread service =
+                    new Thread(
+                            () -> {
+                                try {
+                                    other.accept().close();
+                                } catch (IOException e) {
+                                    // The test is over.
+                                }
+                            });
+            service.start();
+            assertThat(run("ping", "127.0.0.1:" + other.getLocalPort())).isEqualTo(1);
+            service.join();
+        }
+        assertOneLine();
+        assertThat(err.toString())
+                .contains("check that an iWARP service listens there")
+                .doesNotContain("refused");
     }
 
     @Test

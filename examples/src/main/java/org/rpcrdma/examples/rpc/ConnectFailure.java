@@ -10,6 +10,8 @@ import org.rpcrdma.codec.ConnectionLostException;
 /** Why there is no connection or no answer, in words for a person. */
 final class ConnectFailure {
 
+    private static final String REFUSED = "connection refused";
+
     private ConnectFailure() {}
 
     static void checkResolved(InetSocketAddress server) throws RpcException {
@@ -44,9 +46,10 @@ final class ConnectFailure {
     private static String reason(Throwable cause) {
         if (cause instanceof ConnectTimeoutException) {
             return "no answer within " + RpcClient.CONNECT_TIMEOUT_MILLIS + " ms";
-        } else if (cause instanceof ConnectException) {
-            return "connection refused";
         }
-        return cause.getMessage();
+        String said = String.valueOf(cause.getMessage());
+        // What somebody has accepted, and is no RDMA peer, the transport has a better word for.
+        boolean isRefused = said.regionMatches(true, 0, REFUSED, 0, REFUSED.length());
+        return cause instanceof ConnectException && isRefused ? REFUSED : said;
     }
 }

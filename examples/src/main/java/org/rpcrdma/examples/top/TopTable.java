@@ -111,7 +111,9 @@ public final class TopTable {
                     calls == 0 ? "-" : percentile(wanted, calls));
         }
         if (!after.missing().isEmpty()) {
-            out.println("not there: " + String.join(", ", after.missing()));
+            out.println(
+                    "no such calls yet, or another version of the server: "
+                            + String.join(", ", after.missing()));
         }
         out.flush();
     }

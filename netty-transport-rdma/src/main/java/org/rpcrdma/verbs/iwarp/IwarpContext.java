@@ -294,6 +294,7 @@ public final class IwarpContext implements VerbsContext {
             return new TcpCarrier(this, channel, key);
         }
         counters.connectionsShared++;
+        LOGGER.debug("{} goes by shared memory", channel);
         return new SharedCarrier(awake, channel, key, shared);
     }
 
