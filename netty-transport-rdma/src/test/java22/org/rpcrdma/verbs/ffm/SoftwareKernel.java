@@ -49,6 +49,10 @@ final class SoftwareKernel {
     final RnicThread rnic;
     final long context;
     final SoftwareWindows windows = new SoftwareWindows(this);
+
+    /** What messages stand for that are under way; their ends may not both be there. On the RNIC's thread alone. */
+    final Map<SoftwareQp.Message, SoftwareQp.Immediate> immediates = new HashMap<>();
+
     private final List<String> problems = new CopyOnWriteArrayList<>();
     private final Map<Long, Object> objects = new ConcurrentHashMap<>();
     private final Map<Integer, Descriptor> descriptors = new HashMap<>();

@@ -4,8 +4,6 @@ package org.rpcrdma.verbs.ffm;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
-import java.util.HashMap;
-import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairHandler;
@@ -31,8 +29,11 @@ final class SoftwareQp implements QueuePairHandler {
     /** {@code IBV_WC_MW_BIND_ERR}. */
     private static final int WINDOW_ERROR = 6;
 
+    /** A Send, by its place among those of its connection. */
+    record Message(InetSocketAddress from, InetSocketAddress to, long number) {}
+
     /** What an RDMA Write with Immediate of the peer is told with; the immediate as it lies in memory. */
-    private record Immediate(int value, int length) {}
+    record Immediate(int value, int length) {}
 
     /** What is done when it is posted, and complete when those before it are. */
     private static final int NO_STATUS = -1;
@@ -51,12 +52,8 @@ final class SoftwareQp implements QueuePairHandler {
     private final CountDownLatch connected = new CountDownLatch(1);
     final long pointer = SoftwareKernel.allocate(160);
     QueuePair queuePair;
-    private SoftwareQp peer;
     private long messagesSent;
     private long messagesReceived;
-
-    /** By the number of the message that stands for it. */
-    private final Map<Long, Immediate> immediates = new HashMap<>();
 
     private boolean closed;
     private boolean isRefused;
@@ -116,6 +113,8 @@ final class SoftwareQp implements QueuePairHandler {
     void close() {
         if (!closed) {
             closed = true;
+            InetSocketAddress local = queuePair.localAddress();
+            kernel.immediates.keySet().removeIf(message -> message.to().equals(local));
             queuePair.close();
             isRefused |= connected.getCount() > 0;
             connected.countDown();
@@ -181,24 +180,17 @@ final class SoftwareQp implements QueuePairHandler {
         for (int i = 1; i < ranges.length; i += 3) {
             length += ranges[i];
         }
-        peer = peer == null ? findPeer() : peer;
-        if (peer != null) {
-            peer.immediates.put(messagesSent, new Immediate(immediate, (int) length));
-        }
-        messagesSent++;
+        kernel.immediates.put(
+                new Message(queuePair.localAddress(), queuePair.remoteAddress(), messagesSent++),
+                new Immediate(immediate, (int) length));
         queuePair.send(workId, bits);
     }
 
-    private SoftwareQp findPeer() {
-        return kernel.all(SoftwareQp.class).stream()
-                .filter(other -> other.isEndAt(queuePair.remoteAddress()))
-                .filter(other -> isEndAt(other.queuePair.remoteAddress()))
-                .findFirst()
-                .orElse(null);
-    }
-
-    private boolean isEndAt(InetSocketAddress address) {
-        return address != null && address.equals(queuePair.localAddress());
+    /** What the peer's next message stands for; {@code null} for itself. */
+    private Immediate nextImmediate() {
+        return kernel.immediates.remove(
+                new Message(
+                        queuePair.remoteAddress(), queuePair.localAddress(), messagesReceived++));
     }
 
     private void gather(long[] ranges) {
@@ -345,10 +337,7 @@ final class SoftwareQp implements QueuePairHandler {
         if (done == null) {
             return; // the second half of a Write with Immediate whose first has failed
         }
-        Immediate immediate =
-                isReceive && status == WorkStatus.SUCCESS
-                        ? immediates.remove(messagesReceived++)
-                        : null;
+        Immediate immediate = isReceive && status == WorkStatus.SUCCESS ? nextImmediate() : null;
         if (immediate != null) {
             queue.add(
                     workId,
