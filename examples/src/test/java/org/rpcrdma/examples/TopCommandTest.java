@@ -9,15 +9,20 @@ import io.micrometer.core.instrument.Tags;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.metrics.RpcRdmaMeterBinder;
 import org.rpcrdma.examples.client.NfsSession;
@@ -80,6 +85,46 @@ class TopCommandTest {
         }
         assertThat(err.toString()).startsWith("rpcrdma top: http://127.0.0.1:").contains("403");
         assertThat(err.toString().lines()).hasSize(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"SSH-2.0-OpenSSH_9.2\r\n", ""})
+    void aPortThatSpeaksNoHttpIsNamedAsSuch(String greeting) throws Exception {
+        try (ServerSocket other = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            new Thread(() -> greetAll(other, greeting), "no-http").start();
+            String address = "127.0.0.1:" + other.getLocalPort();
+            assertThat(run("top", address)).isEqualTo(1);
+            assertThat(err.toString())
+                    .isEqualToNormalizingNewlines(
+                            "rpcrdma top: http://"
+                                    + address
+                                    + "/metrics: what listens there does not answer in HTTP: give"
+                                    + " the port that the server has as its --metrics-port\n");
+        }
+    }
+
+    /** The JDK's client asks again, on another connection, where it was answered by nothing. */
+    private static void greetAll(ServerSocket listener, String greeting) {
+        try {
+            while (true) {
+                greet(listener, greeting);
+            }
+        } catch (IOException e) {
+            assertThat(listener.isClosed()).isTrue();
+        }
+    }
+
+    private static void greet(ServerSocket listener, String greeting) throws IOException {
+        try (Socket socket = listener.accept()) {
+            // What is closed with a part of the question unread is reset, and the greeting is lost.
+            InputStream question = socket.getInputStream();
+            for (int ends = 0; ends < 2; ) {
+                int next = question.read();
+                assertThat(next).isNotNegative();
+                ends = next == '\n' ? ends + 1 : next == '\r' ? ends : 0;
+            }
+            socket.getOutputStream().write(greeting.getBytes(StandardCharsets.US_ASCII));
+        }
     }
 
     @Test

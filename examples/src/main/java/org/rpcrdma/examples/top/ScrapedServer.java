@@ -3,17 +3,20 @@ package org.rpcrdma.examples.top;
 
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.net.http.HttpTimeoutException;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** A server and its last two scrapes. Of one thread. */
 public final class ScrapedServer {
@@ -29,6 +32,10 @@ public final class ScrapedServer {
     private final Duration timeout;
 
     private CompletableFuture<HttpResponse<String>> response;
+
+    /** Whether the last question has got a status and headers, whatever came of the body. */
+    private AtomicBoolean spokeHttp;
+
     private long askedAt;
 
     /** The last two that there were, with times of {@link System#nanoTime()}; null until there is one. */
@@ -64,7 +71,15 @@ public final class ScrapedServer {
     /** Asks for its meters. {@link #await()} has to follow. */
     public void ask() {
         askedAt = System.nanoTime();
-        response = http.sendAsync(request, info -> new LimitedBody(MOST_BYTES));
+        AtomicBoolean spoke = new AtomicBoolean();
+        spokeHttp = spoke;
+        response =
+                http.sendAsync(
+                        request,
+                        info -> {
+                            spoke.set(true);
+                            return new LimitedBody(MOST_BYTES);
+                        });
     }
 
     /**
@@ -81,7 +96,7 @@ public final class ScrapedServer {
         } catch (TimeoutException e) {
             trouble = "no whole answer within " + timeout.toMillis() + " ms";
         } catch (ExecutionException e) {
-            trouble = reason(e.getCause());
+            trouble = failure(e.getCause());
         } catch (IOException e) {
             trouble = reason(e);
         } finally {
@@ -99,6 +114,16 @@ public final class ScrapedServer {
         beforeAt = afterAt;
         after = scrape;
         afterAt = askedAt;
+    }
+
+    /** The JDK's own words for an answer that is no HTTP say neither what is wrong nor what to do. */
+    private String failure(Throwable cause) {
+        boolean connected =
+                !(cause instanceof ConnectException || cause instanceof HttpTimeoutException);
+        return connected && !spokeHttp.get()
+                ? "what listens there does not answer in HTTP: give the port that the server has as"
+                        + " its --metrics-port"
+                : reason(cause);
     }
 
     private static String reason(Throwable cause) {
