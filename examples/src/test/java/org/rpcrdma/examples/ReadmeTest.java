@@ -23,7 +23,7 @@ class ReadmeTest {
     private static final Pattern PROGRAM =
             Pattern.compile(
                     "```java\n((?:(?!```).)*public class (\\w+)(?:(?!```).)*)```", Pattern.DOTALL);
-    private static final int LINES_MAX = 25;
+    private static final int LINES_MAX = 30;
     private static final int PATIENCE_SECONDS = 120;
 
     @TempDir private Path directory;
@@ -50,6 +50,25 @@ class ReadmeTest {
         }
     }
 
+    @Test
+    void aServerWhosePortIsInUseEndsAndSaysSo() throws Exception {
+        try (ServerSocket other = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            Process server =
+                    process(program("Server"), Integer.toString(other.getLocalPort()))
+                            .redirectErrorStream(true)
+                            .start();
+            try {
+                assertThat(server.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+                assertThat(server.exitValue()).isEqualTo(1);
+                assertThat(Files.readString(directory.resolve("Server.out")))
+                        .contains("cannot listen: java.net.BindException")
+                        .doesNotContain("\tat ");
+            } finally {
+                server.destroyForcibly();
+            }
+        }
+    }
+
     private Path program(String name) throws IOException {
         Matcher matcher = PROGRAM.matcher(Files.readString(Path.of("..", "README.md")));
         while (matcher.find()) {
@@ -62,6 +81,10 @@ class ReadmeTest {
     }
 
     private Process start(Path program, String port) throws IOException {
+        return process(program, port).start();
+    }
+
+    private ProcessBuilder process(Path program, String port) {
         List<String> command =
                 List.of(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -73,8 +96,7 @@ class ReadmeTest {
         String name = program.getFileName().toString().replace(".java", "");
         return new ProcessBuilder(command)
                 .redirectOutput(directory.resolve(name + ".out").toFile())
-                .redirectError(ProcessBuilder.Redirect.INHERIT)
-                .start();
+                .redirectError(ProcessBuilder.Redirect.INHERIT);
     }
 
     private static boolean isListening(int port) {
