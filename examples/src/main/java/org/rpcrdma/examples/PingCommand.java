@@ -105,7 +105,7 @@ final class PingCommand implements Callable<Integer> {
                 callNull(client, TIMEOUT_MILLIS);
                 latency.recordValue(Math.min(System.nanoTime() - start, HIGHEST_NANOS));
             }
-            print(spec.commandLine().getOut(), client.connection(), config, latency);
+            print(spec.commandLine().getOut(), client, config, latency);
         }
         return 0;
     }
@@ -123,12 +123,14 @@ final class PingCommand implements Callable<Integer> {
     }
 
     private void print(
-            PrintWriter out,
-            RpcRdmaConnection connection,
-            RpcRdmaConfig config,
-            Histogram latency) {
+            PrintWriter out, RdmaRpcClient client, RpcRdmaConfig config, Histogram latency)
+            throws IOException {
+        RpcRdmaConnection connection = client.connection();
         out.println("server              " + server.getHostString() + ":" + server.getPort());
-        out.println("device              " + Device.inUse());
+        out.println(
+                "device              "
+                        + Device.inUse()
+                        + (client.isShared() ? ", by shared memory" : ""));
         out.println("program             " + program + " version " + version);
         out.println("RPC-over-RDMA       version " + connection.version());
         out.println("inline to server    " + connection.sendThreshold() + " bytes");

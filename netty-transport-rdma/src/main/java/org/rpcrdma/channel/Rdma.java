@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Collectors;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** Tells whether, and through which provider, this transport can run here. */
@@ -108,16 +109,29 @@ public final class Rdma {
         return chosen;
     }
 
-    /** Which provider is taken, and what the better ones lack: nobody shall wonder why hardware is not used. */
+    /**
+     * Which provider is taken, and what the better ones lack: nobody shall wonder why hardware is not used, and nobody
+     * without hardware shall think that something is missing.
+     */
     static String choice(VerbsProvider chosen, List<VerbsProvider> bestFirst) {
-        StringBuilder text = new StringBuilder("RDMA provider: ").append(chosen.name());
-        for (VerbsProvider better : bestFirst.subList(0, bestFirst.indexOf(chosen))) {
-            text.append("; not ")
-                    .append(better.name())
-                    .append(": ")
-                    .append(better.unavailabilityCause().getMessage());
-        }
-        return text.toString();
+        String text = "RDMA provider: " + chosen.name() + ", ready to use";
+        List<VerbsProvider> better = bestFirst.subList(0, bestFirst.indexOf(chosen));
+        return better.isEmpty()
+                ? text
+                : better.stream()
+                        .map(
+                                other ->
+                                        other.name()
+                                                + " (not here: "
+                                                + other.unavailabilityCause().getMessage()
+                                                + ')')
+                        .collect(
+                                Collectors.joining(
+                                        ", ",
+                                        text
+                                                + ". Where there is RDMA hardware for them, these"
+                                                + " come first: ",
+                                        ""));
     }
 
     /**

@@ -4,14 +4,18 @@ package org.rpcrdma.channel;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.net.SocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.stream.ConnectionData;
 import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.DeviceCapabilities;
 
 /**
  * Takes connection requests of the rsocket protocol and hands each to the pipeline as a {@link RdmaStreamChannel}. A
- * peer that speaks something else is rejected, and the pipeline does not hear of it.
+ * peer that speaks something else is rejected, with the reason in words as far as the device carries it, and the
+ * pipeline does not hear of it.
  *
  * <p>A peer's connect completes when this channel reads (which it does by itself unless {@code AUTO_READ} is off).
  */
@@ -44,10 +48,19 @@ public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel {
                     StreamWire.allowsBigEndian(loop().context().capabilities()));
             return new RdmaStreamChannel(this, request);
         } catch (StreamProtocolException e) {
-            request.reject(NO_DATA);
+            request.reject(inWords(e));
             warn(request, e);
             return null;
         }
+    }
+
+    /** The rsocket protocol has no place for a reason, and no meaning for data of a rejection. */
+    private byte[] inWords(StreamProtocolException cause) {
+        DeviceCapabilities device = loop().context().capabilities();
+        byte[] text = cause.getMessage().getBytes(StandardCharsets.US_ASCII);
+        return device.rejectWithData()
+                ? Arrays.copyOf(text, Math.min(text.length, device.maxPrivateData()))
+                : NO_DATA;
     }
 
     /** At most once in a second: any peer can cause it. */
@@ -57,7 +70,7 @@ public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel {
         if (now - warnedAt >= WARN_NANOS) {
             warnedAt = now;
             logger.warn(
-                    "Connection of {} rejected, the {}. so far: {}",
+                    "Connection of {} rejected ({} so far): {}",
                     request.remoteAddress(),
                     rejected,
                     cause.getMessage());

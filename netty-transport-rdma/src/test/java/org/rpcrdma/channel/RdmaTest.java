@@ -30,7 +30,11 @@ class RdmaTest {
         Provider fourth = new Provider("fourth", new IllegalStateException("not asked"));
         List<VerbsProvider> all = List.of(first, second, third, fourth);
         assertThat(Rdma.choice(third, all))
-                .isEqualTo("RDMA provider: third; not first: no library; not second: no device");
-        assertThat(Rdma.choice(third, List.of(third, fourth))).isEqualTo("RDMA provider: third");
+                .isEqualTo(
+                        "RDMA provider: third, ready to use. Where there is RDMA hardware for"
+                                + " them, these come first: first (not here: no library), second"
+                                + " (not here: no device)");
+        assertThat(Rdma.choice(third, List.of(third, fourth)))
+                .isEqualTo("RDMA provider: third, ready to use");
     }
 }

@@ -379,7 +379,9 @@ class StreamPeerTest {
         };
         for (byte[] data : bad) {
             try (RawStreamPeer peer = new RawStreamPeer().connect(address, data)) {
-                assertThat(peer.connectFailure).isInstanceOf(RejectedException.class);
+                assertThat(peer.connectFailure)
+                        .isInstanceOf(RejectedException.class)
+                        .hasMessageContaining(" rejected the connection: \"The peer");
             }
         }
         assertThat(accepted).isEmpty();

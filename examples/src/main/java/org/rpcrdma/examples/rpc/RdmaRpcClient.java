@@ -2,10 +2,10 @@
 package org.rpcrdma.examples.rpc;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.EventLoopGroup;
 import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
 import java.util.List;
+import org.rpcrdma.channel.RdmaCounter;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.CallOptions;
 import org.rpcrdma.codec.RpcRdmaClient;
@@ -20,7 +20,7 @@ public final class RdmaRpcClient extends RpcClient {
 
     private static final long BACK_OFF_MAX_MILLIS = 4000;
 
-    private final EventLoopGroup loops = new RdmaEventLoopGroup(1);
+    private final RdmaEventLoopGroup loops = new RdmaEventLoopGroup(1);
     private final InetSocketAddress server;
     private final RpcRdmaClient client;
 
@@ -72,6 +72,11 @@ public final class RdmaRpcClient extends RpcClient {
             throw new RpcException("the server has closed the connection");
         }
         return open.get(0);
+    }
+
+    /** Whether shared memory has taken the place of TCP, as two ends of one host can agree. */
+    public boolean isShared() {
+        return loops.value(RdmaCounter.CONNECTIONS_SHARED) > 0;
     }
 
     @Override
