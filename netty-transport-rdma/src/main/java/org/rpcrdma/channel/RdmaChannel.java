@@ -305,6 +305,18 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         }
     }
 
+    // ------------------------------------------------------------------ flushing
+
+    /**
+     * {@return whether much that is written at once should be flushed in parts} Then the peer works on the first part
+     * while the next one is made. So it is while nothing comes for other channels of the event loop, and the loop
+     * polls: otherwise another flush costs its system call for nothing. Event loop only.
+     */
+    public boolean flushesInParts() {
+        checkInEventLoop("flushesInParts");
+        return loop().isBusyWithOnly(this);
+    }
+
     // ------------------------------------------------------------------ life cycle
 
     @Override

@@ -63,6 +63,12 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     /** Channels with something to deliver, each at most once. */
     private final ArrayDeque<AbstractRdmaChannel> ready = new ArrayDeque<>();
 
+    /** The channel of the last round that delivered to one and no other; {@code null} after one with more. */
+    private AbstractRdmaChannel onlyDelivered;
+
+    /** Whether it was the same in the round before. */
+    private boolean isAlone;
+
     private volatile int ioRatio = 50;
 
     /** The time-out of the shutdown, which is written before the shutdown begins. */
@@ -150,6 +156,9 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
 
     void remove(AbstractRdmaChannel channel) {
         channels.remove(channel);
+        if (onlyDelivered == channel) {
+            onlyDelivered = null; // nothing keeps a closed channel
+        }
     }
 
     /** Has {@link AbstractRdmaChannel#deliver()} called once the current poll is over. */
@@ -238,14 +247,24 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     private boolean pollOnce() {
         int work = context.poll(POLL_BUDGET);
         counters.add(RdmaCounter.WORK, work);
-        boolean worked = work > 0;
         // What becomes ready during delivery waits for the next round, so that one channel cannot
         // keep the loop.
-        for (int i = ready.size(); i > 0; i--) {
-            ready.poll().deliver();
-            worked = true;
+        int deliveries = ready.size();
+        if (deliveries == 0) {
+            return work > 0;
         }
-        return worked;
+        AbstractRdmaChannel only = deliveries == 1 ? ready.peek() : null;
+        isAlone = only != null && only == onlyDelivered;
+        onlyDelivered = only;
+        for (int i = deliveries; i > 0; i--) {
+            ready.poll().deliver();
+        }
+        return true;
+    }
+
+    /** Whether this thread polls, and in the last two rounds that had something for a channel it was for this one. */
+    boolean isBusyWithOnly(AbstractRdmaChannel channel) {
+        return isAlone && onlyDelivered == channel && mode != PollMode.BLOCKING;
     }
 
     /** Returns the time when it is over. */
