@@ -12,22 +12,31 @@ public final class CallTimeoutException extends RpcRdmaException {
         super(
                 "no answer within "
                         + millis
-                        + " ms; the call was sent "
-                        + transmissions
-                        + " times"
+                        + " ms; the call was "
+                        + (transmissions == 0
+                                ? notSentBecause(lastFailure)
+                                : "sent "
+                                        + transmissions
+                                        + (transmissions == 1 ? " time" : " times"))
                         + (badReplies == 0
                                 ? ""
                                 : ", and the connection has dropped "
                                         + badReplies
-                                        + " replies with a bad header")
-                        + (transmissions > 0 || lastFailure == null
-                                ? ""
-                                : ", because there was no connection: " + lastFailure.getMessage()),
+                                        + " replies with a bad header"),
                 lastFailure);
         sent = transmissions > 0;
     }
 
-    /** {@return whether the call was handed to a connection at all} */
+    private static String notSentBecause(Throwable lastFailure) {
+        return lastFailure == null
+                ? "not sent, it waited for a connection, a credit or memory"
+                : "not sent, because there was no connection: " + lastFailure.getMessage();
+    }
+
+    /**
+     * {@return whether the call may have reached the responder; if not, it waited for a connection, for a credit or for
+     * memory all the time}
+     */
     public boolean isSent() {
         return sent;
     }

@@ -65,6 +65,7 @@ final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> imp
     /** The responder may have it from an earlier channel. */
     boolean wasSent;
 
+    /** The connections that the responder may have it from. */
     int transmissions;
 
     /** Connections lost or not made while it waited. */
@@ -175,6 +176,12 @@ final class ClientCall<V extends ReferenceCounted> extends DefaultPromise<V> imp
             written = new RpcMessage((ByteBuf) message).growth(growth, growthMaximum);
         }
         to.write(written).addListener((ChannelFutureListener) this::written);
+    }
+
+    /** It waited for a credit when the channel ended, or when it was given up there. */
+    void notSent() {
+        isInDoubt = false;
+        transmissions--;
     }
 
     private void written(ChannelFuture write) {

@@ -165,11 +165,11 @@ final class PendingCalls implements CallIntake.Starter {
         if (!table.contains(call)) {
             return;
         }
-        if (cause instanceof NotSentException) {
-            call.isInDoubt = false;
+        if (cause instanceof NotSentException || cause instanceof CancellationException) {
+            call.notSent();
         } else if (cause instanceof ClosedChannelException || cause instanceof RdmaException) {
             call.channel.close();
-        } else if (!(cause instanceof CancellationException)) {
+        } else {
             boolean isNamed =
                     cause instanceof RpcRdmaException || cause instanceof IllegalArgumentException;
             event(() -> table.fail(call, isNamed ? cause : new MarshalException(cause)));

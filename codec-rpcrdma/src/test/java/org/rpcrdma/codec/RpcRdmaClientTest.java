@@ -448,6 +448,26 @@ class RpcRdmaClientTest {
     }
 
     @Test
+    void timedOutCallThatOnlyWaitedForACreditWasNotSent() throws Exception {
+        timed(1_000_000);
+        Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
+        ScriptedResponder.Call out = responder.take();
+        Future<ByteBuf> waits =
+                client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(50));
+        RpcRdmaConnection connection = client.openConnections().get(0);
+        await().until(() -> connection.value(RpcRdmaGauge.CALLS_WAITING) == 1);
+        clock.advanceMillis(50);
+        CallTimeoutException timeout = failure(waits, CallTimeoutException.class);
+        assertThat(timeout.isSent()).isFalse();
+        assertThat(timeout)
+                .hasMessage(
+                        "no answer within 50 ms; the call was not sent, it waited for a"
+                                + " connection, a credit or memory");
+        out.reply(Rpc.reply(0));
+        done(first);
+    }
+
+    @Test
     @Proves({"V1-CRED-16", "V1-MR-03", "API-10", "API-13"})
     void timedOutCallLeavesItsMemoryWithTheTransport() throws Exception {
         timed(1_000_000);
