@@ -82,6 +82,48 @@ class FlightEventsTest {
     }
 
     @Test
+    void theWaitForACreditIsRecordedWhenThatIsTurnedOn() throws Exception {
+        recording.enable("rpcrdma.CreditWait");
+        recording.start();
+        RpcRdmaConfig oneCredit = RpcPair.usual().grantedCredits(1).build();
+        try (RpcPair pair = RpcPair.of(CONFIG, oneCredit)) {
+            pair.call(Rpc.echo(1, 8));
+            pair.call(Rpc.echo(2, 8));
+            pair.server.takeBytes();
+            pair.reply(Rpc.reply(1));
+            pair.client.takeBytes();
+            pair.server.takeBytes();
+        }
+        assertThat(events("rpcrdma.CreditWait"))
+                .hasSize(1)
+                .allMatch(event -> event.getDuration("elapsed").toNanos() > 0);
+    }
+
+    @Test
+    void aConnectionThatIsClosedForWhatItsPeerDoesIsRecorded() throws Exception {
+        recording.start();
+        try (RpcPair pair = RpcPair.of(CONFIG, CONFIG)) {
+            Link link = RpcRdmaConnection.of(pair.serverChannel).link();
+            pair.serverChannel.eventLoop().submit(() -> link.closeNow("it lies", null)).sync();
+        }
+        RecordedEvent close = events("rpcrdma.Close").get(0);
+        assertThat(close.getString("why")).isEqualTo("it lies");
+        assertThat(close.getString("connection")).contains("0x");
+    }
+
+    @Test
+    void aMessageThatFindsNoMemoryIsRecorded() throws Exception {
+        recording.start();
+        try (RpcPair pair = RpcPair.of(CONFIG, CONFIG)) {
+            FlightEvents.noMemory(pair.serverChannel, 1000, "all is taken");
+        }
+        RecordedEvent none = events("rpcrdma.NoMemory").get(0);
+        assertThat(none.getLong("size")).isEqualTo(1000);
+        assertThat(none.getString("why")).isEqualTo("all is taken");
+        assertThat(none.getString("connection")).contains("0x");
+    }
+
+    @Test
     void attemptsToConnectAreRecorded() throws Exception {
         recording.start();
         int nobody;
