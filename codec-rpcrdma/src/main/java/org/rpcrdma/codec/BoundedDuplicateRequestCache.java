@@ -152,4 +152,22 @@ public final class BoundedDuplicateRequestCache implements DuplicateRequestCache
             }
         }
     }
+
+    /** What it holds; of calls and replies nothing. Any thread. */
+    @Override
+    public String toString() {
+        synchronized (lock) {
+            return "BoundedDuplicateRequestCache("
+                    + replies.size()
+                    + " of "
+                    + maxEntries
+                    + " replies, "
+                    + bytes
+                    + " of "
+                    + maxBytes
+                    + " bytes, "
+                    + inProgress.size()
+                    + " calls in progress)";
+        }
+    }
 }

@@ -80,4 +80,13 @@ public final class CallOptions {
     public Repetition repetition() {
         return repetition;
     }
+
+    @Override
+    public String toString() {
+        return "CallOptions("
+                + (timeoutMillis == 0 ? "the time-out of the client" : timeoutMillis + " ms")
+                + (retransmitted ? ", retransmitted, repeated " : ", not retransmitted, repeated ")
+                + repetition
+                + ')';
+    }
 }

@@ -180,4 +180,18 @@ public final class ReadChunkReplies {
     boolean arePartOf(int version) {
         return version == TransportHeader.VERSION_ONE || optionType() != null;
     }
+
+    /** Immutable, so any thread. */
+    @Override
+    public String toString() {
+        return "ReadChunkReplies("
+                + (maxWaiting == Integer.MAX_VALUE ? "any number" : maxWaiting)
+                + " and "
+                + maxWaitingBytes
+                + " bytes may wait, for "
+                + completionTimeoutMillis
+                + " ms, Reply chunks "
+                + replyChunks
+                + (optionType == null ? ")" : ", optional operation " + optionType + ')');
+    }
 }

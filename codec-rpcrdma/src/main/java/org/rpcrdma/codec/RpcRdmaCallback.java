@@ -167,6 +167,12 @@ public final class RpcRdmaCallback {
         return connection.attach(channel);
     }
 
+    /** Any thread. */
+    @Override
+    public String toString() {
+        return "RpcRdmaCallback(" + state() + ", " + outstandingCalls() + " calls out)";
+    }
+
     /** Builds an {@link RpcRdmaCallback}. */
     public static final class Builder extends CallerBuilder<Builder> {
 

@@ -55,6 +55,18 @@ public final class VersionTwo {
         return memoryNanos;
     }
 
+    /** Immutable, so any thread. */
+    @Override
+    public String toString() {
+        return "VersionTwo(answered within "
+                + TimeUnit.NANOSECONDS.toMillis(probeTimeoutNanos)
+                + " ms, remembered for "
+                + TimeUnit.NANOSECONDS.toMillis(memoryNanos)
+                + " ms, "
+                + options.size()
+                + " optional operations)";
+    }
+
     /** Builds a {@link VersionTwo}. */
     public static final class Builder {
 

@@ -366,4 +366,26 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
         super.setMessageSizeEstimator(estimator);
         return this;
     }
+
+    /** Sizes and depths; of the private data the length alone. Any thread. */
+    @Override
+    public String toString() {
+        return "RdmaChannelConfig("
+                + receiveDepth
+                + " receives of "
+                + receiveSize
+                + " bytes, "
+                + sendDepth
+                + " sends of up to "
+                + getMaxSendSize()
+                + " bytes, "
+                + readDepth
+                + " Reads, "
+                + registrationPolicy
+                + ", "
+                + privateData.length
+                + " bytes of private data, drains for "
+                + drainMillis
+                + " ms)";
+    }
 }

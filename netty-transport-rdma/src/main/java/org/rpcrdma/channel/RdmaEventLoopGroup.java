@@ -251,4 +251,19 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
                 (EventLoopTaskQueueFactory) args[3],
                 (RejectedExecutionHandler) args[2]);
     }
+
+    /** Loops, channels and memory. Any thread. */
+    @Override
+    public String toString() {
+        return "RdmaEventLoopGroup("
+                + executorCount()
+                + " loops, "
+                + registeredChannels()
+                + " channels, "
+                + registeredBytesInUse()
+                + " of "
+                + registeredBytes()
+                + " registered bytes lent"
+                + (isShuttingDown() ? ", shut down)" : ")");
+    }
 }

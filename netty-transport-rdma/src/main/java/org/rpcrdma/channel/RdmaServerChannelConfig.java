@@ -138,4 +138,10 @@ public final class RdmaServerChannelConfig extends DefaultChannelConfig {
         super.setMessageSizeEstimator(estimator);
         return this;
     }
+
+    /** Any thread. */
+    @Override
+    public String toString() {
+        return "RdmaServerChannelConfig(backlog " + backlog + ')';
+    }
 }

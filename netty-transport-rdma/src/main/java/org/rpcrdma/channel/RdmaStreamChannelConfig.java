@@ -255,4 +255,24 @@ public final class RdmaStreamChannelConfig extends DefaultChannelConfig
         super.setWriteBufferWaterMark(waterMark);
         return this;
     }
+
+    /** Sizes, depths and times. Any thread. */
+    @Override
+    public String toString() {
+        return "RdmaStreamChannelConfig(SO_RCVBUF "
+                + receiveBufferSize
+                + ", SO_SNDBUF "
+                + sendBufferSize
+                + ", "
+                + receiveDepth
+                + " receives, "
+                + sendDepth
+                + " sends, SO_LINGER "
+                + soLinger
+                + " s, drains for "
+                + drainMillis
+                + " ms, SO_KEEPALIVE "
+                + (keepAlive ? keepAliveSeconds + " s" : "off")
+                + (allowHalfClosure ? ", half closure)" : ")");
+    }
 }

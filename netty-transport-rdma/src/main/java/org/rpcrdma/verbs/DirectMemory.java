@@ -185,4 +185,10 @@ public final class DirectMemory {
                         .findFirst()
                         .orElseThrow();
     }
+
+    /** Any thread. */
+    @Override
+    public String toString() {
+        return "DirectMemory(" + used() + " of " + limit + " bytes)";
+    }
 }

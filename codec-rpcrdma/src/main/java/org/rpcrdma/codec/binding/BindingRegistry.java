@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.ServiceLoader;
+import java.util.stream.Collectors;
 
 /** Finds the binding of a program and version. Immutable; a look-up allocates nothing. */
 public final class BindingRegistry {
@@ -81,5 +82,17 @@ public final class BindingRegistry {
             }
         }
         return GenericBinding.INSTANCE;
+    }
+
+    /** The bindings in the order in which they are asked for. */
+    @Override
+    public String toString() {
+        return bindings.stream()
+                .map(
+                        binding ->
+                                binding.getClass().getSimpleName()
+                                        + ' '
+                                        + Integer.toUnsignedString(binding.program()))
+                .collect(Collectors.joining(", ", "BindingRegistry(", ")"));
     }
 }

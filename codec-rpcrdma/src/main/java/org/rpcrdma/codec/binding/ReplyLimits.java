@@ -92,4 +92,16 @@ public final class ReplyLimits {
         }
         return total;
     }
+
+    /** Of the thread that it belongs to. */
+    @Override
+    public String toString() {
+        return "ReplyLimits("
+                + fixed
+                + " bytes and "
+                + count
+                + " sinks, "
+                + totalBytes()
+                + " in all)";
+    }
 }

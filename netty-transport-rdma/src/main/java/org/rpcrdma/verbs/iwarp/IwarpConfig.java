@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.Set;
+import java.util.TreeSet;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
@@ -185,6 +186,25 @@ public final class IwarpConfig {
     /** Where the files of shared memory are; {@code null} for the usual place. */
     Path sharedDirectory() {
         return sharedDirectory;
+    }
+
+    /** Immutable, so any thread. */
+    @Override
+    public String toString() {
+        return "IwarpConfig(MPA revision "
+                + mpaRevision
+                + ", CRC "
+                + crc
+                + (markers ? ", markers" : "")
+                + (peerToPeer ? ", peer-to-peer " + new TreeSet<>(readyToReceive) : "")
+                + (sharedMemory ? ", shared memory of " + sharedRingBytes + " bytes" : "")
+                + ", start-up within "
+                + initiatorTimeout
+                + " and "
+                + responderTimeout
+                + ", drains for "
+                + drainTimeout
+                + ')';
     }
 
     /** Collects settings. Each setter refuses a value out of range with an {@link IllegalArgumentException}. */

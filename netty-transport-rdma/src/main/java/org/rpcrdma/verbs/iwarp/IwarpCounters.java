@@ -132,4 +132,30 @@ public final class IwarpCounters {
     public long terminatesReceived(int layer) {
         return terminatesReceived[layer];
     }
+
+    /** Connections, bytes and Terminate messages. Any thread. */
+    @Override
+    public String toString() {
+        return "IwarpCounters("
+                + connectionsOpened
+                + " connections opened, "
+                + connectionsShared
+                + " of them shared, "
+                + connectionsEnded
+                + " ended, "
+                + connectionsLost
+                + " lost, "
+                + startupsRefused
+                + " refused, "
+                + startupsTimedOut
+                + " timed out; bytes "
+                + bytesIn
+                + " in, "
+                + bytesOut
+                + " out; Terminates "
+                + value(DeviceCounter.TERMINATES_SENT)
+                + " sent, "
+                + value(DeviceCounter.TERMINATES_RECEIVED)
+                + " received)";
+    }
 }

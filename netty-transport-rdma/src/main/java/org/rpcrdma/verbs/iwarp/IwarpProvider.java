@@ -52,6 +52,11 @@ public final class IwarpProvider implements VerbsProvider {
         return new IwarpContext(config);
     }
 
+    @Override
+    public String toString() {
+        return "IwarpProvider(" + config + ')';
+    }
+
     /** Tried once, when first asked. */
     @SuppressWarnings("StaticAssignmentOfThrowable") // asked for often, never thrown itself
     private static final class Availability {
