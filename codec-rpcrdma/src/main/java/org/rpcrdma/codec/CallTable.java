@@ -2,7 +2,6 @@
 package org.rpcrdma.codec;
 
 import io.netty.util.ReferenceCounted;
-import io.netty.util.collection.IntObjectHashMap;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -22,7 +21,7 @@ final class CallTable {
     private final CallChannel channel;
     private final Outcomes outcomes;
     private final Consumer<ClientCall<?>> ended;
-    private final IntObjectHashMap<ClientCall<?>> calls = new IntObjectHashMap<>();
+    private final XidMap<ClientCall<?>> calls = new XidMap<>();
     private final int xidStep;
     private int nextXid;
     private long nextSerial;

@@ -2,7 +2,6 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.util.collection.IntObjectHashMap;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.net.InetAddress;
 import java.util.concurrent.RejectedExecutionException;
@@ -33,10 +32,10 @@ final class DuplicateRequests {
     private final CRC32C crc = new CRC32C();
 
     /** Calls that a handler has to answer, by XID. */
-    private final IntObjectHashMap<DuplicateRequestCache.Call> executing = new IntObjectHashMap<>();
+    private final XidMap<DuplicateRequestCache.Call> executing = new XidMap<>();
 
     /** Calls that wait for the answer to an earlier one, by XID. */
-    private final IntObjectHashMap<Waiting> waiting = new IntObjectHashMap<>();
+    private final XidMap<Waiting> waiting = new XidMap<>();
 
     /** Ends the time for late answers; {@code null} while the connection lives. */
     private ScheduledFuture<?> lastCall;

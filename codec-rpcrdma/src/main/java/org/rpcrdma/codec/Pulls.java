@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-import io.netty.util.collection.IntObjectHashMap;
 import java.util.ArrayDeque;
 import java.util.Queue;
 
@@ -13,7 +12,7 @@ final class Pulls {
     private final Link link;
 
     /** Messages that may be calls or replies, by XID. */
-    private final IntObjectHashMap<Pull> undetermined = new IntObjectHashMap<>();
+    private final XidMap<Pull> undetermined = new XidMap<>();
 
     private final Pull[] spares = new Pull[MAX_SPARES];
     private int spareCount;

@@ -2,7 +2,6 @@
 package org.rpcrdma.codec;
 
 import io.netty.channel.ChannelPromise;
-import io.netty.util.collection.IntObjectHashMap;
 
 /**
  * The side of a connection that calls: the calls that are out, and what may be sent. Event loop only.
@@ -13,7 +12,7 @@ final class Requester {
     private static final int MAX_SPARES = 256;
 
     private final Link link;
-    private final IntObjectHashMap<Call> calls = new IntObjectHashMap<>();
+    private final XidMap<Call> calls = new XidMap<>();
     private final Call[] spares = new Call[MAX_SPARES];
     private int spareCount;
 

@@ -2,7 +2,6 @@
 package org.rpcrdma.codec;
 
 import io.netty.channel.ChannelFutureListener;
-import io.netty.util.collection.IntObjectHashMap;
 
 /** The side of a connection that answers: the calls that are served, and what was granted. Event loop only. */
 final class Responder {
@@ -12,7 +11,7 @@ final class Responder {
 
     private final Link link;
     private final Pulls pulls;
-    private final IntObjectHashMap<ServedCall> calls = new IntObjectHashMap<>();
+    private final XidMap<ServedCall> calls = new XidMap<>();
     private final ServedCall[] spares = new ServedCall[MAX_SPARES];
     private int spareCount;
     private final ReplyWork[] spareWork = new ReplyWork[MAX_SPARES];

@@ -2,7 +2,6 @@
 package org.rpcrdma.codec;
 
 import io.netty.channel.ChannelPromise;
-import io.netty.util.collection.IntObjectHashMap;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
@@ -18,7 +17,7 @@ final class WaitingReplies {
 
     private final Link link;
     private final ReadChunkReplies limits;
-    private final IntObjectHashMap<WaitingReply> byXid = new IntObjectHashMap<>();
+    private final XidMap<WaitingReply> byXid = new XidMap<>();
     private long bytes;
 
     // All have the same time to wait, so they are due in the order in which they have come.
