@@ -162,7 +162,8 @@ class LayeringTest {
                 .resideInAPackage(FFM)
                 .should()
                 .dependOnClassesThat()
-                .resideOutsideOfPackages(FFM, HARDWARE, VERBS, "io.netty.util..", "java..")
+                .resideOutsideOfPackages(
+                        FFM, HARDWARE, VERBS, "org.rpcrdma", "io.netty.util..", "java..")
                 .check(ALL);
     }
 

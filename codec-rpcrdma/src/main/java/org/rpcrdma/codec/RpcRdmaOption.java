@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.DefaultByteBufHolder;
 import io.netty.buffer.Unpooled;
 import java.util.Objects;
+import org.rpcrdma.Experimental;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -12,6 +13,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * A message of an optional operation: RDMA2_OPTIONAL (draft-cel-nfsv4-rpcrdma-version-two-01, 3.1 and 4.2). It has to
  * fit one Send. Its content is the payload after the header, and is owned by it; writing it gives it away.
  */
+@Experimental
 public final class RpcRdmaOption extends DefaultByteBufHolder {
 
     /** The fixed words, direction, type and the length of the information. */

@@ -4,6 +4,7 @@ package org.rpcrdma.codec;
 import io.netty.util.collection.IntObjectHashMap;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import org.rpcrdma.Experimental;
 
 /**
  * How version 2 of the protocol is spoken (draft-cel-nfsv4-rpcrdma-version-two-01), which is off without this: {@link
@@ -18,6 +19,7 @@ import java.util.concurrent.TimeUnit;
  * not work with an implementation of a later one. The reverse direction belongs to it, so
  * {@link RpcRdmaConfig#reverseCredits} is at least 1.
  */
+@Experimental
 public final class VersionTwo {
 
     private final long probeTimeoutNanos;

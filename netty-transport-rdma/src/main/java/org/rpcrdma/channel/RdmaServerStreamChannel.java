@@ -7,6 +7,7 @@ import java.net.SocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
+import org.rpcrdma.Experimental;
 import org.rpcrdma.stream.ConnectionData;
 import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.ConnectionRequest;
@@ -19,6 +20,7 @@ import org.rpcrdma.verbs.DeviceCapabilities;
  *
  * <p>A peer's connect completes when this channel reads (which it does by itself unless {@code AUTO_READ} is off).
  */
+@Experimental
 public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel {
 
     private static final InternalLogger logger =

@@ -12,6 +12,7 @@ import io.netty.util.internal.StringUtil;
 import java.io.IOException;
 import java.nio.channels.NotYetConnectedException;
 import java.util.concurrent.TimeUnit;
+import org.rpcrdma.Experimental;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
@@ -29,6 +30,7 @@ import org.rpcrdma.verbs.QueuePairConfig;
  * connection too, or after {@link RdmaChannelOption#DRAIN_MILLIS}. A connection that ends without a word of the peer is
  * reported as an {@link IOException}, after what has arrived: the stream may be cut short.
  */
+@Experimental
 public final class RdmaStreamChannel extends AbstractRdmaConnection implements DuplexChannel {
 
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 16);

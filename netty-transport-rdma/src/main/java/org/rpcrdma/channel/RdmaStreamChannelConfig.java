@@ -23,6 +23,7 @@ import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.socket.DuplexChannelConfig;
 import java.util.Map;
+import org.rpcrdma.Experimental;
 
 /**
  * The configuration of a {@link RdmaStreamChannel}. Beside Netty's own options it takes these of sockets:
@@ -44,6 +45,7 @@ import java.util.Map;
  * {@link RdmaChannelOption#DRAIN_MILLIS} and {@link RdmaChannelOption#KEEP_ALIVE_SECONDS}. Sizes and depths are fixed
  * once the channel connects.
  */
+@Experimental
 public final class RdmaStreamChannelConfig extends DefaultChannelConfig
         implements DuplexChannelConfig {
 

@@ -8,4 +8,7 @@
  *
  * <p>Experimental: an SPI that providers are written for, and that grows with them.
  */
+@Experimental
 package org.rpcrdma.verbs;
+
+import org.rpcrdma.Experimental;

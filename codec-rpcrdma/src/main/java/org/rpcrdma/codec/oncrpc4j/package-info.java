@@ -5,4 +5,7 @@
  *
  * <p>Experimental.
  */
+@Experimental
 package org.rpcrdma.codec.oncrpc4j;
+
+import org.rpcrdma.Experimental;

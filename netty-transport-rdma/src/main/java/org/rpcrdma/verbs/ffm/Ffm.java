@@ -6,12 +6,14 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
+import org.rpcrdma.Experimental;
 import org.rpcrdma.verbs.VerbsContext;
 
 /**
  * Tells whether RDMA hardware can be used through libibverbs and librdmacm, called by the JDK itself, and if not what
  * is missing. The classes that call them are for Java 22 and newer, and are not touched before.
  */
+@Experimental
 public final class Ffm {
 
     /** The first Java that can call libraries by itself. */

@@ -7,4 +7,7 @@
  *
  * <p>Experimental, as the SPI is.
  */
+@Experimental
 package org.rpcrdma.verbs.iwarp;
+
+import org.rpcrdma.Experimental;

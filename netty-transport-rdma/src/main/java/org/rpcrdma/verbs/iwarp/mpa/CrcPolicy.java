@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp.mpa;
 
+import org.rpcrdma.Experimental;
+
 /**
  * When the CRC of RFC 5044, 4.4 is used.
  *
@@ -8,6 +10,7 @@ package org.rpcrdma.verbs.iwarp.mpa;
  * for it (RFC 5044, 7.1.1). So a policy says whether this end asks, and whether it wants a connection with a peer
  * that does.
  */
+@Experimental
 public enum CrcPolicy {
     /**
      * Never on. Not asked for, and a peer that asks gets no connection: its Request is rejected, its Reply ends the

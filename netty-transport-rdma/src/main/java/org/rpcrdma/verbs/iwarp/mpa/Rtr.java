@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp.mpa;
 
+import org.rpcrdma.Experimental;
+
 /**
  * A ready-to-receive message, which an initiator owes in the peer-to-peer model: RFC 6581, 9.2. In the order in which
  * an initiator prefers them.
  */
+@Experimental
 public enum Rtr {
     /** Touches nothing at the responder. */
     ZERO_LENGTH_WRITE,

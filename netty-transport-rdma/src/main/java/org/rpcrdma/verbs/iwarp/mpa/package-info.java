@@ -3,8 +3,7 @@
  * MPA, RFC 5044 and RFC 6581: the start-up frames and the framing of ULPDUs in a TCP stream. Knows nothing of what is
  * in an ULPDU.
  *
- * <p>Internal: it may change with any release, but for {@link org.rpcrdma.verbs.iwarp.mpa.CrcPolicy} and {@link
- * org.rpcrdma.verbs.iwarp.mpa.Rtr}, which {@link org.rpcrdma.verbs.iwarp.IwarpConfig} takes and which are experimental
- * as it is.
+ * <p>Internal, but for {@link org.rpcrdma.verbs.iwarp.mpa.CrcPolicy} and {@link org.rpcrdma.verbs.iwarp.mpa.Rtr}, which
+ * are experimental.
  */
 package org.rpcrdma.verbs.iwarp.mpa;
