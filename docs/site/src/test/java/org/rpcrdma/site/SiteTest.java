@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.site;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Stream;
+import javax.xml.XMLConstants;
+import javax.xml.parsers.DocumentBuilderFactory;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.w3c.dom.Document;
+import org.w3c.dom.Element;
+import org.w3c.dom.NodeList;
+
+/** Whoever reads the site finds all of the documents, and what they point at. */
+class SiteTest {
+
+    private static final Path ROOT = Path.of("../..").toAbsolutePath().normalize();
+    private static final String PUBLIC = "https://example.org/repository";
+
+    @TempDir static Path site;
+
+    /** By their paths in the site. Each is well-formed, for a parser of XML has read it. */
+    private static final Map<Path, Document> pages = new LinkedHashMap<>();
+
+    @BeforeAll
+    static void build() throws Exception {
+        Site.build(Site.resource("navigation.txt"), ROOT, site, PUBLIC);
+        DocumentBuilderFactory factory = DocumentBuilderFactory.newInstance();
+        factory.setFeature(XMLConstants.FEATURE_SECURE_PROCESSING, true);
+        try (Stream<Path> files = Files.walk(site)) {
+            for (Path file : files.filter(file -> file.toString().endsWith(".html")).toList()) {
+                pages.put(site.relativize(file), factory.newDocumentBuilder().parse(file.toFile()));
+            }
+        }
+    }
+
+    @Test
+    void everyDocumentIsAPage() throws IOException {
+        Set<Path> expected = new TreeSet<>();
+        for (String directory : List.of("", "docs", "docs/performance")) {
+            try (Stream<Path> files = Files.list(ROOT.resolve(directory))) {
+                files.map(ROOT::relativize)
+                        .filter(file -> file.toString().endsWith(".md"))
+                        .map(file -> new Page(file, "").target())
+                        .forEach(expected::add);
+            }
+        }
+        assertThat(pages.keySet())
+                .as("navigation.txt names the pages")
+                .containsExactlyInAnyOrderElementsOf(expected)
+                .hasSizeGreaterThan(10);
+    }
+
+    @Test
+    void everyPageCanBeReachedByTheTextFromTheIndex() {
+        Deque<Path> ahead = new ArrayDeque<>(List.of(Path.of("index.html")));
+        Set<Path> reached = new TreeSet<>(ahead);
+        while (!ahead.isEmpty()) {
+            Path from = ahead.remove();
+            Element text = only(pages.get(from), "main");
+            for (String link : attributes(text.getElementsByTagName("a"), "href")) {
+                Path to = from.resolveSibling(link.replaceAll("#.*", "")).normalize();
+                if (pages.containsKey(to) && reached.add(to)) {
+                    ahead.add(to);
+                }
+            }
+        }
+        assertThat(reached).containsExactlyInAnyOrderElementsOf(pages.keySet());
+    }
+
+    /** A picture or style of another host counts as missing. */
+    @Test
+    void whatPagesPointAtIsThere() {
+        List<String> broken = new ArrayList<>();
+        int checked = 0;
+        for (Path page : pages.keySet()) {
+            for (String target : targets(pages.get(page))) {
+                checked++;
+                if (!isThere(page, target)) {
+                    broken.add(page + ": " + target);
+                }
+            }
+        }
+        assertThat(broken).isEmpty();
+        assertThat(checked).isGreaterThan(pages.size() * pages.size());
+    }
+
+    /** Of pictures and styles all, of links those within the site. */
+    private static List<String> targets(Document page) {
+        NodeList elements = page.getElementsByTagName("*");
+        List<String> targets = new ArrayList<>(attributes(elements, "src"));
+        targets.addAll(attributes(page.getElementsByTagName("link"), "href"));
+        targets.remove("data:,");
+        attributes(page.getElementsByTagName("a"), "href").stream()
+                .filter(target -> !target.startsWith("https://"))
+                .forEach(targets::add);
+        return targets;
+    }
+
+    private static boolean isThere(Path page, String target) {
+        int hash = target.indexOf('#');
+        String name = hash < 0 ? target : target.substring(0, hash);
+        Path file = name.isEmpty() ? page : page.resolveSibling(name).normalize();
+        if (hash >= 0) {
+            return pages.containsKey(file)
+                    && attributes(pages.get(file).getElementsByTagName("*"), "id")
+                            .contains(target.substring(hash + 1));
+        }
+        return Files.isRegularFile(site.resolve(file));
+    }
+
+    @Test
+    void pagesHaveOneNavigationAndNoScripts() {
+        Set<String> navigations = new TreeSet<>();
+        pages.forEach(
+                (path, page) -> {
+                    assertThat(page.getElementsByTagName("script").getLength()).isZero();
+                    assertThat(attributes(page.getElementsByTagName("*"), "id"))
+                            .doesNotHaveDuplicates();
+                    Element navigation = only(page, "nav");
+                    navigations.add(
+                            attributes(navigation.getElementsByTagName("a"), "href").stream()
+                                    .filter(link -> !link.startsWith("#"))
+                                    .map(link -> path.resolveSibling(link).normalize())
+                                    .toList()
+                                    .toString());
+                });
+        assertThat(navigations).hasSize(1);
+    }
+
+    @Test
+    void linksLeadToPagesAndAnchorsAndElseToThePublicRepository(@TempDir Path directory)
+            throws IOException {
+        String index =
+                build(
+                        directory,
+                        "[1](docs/a.md#what-is-it-1) [2](pom.xml#L3) [3](docs) [4](docs/b.yml)"
+                                + " [5](https://x.org/y.md) [6](#title)");
+        assertThat(index)
+                .contains(
+                        "href=\"docs/a.html#what-is-it-1\"",
+                        "href=\"" + PUBLIC + "/blob/HEAD/pom.xml#L3\"",
+                        "href=\"" + PUBLIC + "/tree/HEAD/docs\"",
+                        "href=\"docs/b.yml\"",
+                        "href=\"https://x.org/y.md\"",
+                        "href=\"#title\"");
+        assertThat(Files.readString(directory.resolve("site/docs/a.html")))
+                .contains(
+                        "<title>A &amp; B \u00b7 Title</title>",
+                        "<h2 id=\"what-is-it\">",
+                        "<h2 id=\"what-is-it-1\">",
+                        "href=\"../index.html\"",
+                        "&lt;script&gt;")
+                .doesNotContain("!--");
+        assertThat(directory.resolve("site/docs/b.yml")).hasContent("b");
+    }
+
+    @Test
+    void aLinkThatLeadsNowhereFailsTheBuild(@TempDir Path directory) {
+        for (String link : List.of("docs/c.md", "docs/a.md#c", "#c", "../../etc", "docs/c.svg")) {
+            assertThatThrownBy(() -> build(directory, "[c](" + link + ")"))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessage("links that lead nowhere: [README.md: " + link + "]");
+        }
+    }
+
+    /** The index of a site of two pages and two other files, with {@code text} on it. */
+    private static String build(Path directory, String text) throws IOException {
+        Path docs = Files.createDirectories(directory.resolve("repository/docs"));
+        Path repository = docs.getParent();
+        Files.writeString(repository.resolve("README.md"), "# Title\n\n" + text);
+        Files.writeString(repository.resolve("pom.xml"), "");
+        Files.writeString(docs.resolve("b.yml"), "b");
+        Files.writeString(
+                docs.resolve("a.md"),
+                """
+                # A & B
+                ## What *is* `it`?
+                ## What is it
+                [i](../README.md) <script>
+
+                <!-- for those who write -->
+                """);
+        Path output = directory.resolve("site");
+        Site.build("# comment\nPages\nREADME.md\ndocs/a.md\n", repository, output, PUBLIC);
+        return Files.readString(output.resolve("index.html"));
+    }
+
+    private static List<String> attributes(NodeList elements, String name) {
+        List<String> values = new ArrayList<>();
+        for (int i = 0; i < elements.getLength(); i++) {
+            Element element = (Element) elements.item(i);
+            if (element.hasAttribute(name)) {
+                values.add(element.getAttribute(name));
+            }
+        }
+        return values;
+    }
+
+    private static Element only(Document page, String name) {
+        NodeList elements = page.getElementsByTagName(name);
+        assertThat(elements.getLength()).isEqualTo(1);
+        return (Element) elements.item(0);
+    }
+}
