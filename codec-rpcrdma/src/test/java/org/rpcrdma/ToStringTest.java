@@ -45,6 +45,8 @@ class ToStringTest {
                         new ClassFileImporter()
                                         .withImportOption(
                                                 ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+                                        .withImportOption(
+                                                location -> !location.contains("test-support"))
                                         .importPackages("org.rpcrdma")
                                         .stream()
                                         .filter(ToStringTest::isOfUsers)
