@@ -29,6 +29,7 @@ class LayeringTest {
     private static final String WIRE = "org.rpcrdma.codec.wire..";
     private static final String RPC = "org.rpcrdma.codec.rpc..";
     private static final String[] STAGE_NAMES = {
+        "FlushHandler",
         "RpcRdmaHeaderCodec",
         "CreditHandler",
         "OptionalOperations",

@@ -18,7 +18,6 @@ final class CreditHandler extends Stage {
     private final Requester requester;
     private final Responder responder;
     private final ArrayDeque<Call> queue = new ArrayDeque<>();
-    private final CallBatch batch = new CallBatch();
 
     CreditHandler(RpcRdmaConnection connection) {
         this.connection = connection;
@@ -132,15 +131,6 @@ final class CreditHandler extends Stage {
         requester.offers(call);
         requester.publishCredits();
         toNetwork(call, promise);
-        if (batch.add(requester.credits().inFlight()) && link.channel().flushesInParts()) {
-            flush(context());
-        }
-    }
-
-    @Override
-    public void flush(ChannelHandlerContext ctx) {
-        batch.flushed();
-        ctx.flush();
     }
 
     /** It needs no credit but the one that its reply has given back, and does not wait behind calls. */

@@ -93,6 +93,7 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
     private List<Stage> stages(RpcRdmaConnection connection) {
         boolean hasVersionTwo = config.versionTwo() != null;
         List<Stage> stages = new ArrayList<>();
+        stages.add(new FlushHandler(connection));
         stages.add(new RpcRdmaHeaderCodec(connection));
         stages.add(new CreditHandler(connection));
         if (hasVersionTwo) {

@@ -81,8 +81,8 @@ class StageChainTest {
     @Test
     void messagesGoFromStageToStage() throws Exception {
         AtomicInteger seen = new AtomicInteger();
-        assertThat(spyBetweenStages(pair.clientChannel, seen)).isEqualTo(4);
-        assertThat(spyBetweenStages(pair.serverChannel, seen)).isEqualTo(4);
+        assertThat(spyBetweenStages(pair.clientChannel, seen)).isEqualTo(5);
+        assertThat(spyBetweenStages(pair.serverChannel, seen)).isEqualTo(5);
         call(5);
         assertThat(pair.server.takeXid()).isEqualTo(5);
         pair.serverChannel.writeAndFlush(Rpc.reply(5));

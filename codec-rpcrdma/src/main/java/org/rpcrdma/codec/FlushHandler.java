@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * When what is written goes out. Each flush costs a system call or a doorbell. So those that are asked for while a
+ * batch of messages is read become one, as far as nobody waits for it. And a requester that makes its next calls when
+ * replies come would soon have all of them in one batch, and one of the two ends would always wait for the other one:
+ * so half of the calls go before the rest is made, where that costs nobody else.
+ */
+final class FlushHandler extends Stage {
+
+    /** A flush costs about as much as so many calls. */
+    private static final int WORTH = 8;
+
+    /** What is flushed waits no longer for a handler that takes its time with the rest of a batch. */
+    private static final long LONGEST_NANOS = TimeUnit.MICROSECONDS.toNanos(20);
+
+    private final Link link;
+    private final Requester requester;
+
+    /** The messages that are written and have not gone. */
+    private int written;
+
+    private boolean isReading;
+
+    /** The flushes that were asked for and have not been done, and when the first one was. */
+    private int waiting;
+
+    private long waitingSince;
+
+    FlushHandler(RpcRdmaConnection connection) {
+        link = connection.link();
+        requester = connection.requester();
+    }
+
+    // ------------------------------------------------------------------ written
+
+    @Override
+    public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        toNetwork(message, promise);
+        if (++written >= WORTH && isHalfOfTheCalls() && link.channel().flushesInParts()) {
+            flushNow(ctx);
+        }
+    }
+
+    private boolean isHalfOfTheCalls() {
+        int inFlight = requester.isOpen() ? requester.credits().inFlight() : 0;
+        return inFlight > 0 && written >= inFlight / 2;
+    }
+
+    // ------------------------------------------------------------------ flushed
+
+    @Override
+    public void flush(ChannelHandlerContext ctx) {
+        if (!isReading || isOverdue()) {
+            flushNow(ctx);
+        }
+    }
+
+    private boolean isOverdue() {
+        long now = System.nanoTime();
+        if (waiting++ == 0) {
+            waitingSince = now;
+        }
+        return waiting == WORTH || now - waitingSince > LONGEST_NANOS;
+    }
+
+    private void flushNow(ChannelHandlerContext ctx) {
+        waiting = 0;
+        written = 0;
+        ctx.flush();
+    }
+
+    private void flushWaiting(ChannelHandlerContext ctx) {
+        if (waiting > 0) {
+            flushNow(ctx);
+        }
+    }
+
+    // ------------------------------------------------------------------ read
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        isReading = true;
+        toUser(message);
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) {
+        ctx.fireChannelReadComplete();
+        isReading = false;
+        flushWaiting(ctx);
+    }
+
+    // ------------------------------------------------------------------ what does not wait
+
+    @Override
+    public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+        if (!ctx.channel().isWritable()) {
+            flushWaiting(ctx);
+        }
+        ctx.fireChannelWritabilityChanged();
+    }
+
+    @Override
+    public void disconnect(ChannelHandlerContext ctx, ChannelPromise promise) {
+        flushWaiting(ctx);
+        ctx.disconnect(promise);
+    }
+
+    @Override
+    public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
+        flushWaiting(ctx);
+        ctx.close(promise);
+    }
+
+    @Override
+    public void deregister(ChannelHandlerContext ctx, ChannelPromise promise) {
+        flushWaiting(ctx);
+        ctx.deregister(promise);
+    }
+
+    @Override
+    public void handlerRemoved(ChannelHandlerContext ctx) {
+        flushWaiting(ctx);
+    }
+}
