@@ -7,22 +7,22 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * When what is written goes out. Each flush costs a system call or a doorbell. So those that are asked for while a
- * batch of messages is read become one, as far as nobody waits for it. And a requester that makes its next calls when
+ * batch of messages is read become one, which waits for a short while. And a requester that makes its next calls when
  * replies come would soon have all of them in one batch, and one of the two ends would always wait for the other one:
  * so half of the calls go before the rest is made, where that costs nobody else.
  */
 final class FlushHandler extends Stage {
 
-    /** A flush costs about as much as so many calls. */
+    /** A flush costs about as much as so many calls: fewer do not go early, and more do not wait. */
     private static final int WORTH = 8;
 
-    /** What is flushed waits no longer for a handler that takes its time with the rest of a batch. */
+    /** When another message is read and the first flush has waited longer, it waits for no more handlers. */
     private static final long LONGEST_NANOS = TimeUnit.MICROSECONDS.toNanos(20);
 
     private final Link link;
     private final Requester requester;
 
-    /** The messages that are written and have not gone. */
+    /** About how many messages are written and have not gone: one that fails counts too. */
     private int written;
 
     private boolean isReading;
@@ -41,8 +41,9 @@ final class FlushHandler extends Stage {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        written++;
         toNetwork(message, promise);
-        if (++written >= WORTH && isHalfOfTheCalls() && link.channel().flushesInParts()) {
+        if (written >= WORTH && isHalfOfTheCalls() && link.channel().flushesInParts()) {
             flushNow(ctx);
         }
     }
@@ -56,17 +57,11 @@ final class FlushHandler extends Stage {
 
     @Override
     public void flush(ChannelHandlerContext ctx) {
-        if (!isReading || isOverdue()) {
+        if (!isReading || ++waiting == WORTH) {
             flushNow(ctx);
+        } else if (waiting == 1) {
+            waitingSince = System.nanoTime();
         }
-    }
-
-    private boolean isOverdue() {
-        long now = System.nanoTime();
-        if (waiting++ == 0) {
-            waitingSince = now;
-        }
-        return waiting == WORTH || now - waitingSince > LONGEST_NANOS;
     }
 
     private void flushNow(ChannelHandlerContext ctx) {
@@ -85,6 +80,9 @@ final class FlushHandler extends Stage {
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
+        if (waiting > 0 && System.nanoTime() - waitingSince > LONGEST_NANOS) {
+            flushNow(ctx);
+        }
         isReading = true;
         toUser(message);
     }
@@ -94,6 +92,14 @@ final class FlushHandler extends Stage {
         ctx.fireChannelReadComplete();
         isReading = false;
         flushWaiting(ctx);
+    }
+
+    /** The batch may have ended with it, and the channel is closed past the pipeline then. */
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        isReading = false;
+        flushWaiting(ctx);
+        ctx.fireExceptionCaught(cause);
     }
 
     // ------------------------------------------------------------------ what does not wait

@@ -22,6 +22,10 @@ import org.rpcrdma.channel.RdmaChannel;
  * {@link RecordMarkingAdapter}. Bytes that are neither a message nor a record fail their write, a line in the log says
  * so, and the call whose XID follows the mark is answered with SYSTEM_ERR.
  *
+ * <p><b>Flushes</b> that are asked for while a batch of messages is read, from {@code channelRead} to {@code
+ * channelReadComplete}, may wait for the end of the batch, and calls that were only written may go out before they are
+ * flushed. A handler that stands between the channel and this one has to pass {@code channelReadComplete} on.
+ *
  * <p><b>Replies that come after the connection is lost</b> go to the {@link DuplicateRequestCache}, when there is one
  * that covers the call, so that the call is not executed a second time. Netty has emptied the pipeline by then, and
  * what is written to the context of a handler that was removed goes past everything: a handler that answers from

@@ -5,36 +5,42 @@ import io.netty.util.collection.IntObjectHashMap;
 import java.util.Collection;
 
 /**
- * What belongs to XIDs, most of which count up. Netty's table has neighbouring keys in neighbouring places, and who
- * removes the first of a row looks at all of the row; so keys are spread first.
+ * What belongs to XIDs, most of which count up, by one or by a power of two. Netty's table has neighbouring keys in
+ * neighbouring places, and who removes the first of a row looks at all of the row; so keys are spread first.
  */
 final class XidMap<V> {
 
-    /** Odd, so that no two XIDs are spread to the same key; near the golden ratio, so that neighbours lie far apart. */
+    /** Odd, and near the golden ratio. */
     private static final int SPREAD = 0x9E3779B1;
 
     private final IntObjectHashMap<V> map = new IntObjectHashMap<>();
 
+    /** Another key for each XID. The table looks at the low bits, and the product is spread best in its high ones. */
+    private static int key(int xid) {
+        int product = xid * SPREAD;
+        return product ^ (product >>> 16);
+    }
+
     V get(int xid) {
-        return map.get(xid * SPREAD);
+        return map.get(key(xid));
     }
 
     boolean containsKey(int xid) {
-        return map.containsKey(xid * SPREAD);
+        return map.containsKey(key(xid));
     }
 
     /** Returns what was there before, or {@code null}. */
     V put(int xid, V value) {
-        return map.put(xid * SPREAD, value);
+        return map.put(key(xid), value);
     }
 
     /** Returns what was there, or {@code null}. */
     V remove(int xid) {
-        return map.remove(xid * SPREAD);
+        return map.remove(key(xid));
     }
 
     boolean remove(int xid, V value) {
-        return map.remove(xid * SPREAD, value);
+        return map.remove(key(xid), value);
     }
 
     /** In no order. */

@@ -9,6 +9,7 @@ import io.netty.buffer.ByteBufHolder;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelMetadata;
 import io.netty.util.internal.StringUtil;
+import org.rpcrdma.Experimental;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.QueuePair;
@@ -311,7 +312,10 @@ public final class RdmaChannel extends AbstractRdmaConnection {
      * {@return whether much that is written at once should be flushed in parts} Then the peer works on the first part
      * while the next one is made. So it is while nothing comes for other channels of the event loop, and the loop
      * polls: otherwise another flush costs its system call for nothing. Event loop only.
+     *
+     * @throws IllegalStateException when another thread calls
      */
+    @Experimental
     public boolean flushesInParts() {
         checkInEventLoop("flushesInParts");
         return loop().isBusyWithOnly(this);

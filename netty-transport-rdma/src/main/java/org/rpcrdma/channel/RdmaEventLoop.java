@@ -157,7 +157,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     void remove(AbstractRdmaChannel channel) {
         channels.remove(channel);
         if (onlyDelivered == channel) {
-            onlyDelivered = null; // nothing keeps a closed channel
+            onlyDelivered = null;
         }
     }
 
@@ -254,6 +254,9 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
             return work > 0;
         }
         AbstractRdmaChannel only = deliveries == 1 ? ready.peek() : null;
+        if (only != null && !only.isRegistered()) {
+            only = null; // nothing keeps a closed channel
+        }
         isAlone = only != null && only == onlyDelivered;
         onlyDelivered = only;
         for (int i = deliveries; i > 0; i--) {

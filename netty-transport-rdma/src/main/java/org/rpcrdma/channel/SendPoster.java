@@ -68,17 +68,19 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
      */
     void post(ChannelOutboundBuffer in) throws Exception {
         outbound = in;
-        skip = posted.size();
-        room = depth - skip;
-        blocked = false;
-        in.forEachFlushedMessage(this);
-        postHeld(QueuePair.SIGNALED);
-        if (opened) {
-            opened = false;
-            queuePair.doorbell();
-        }
-        completeNothings();
-        removeCancelled();
+        do {
+            skip = posted.size();
+            room = depth - skip;
+            blocked = false;
+            in.forEachFlushedMessage(this);
+            postHeld(QueuePair.SIGNALED);
+            if (opened) {
+                opened = false;
+                queuePair.doorbell();
+            }
+            removeCancelled();
+            // Whoever hears of an empty buffer may flush more.
+        } while (completeNothings());
     }
 
     @Override
@@ -173,15 +175,18 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
         }
     }
 
-    /** Completes empty buffers that have nothing posted before them any more. */
-    private void completeNothings() {
+    /** Completes empty buffers that have nothing posted before them any more; returns whether there was one. */
+    private boolean completeNothings() {
+        boolean hasCompleted = false;
         while (!posted.isEmpty() && posted.headIsNothing()) {
             boolean isHead = isHeadOfOutbound();
             posted.removeHead();
             if (isHead) {
+                hasCompleted = true;
                 outbound.remove();
             }
         }
+        return hasCompleted;
     }
 
     /**

@@ -40,10 +40,11 @@ public final class RejectedException extends ConnectException {
                 ? ""
                 : ": \""
                         + new String(
-                                privateData,
-                                0,
-                                Math.min(length, MAX_WORDS),
-                                StandardCharsets.US_ASCII)
+                                        privateData,
+                                        0,
+                                        Math.min(length, MAX_WORDS),
+                                        StandardCharsets.US_ASCII)
+                                .replace('"', '\'') // they end where the quotation ends
                         + '"';
     }
 

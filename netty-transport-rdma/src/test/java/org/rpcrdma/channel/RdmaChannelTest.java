@@ -37,6 +37,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -387,6 +388,28 @@ class RdmaChannelTest {
             assertThat(pair.server.closeFuture().await(PATIENCE_SECONDS, TimeUnit.SECONDS))
                     .isTrue();
             assertThat(written).allMatch(buffer -> buffer.refCnt() == 0);
+        }
+    }
+
+    private static void flushSeven(ConnectedPair pair, AtomicReference<ChannelFuture> written) {
+        written.set(pair.client.writeAndFlush(Unpooled.wrappedBuffer(new byte[] {7})));
+    }
+
+    /** Its promise is told while flushed messages are posted. */
+    @Test
+    void whatTheListenerOfAnEmptyBufferFlushesIsSent() throws Exception {
+        try (ConnectedPair pair = new ConnectedPair()) {
+            AtomicReference<ChannelFuture> written = new AtomicReference<>();
+            on(
+                    pair.client,
+                    () -> {
+                        pair.client
+                                .write(Unpooled.EMPTY_BUFFER)
+                                .addListener(f -> flushSeven(pair, written));
+                        return pair.client.flush();
+                    });
+            assertThat(pair.serverInbox.takeBytes()).containsExactly(7);
+            assertThat(written.get().sync().isSuccess()).isTrue();
         }
     }
 

@@ -121,8 +121,9 @@ public final class ScrapedServer {
         boolean connected =
                 !(cause instanceof ConnectException || cause instanceof HttpTimeoutException);
         return connected && !spokeHttp.get()
-                ? "what listens there does not answer in HTTP: give the port that the server has as"
-                        + " its --metrics-port"
+                ? "what listens there does not answer in HTTP ("
+                        + reason(cause)
+                        + "): give the port that the server has as its --metrics-port"
                 : reason(cause);
     }
 
