@@ -147,6 +147,7 @@ class FlushHandlerTest {
                 }),
         REMOVAL(channel -> channel.pipeline().remove(FlushHandler.class));
 
+        @SuppressWarnings("ImmutableEnumChecker") // without state
         private final Consumer<Channel> interrupt;
 
         Interruption(Consumer<Channel> interrupt) {
