@@ -38,6 +38,9 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
     private int tableKey;
     private Future<?> keepAlive;
 
+    /** Whether there is room for flushed bytes that had to wait. */
+    private boolean hasNewRoom;
+
     /** Whether the pipeline was told that the peer sends no more. */
     private boolean inputEndTold;
 
@@ -212,6 +215,7 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
 
     @Override
     void post(ChannelOutboundBuffer flushed) throws Exception {
+        hasNewRoom = false;
         output.post(flushed);
     }
 
@@ -233,7 +237,8 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
                 if (output.isOver()) {
                     queuePair.disconnect();
                 }
-                channel.workDone(output.isBlocked());
+                channel.workDone(false);
+                roomHasGrown();
             }
         } catch (StreamProtocolException | RuntimeException e) {
             fail(e);
@@ -259,6 +264,14 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
         return true;
     }
 
+    /** What had to wait is posted once for all that has completed and arrived in this round of the event loop. */
+    private void roomHasGrown() {
+        if (output.isBlocked() && channel.mayDeliver()) {
+            hasNewRoom = true;
+            channel.becomeReady();
+        }
+    }
+
     private void becomeReadyToReplenish() {
         if (channel.isActive() && input.wantsReplenishing()) {
             channel.becomeReady();
@@ -282,7 +295,7 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
             case DATA -> dataReceived(StreamMessage.value(message));
             case SGL -> {
                 output.update(StreamMessage.value(message));
-                channel.workDone(output.isBlocked());
+                roomHasGrown();
             }
             case IOMAP -> input.creditUsed();
             case SHUTDOWN -> {
@@ -328,9 +341,13 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
      * connection meanwhile.
      */
     private void replenish() {
+        postReplenishment();
+        output.doorbell();
+    }
+
+    private void postReplenishment() {
         if (!ends.isInputOver() && !channel.isDisconnected()) {
             input.replenish(output);
-            output.doorbell();
         }
     }
 
@@ -351,9 +368,23 @@ final class StreamTraffic extends Traffic<RdmaStreamChannel> {
         return Math.max(wanted, got);
     }
 
+    /** A handler that answers what it has read sends it with the news of buffers and credits. */
+    @Override
+    void readCompletes() {
+        postReplenishment();
+    }
+
     @Override
     void delivered() {
-        replenish();
+        postReplenishment();
+        if (hasNewRoom) {
+            channel.flushMore();
+            if (!channel.mayDeliver()) {
+                // The listener of a write has closed the channel.
+                return;
+            }
+        }
+        output.doorbell();
         boolean isDelivered = channel.isInputShutdown() || !input.isReadable();
         if (ends.isInputOver() && !inputEndTold && isDelivered) {
             tellInputEnd();

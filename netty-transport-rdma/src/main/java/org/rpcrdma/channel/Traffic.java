@@ -116,7 +116,15 @@ abstract class Traffic<C extends AbstractRdmaConnection> {
             pipeline.fireChannelRead(arrived);
         } while (channel.mayDeliver() && hasInbound() && handle.continueReading());
         handle.readComplete();
+        if (channel.mayDeliver()) {
+            readCompletes();
+        }
         pipeline.fireChannelReadComplete();
+    }
+
+    /** The pipeline has been given what it wants and is about to flush: what is posted now goes out with that. */
+    void readCompletes() {
+        // Nothing follows from it.
     }
 
     /** What has arrived is delivered, as far as the pipeline wants it, and the channel is still active. */

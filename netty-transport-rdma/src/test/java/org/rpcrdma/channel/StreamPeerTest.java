@@ -10,6 +10,7 @@ import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import java.io.IOException;
@@ -512,6 +513,29 @@ class StreamPeerTest {
                             });
             peer.await(() -> peer.dataReceived() == 1000);
             assertThat(peer.messages(Kind.DATA)).containsExactly(1000);
+        }
+    }
+
+    /** One system call of the software RNIC takes both. */
+    @Test
+    void theNewsOfABufferGoesOutWithTheAnswerToWhatWasInIt() throws Exception {
+        try (RawStreamPeer peer = new RawStreamPeer().connect(address, 100)) {
+            Channel server = accepted().channel;
+            server.eventLoop()
+                    .submit(() -> server.pipeline().addLast(new AnswerOnReadComplete()))
+                    .sync();
+            sendData(peer, peer.peer.buffer(), 0, random(HALF));
+            peer.await(() -> peer.dataReceived() == 1);
+            assertThat(peer.messages)
+                    .extracting(StreamMessage::kind)
+                    .containsExactly(Kind.SGL, Kind.SGL, Kind.DATA);
+        }
+    }
+
+    private static final class AnswerOnReadComplete extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelReadComplete(ChannelHandlerContext ctx) {
+            ctx.writeAndFlush(Unpooled.wrappedBuffer(new byte[1]));
         }
     }
 
