@@ -76,7 +76,8 @@ final class Compare implements Callable<Integer> {
             names = "--warm-up",
             paramLabel = "N",
             description =
-                    "Milliseconds of each work on each transport before the first round. Default:"
+                    "Milliseconds of each work on each transport before the first round, and six"
+                            + " times as many of the first work of a kind. Default:"
                             + " ${DEFAULT-VALUE}.")
     private long warmUp = 1000;
 
@@ -253,7 +254,7 @@ final class Compare implements Callable<Integer> {
         Map<Pair, Long> idleBytes = new HashMap<>();
         for (Pair pair : pairs) {
             long before = work.idle() > 0 ? pair.memory() : 0;
-            pair.run(work, warmUp);
+            pair.warmUp(work, warmUp);
             windows.put(pair, new ArrayList<>());
             idleBytes.put(pair, work.idle() > 0 ? (pair.memory() - before) / work.idle() : 0);
         }

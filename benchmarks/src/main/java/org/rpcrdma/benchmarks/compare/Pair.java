@@ -2,12 +2,17 @@
 package org.rpcrdma.benchmarks.compare;
 
 import java.io.IOException;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /** The client and the server of one transport, in two processes or in one. Both are stopped while no window runs. */
 final class Pair implements AutoCloseable {
 
+    private static final int FIRST = 6;
+
+    private final Set<Application> warm = EnumSet.noneOf(Application.class);
     private final Contender contender;
     private final WorkerProcess server;
     private final WorkerProcess client;
@@ -25,6 +30,11 @@ final class Pair implements AutoCloseable {
 
     Contender contender() {
         return contender;
+    }
+
+    /** JVMs that have not made calls of this kind compile for seconds. */
+    void warmUp(Work work, long millis) throws IOException, InterruptedException {
+        run(work, warm.add(work.application()) ? millis * FIRST : millis);
     }
 
     /** Again, when something else has used the CPUs. */
