@@ -30,9 +30,9 @@ import org.rpcrdma.Experimental;
  *
  * <table>
  * <caption>Options</caption>
- * <tr><td>{@code SO_RCVBUF}<td>bytes of registered memory that the peer may fill, in two halves; from 512,
- * default 131072
- * <tr><td>{@code SO_SNDBUF}<td>most bytes under way; from 512, default 131072
+ * <tr><td>{@code SO_RCVBUF}<td>most bytes of registered memory that the peer may fill, in two halves, which begin with
+ * 65536 bytes each and grow when the peer fills them with few messages; from 512, default 524288
+ * <tr><td>{@code SO_SNDBUF}<td>most bytes under way; from 512, default 262144
  * <tr><td>{@code SO_LINGER}<td>seconds that a close waits until the peer has everything; 0 breaks the connection at
  *     once, negative (the default) goes by {@link RdmaChannelOption#DRAIN_MILLIS}
  * <tr><td>{@code SO_KEEPALIVE}<td>whether an idle stream shows its peer that it is there; default false
@@ -53,8 +53,8 @@ public final class RdmaStreamChannelConfig extends DefaultChannelConfig
 
     private static final int MOST_BUFFER = 1 << 30;
 
-    private volatile int receiveBufferSize = 128 << 10;
-    private volatile int sendBufferSize = 128 << 10;
+    private volatile int receiveBufferSize = 512 << 10;
+    private volatile int sendBufferSize = 256 << 10;
     private volatile int soLinger = -1;
     private volatile boolean keepAlive;
     private volatile boolean tcpNoDelay = true;
@@ -156,7 +156,7 @@ public final class RdmaStreamChannelConfig extends DefaultChannelConfig
         ((RdmaStreamChannel) channel).clearReadPending();
     }
 
-    /** {@return bytes of registered memory that the peer may fill} */
+    /** {@return the most bytes of registered memory that the peer may fill} */
     public int getReceiveBufferSize() {
         return receiveBufferSize;
     }

@@ -21,7 +21,7 @@ final class StreamInput {
 
     private final RegisteredBufferPool pool;
     private final Exposures exposures;
-    private final int size;
+    private final ReceiveBufferSize sizes;
     private final ReceiveCredits credits;
     private final PublishedBuffers published;
 
@@ -29,6 +29,7 @@ final class StreamInput {
     private final RegisteredMemory[] buffers = new RegisteredMemory[BUFFERS];
 
     private final int[] keys = new int[BUFFERS];
+    private final int[] lengths = new int[BUFFERS];
     private int oldest;
     private int count;
 
@@ -38,15 +39,15 @@ final class StreamInput {
     /**
      * Makes the first buffer.
      *
-     * @param size of each buffer, in bytes
+     * @param most of each buffer, in bytes
      * @param window the credits that the private data offers
      */
-    StreamInput(RegisteredBufferPool pool, Exposures exposures, int size, int window) {
+    StreamInput(RegisteredBufferPool pool, Exposures exposures, int most, int window) {
         this.pool = pool;
         this.exposures = exposures;
-        this.size = size;
+        this.sizes = new ReceiveBufferSize(most);
         this.credits = new ReceiveCredits(window);
-        this.published = new PublishedBuffers(size);
+        this.published = new PublishedBuffers(sizes.next());
         add();
     }
 
@@ -55,6 +56,7 @@ final class StreamInput {
     }
 
     private void add() {
+        int size = sizes.next();
         RegisteredMemory memory = pool.take(size);
         memory.buffer().setZero(0, size);
         int slot = slot(count);
@@ -67,13 +69,14 @@ final class StreamInput {
             throw e;
         }
         buffers[slot] = memory;
+        lengths[slot] = size;
         count++;
     }
 
     /** The buffer that was made last, as the peer has to be told of it. */
     TargetEntry entry() {
-        int key = keys[slot(count - 1)];
-        return new TargetEntry(exposures.offset(key), key, size);
+        int slot = slot(count - 1);
+        return new TargetEntry(exposures.offset(keys[slot]), keys[slot], lengths[slot]);
     }
 
     void open(ConnectionData peer) {
@@ -84,7 +87,9 @@ final class StreamInput {
     void replenish(StreamOutput output) {
         while (count < BUFFERS && output.takesControl()) {
             add();
-            int key = keys[slot(count - 1)];
+            int slot = slot(count - 1);
+            int key = keys[slot];
+            int size = lengths[slot];
             output.publish(
                     published.publish(size), exposures.offset(key), key, size, credits.grant());
         }
@@ -113,7 +118,9 @@ final class StreamInput {
         int slot = slot(full);
         ByteBuf buffer = buffers[slot].buffer();
         buffer.writerIndex(buffer.writerIndex() + bytes);
+        sizes.message();
         if (isFull) {
+            sizes.filled(lengths[slot]);
             exposures.invalidate(keys[slot]);
             full++;
         }
@@ -133,7 +140,7 @@ final class StreamInput {
     ByteBuf read(int most, ByteBufAllocator allocator) {
         ByteBuf buffer = buffers[oldest].buffer();
         int readable = buffer.readableBytes();
-        if (full > 0 && readable > size / 2) {
+        if (full > 0 && readable > lengths[oldest] / 2) {
             return RegisteredBufferPool.watched(removeOldest());
         }
         int length = Math.min(readable, most);

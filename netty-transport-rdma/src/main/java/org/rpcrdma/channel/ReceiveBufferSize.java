@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+/**
+ * How large the next receive buffer of a stream is: a stream that carries little keeps to small ones, and one whose
+ * peer fills each with a few messages gets larger ones, since each costs a message and a look at the table.
+ */
+final class ReceiveBufferSize {
+
+    /** Of the first buffers, in bytes, unless less is allowed. */
+    static final int FIRST = 64 << 10;
+
+    /** A buffer that so many messages have filled was too small, and one that took so many was too large. */
+    static final int FEW_MESSAGES = 8;
+
+    static final int MANY_MESSAGES = 64;
+
+    private final int least;
+    private final int most;
+    private int size;
+    private int messages;
+
+    /** @param most of a buffer, in bytes */
+    ReceiveBufferSize(int most) {
+        this.most = most;
+        least = Math.min(FIRST, most);
+        size = least;
+    }
+
+    /** Of the next buffer, in bytes. */
+    int next() {
+        return size;
+    }
+
+    /** A message has told of bytes in the buffer that is being filled. */
+    void message() {
+        messages++;
+    }
+
+    /**
+     * That buffer is full.
+     *
+     * @param length of it; one that is older than the last change says nothing
+     */
+    void filled(int length) {
+        if (length == size && messages <= FEW_MESSAGES) {
+            size = Math.min(2 * size, most);
+        } else if (length == size && messages >= MANY_MESSAGES) {
+            size = Math.max(size / 2, least);
+        }
+        messages = 0;
+    }
+}
