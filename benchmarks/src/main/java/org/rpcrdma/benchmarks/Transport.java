@@ -53,10 +53,14 @@ public enum Transport {
     RDMA_BUSY(Kind.RDMA, PollMode.BUSY),
     /** RPC-over-RDMA without long Sends, as towards peers that know none; the event loops never block. */
     RDMA_BUSY_USUAL(Kind.RDMA_USUAL, PollMode.BUSY),
+    /** As {@link #RDMA_BUSY}; the caller lends its memory, where the peer places results by RDMA Write. */
+    RDMA_BUSY_PLACED(Kind.RDMA, PollMode.BUSY),
     /** RPC-over-RDMA through memory that both ends have mapped; the event loops poll for a short while, then block. */
     SHARED(Kind.SHARED, PollMode.ADAPTIVE),
     /** The same; the event loops never block. Wants a CPU for each loop. */
     SHARED_BUSY(Kind.SHARED, PollMode.BUSY),
+    /** As {@link #SHARED_BUSY}; the caller lends its memory for results. */
+    SHARED_BUSY_PLACED(Kind.SHARED, PollMode.BUSY),
     /** Record marking on a byte stream over RDMA; the event loops poll for a short while, then block. */
     STREAM(Kind.STREAM, PollMode.ADAPTIVE),
     /** The same; the event loops never block. Wants a CPU for each loop. */
@@ -122,6 +126,11 @@ public enum Transport {
     /** Whether the event loops take a CPU each, whatever they have to do. */
     public boolean isBusy() {
         return mode == PollMode.BUSY;
+    }
+
+    /** Whether callers lend memory for results, see {@link org.rpcrdma.codec.RpcMessage#addSink}. */
+    public boolean isPlaced() {
+        return this == RDMA_BUSY_PLACED || this == SHARED_BUSY_PLACED;
     }
 
     /** Whether this machine has it. */

@@ -6,7 +6,9 @@ import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
+import io.netty.util.ReferenceCountUtil;
 import org.rpcrdma.benchmarks.Nfs3Messages;
+import org.rpcrdma.codec.RpcMessage;
 
 /**
  * The client's RPC handler, the same on every transport. Results are copied into the caller's own memory, as one does
@@ -15,6 +17,7 @@ import org.rpcrdma.benchmarks.Nfs3Messages;
 final class Caller extends ChannelInboundHandlerAdapter {
 
     private final ByteBuf memory;
+    private final boolean isPlaced;
     private final Calls calls;
     private ChannelHandlerContext ctx;
     private Work work;
@@ -23,8 +26,9 @@ final class Caller extends ChannelInboundHandlerAdapter {
     /**
      * @param memory for data, at least as long as the longest; stays the user's
      */
-    Caller(ByteBuf memory, Driver.Listener listener) {
+    Caller(ByteBuf memory, boolean isPlaced, Driver.Listener listener) {
         this.memory = memory;
+        this.isPlaced = isPlaced;
         calls = new Calls(listener);
     }
 
@@ -52,7 +56,7 @@ final class Caller extends ChannelInboundHandlerAdapter {
             ByteBufAllocator allocator = ctx.alloc();
             ctx.write(
                     switch (kind.procedure()) {
-                        case READ -> Nfs3Messages.readCall(allocator, xid, kind.bytes());
+                        case READ -> read(Nfs3Messages.readCall(allocator, xid, kind.bytes()));
                         case WRITE -> Nfs3Messages.writeCall(allocator, xid, argument);
                         default -> Nfs3Messages.nullCall(allocator, xid);
                     },
@@ -65,6 +69,12 @@ final class Caller extends ChannelInboundHandlerAdapter {
         }
     }
 
+    private Object read(ByteBuf call) {
+        return isPlaced
+                ? new RpcMessage(call).addSink(argument.retainedDuplicate().writerIndex(0))
+                : call;
+    }
+
     @Override
     public void handlerAdded(ChannelHandlerContext added) {
         ctx = added;
@@ -72,12 +82,23 @@ final class Caller extends ChannelInboundHandlerAdapter {
 
     @Override
     public void channelRead(ChannelHandlerContext context, Object message) {
-        ByteBuf reply = (ByteBuf) message;
         try {
-            take(reply);
+            if (message instanceof RpcMessage placed) {
+                takePlaced(placed);
+            } else {
+                take((ByteBuf) message);
+            }
         } finally {
-            reply.release();
+            ReferenceCountUtil.release(message);
         }
+    }
+
+    private void takePlaced(RpcMessage reply) {
+        if (reply.sinkLength(0) != work.bytes()) {
+            throw new IllegalStateException(
+                    reply.sinkLength(0) + " bytes were placed (expected: " + work.bytes() + ")");
+        }
+        calls.answered(reply.content().getInt(reply.content().readerIndex()));
     }
 
     private void take(ByteBuf reply) {

@@ -33,7 +33,8 @@ record OnTransport(Transport transport) implements Contender {
 
     @Override
     public boolean does(Work work) {
-        return applications().contains(work.application());
+        return applications().contains(work.application())
+                && (!transport.isPlaced() || work.procedure() == Work.Procedure.READ);
     }
 
     @Override

@@ -31,7 +31,9 @@ class RpcSide extends NettySide {
     final Driver open(String address, Driver.Listener listener) throws Exception {
         Channel channel =
                 transport
-                        .client(tools.group(), () -> new Caller(tools.memory(), listener))
+                        .client(
+                                tools.group(),
+                                () -> new Caller(tools.memory(), transport.isPlaced(), listener))
                         .connect(transport.fromText(address))
                         .sync()
                         .channel();
