@@ -23,6 +23,7 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -41,6 +42,8 @@ import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 
 /** How connections begin: RFC 5044, 7.1 and RFC 6581, against scripted peers on both sides. */
 class StartupTest {
+
+    private static final int PATIENCE_SECONDS = 120;
 
     private static final IwarpConfig PLAIN = IwarpConfig.builder().peerToPeer(false).build();
     private static final IwarpConfig HASTY =
@@ -374,7 +377,8 @@ class StartupTest {
     void acceptingRestsAfterAFailure() throws IOException {
         Pair pair = closed(new Pair(PLAIN, PLAIN));
         List<Throwable> failures = new ArrayList<>();
-        IwarpListener listener = listener(pair, request -> pair.request = request, failures::add);
+        IwarpListener listener =
+                listener(pair, 16, request -> pair.request = request, failures::add);
         pair.listener = listener;
         RawPeer peer = peerOf(pair);
         peer.send(RawPeer.request(false));
@@ -384,8 +388,35 @@ class StartupTest {
         assertThat(failures).hasSize(1);
     }
 
+    /** The loop that answers a request need not be the listener's, which sleeps when it accepts nobody. */
+    @Test
+    @Timeout(PATIENCE_SECONDS)
+    void aFullListenerThatSleepsIsWokenWhenThereIsRoom() throws Exception {
+        Pair pair = closed(new Pair(PLAIN, PLAIN));
+        List<ConnectionRequest> requests = new ArrayList<>();
+        pair.listener = listener(pair, 1, requests::add, failure -> {});
+        peerOf(pair).send(RawPeer.request(false));
+        Pair.until(() -> !requests.isEmpty(), pair.responderContext);
+        RawPeer newcomer = peerOf(pair);
+        newcomer.send(RawPeer.request(false));
+        while (pair.responderContext.poll(64) > 0) {
+            // until there is nothing that the sleep could end for
+        }
+        Thread other = new Thread(() -> requests.get(0).reject(NOTHING));
+        other.start();
+        while (requests.size() == 1) {
+            pair.responderContext.await(-1);
+            pair.responderContext.poll(64);
+        }
+        other.join();
+        assertThat(requests.get(1).remoteAddress()).isEqualTo(newcomer.localAddress());
+    }
+
     private static IwarpListener listener(
-            Pair pair, Consumer<ConnectionRequest> requests, Consumer<Throwable> failures)
+            Pair pair,
+            int backlog,
+            Consumer<ConnectionRequest> requests,
+            Consumer<Throwable> failures)
             throws IOException {
         InetSocketAddress any = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
         ListenerHandler handler =
@@ -400,14 +431,14 @@ class StartupTest {
                         failures.accept(cause);
                     }
                 };
-        return (IwarpListener) pair.responderContext.listen(any, 16, handler);
+        return (IwarpListener) pair.responderContext.listen(any, backlog, handler);
     }
 
     /** Returns when a request to another listener was seen, and so all that is to be seen of what came before. */
     private void awaitAnother(Pair pair) throws IOException {
         Listener full = pair.listener;
         List<ConnectionRequest> requests = new ArrayList<>();
-        pair.listener = listener(pair, requests::add, failure -> {});
+        pair.listener = listener(pair, 16, requests::add, failure -> {});
         peerOf(pair).send(RawPeer.request(false));
         Pair.until(() -> !requests.isEmpty(), pair.responderContext);
         pair.listener = full;
