@@ -7,15 +7,12 @@ import java.util.Queue;
 /** All pulls of one connection: the memory that they may take together, and those that belong to nobody yet. */
 final class Pulls {
 
-    private static final int MAX_SPARES = 256;
-
     private final Link link;
 
     /** Messages that may be calls or replies, by XID. */
     private final XidMap<Pull> undetermined = new XidMap<>();
 
-    private final Pull[] spares = new Pull[MAX_SPARES];
-    private int spareCount;
+    private final Spares<Pull> spares;
     private long bytes;
 
     private record Held(Pull pull, Runnable read) {}
@@ -28,20 +25,17 @@ final class Pulls {
 
     Pulls(Link link) {
         this.link = link;
+        spares = new Spares<>(() -> new Pull(link, this));
     }
 
     /** For a call, or what may be one: its items are kept apart if the user wants that. */
     Pull ofCall(int xid) {
-        return acquire().of(xid, true, link.config().annotatedCalls());
+        return spares.take().of(xid, true, link.config().annotatedCalls());
     }
 
     /** For a reply, which is always rebuilt. */
     Pull ofReply(int xid) {
-        return acquire().of(xid, false, false);
-    }
-
-    private Pull acquire() {
-        return spareCount == 0 ? new Pull(link, this) : spares[--spareCount];
+        return spares.take().of(xid, false, false);
     }
 
     void recycle(Pull pull) {
@@ -51,9 +45,7 @@ final class Pulls {
             isReadingDue = true;
             link.channel().eventLoop().execute(this::readHeld);
         }
-        if (spareCount < MAX_SPARES) {
-            spares[spareCount++] = pull;
-        }
+        spares.give(pull);
     }
 
     /** The bytes of the messages that are being pulled, or were and are not answered. */

@@ -8,13 +8,9 @@ import io.netty.channel.ChannelPromise;
  */
 final class Requester {
 
-    /** Calls kept for later ones: more than this are only out in a burst. */
-    private static final int MAX_SPARES = 256;
-
     private final Link link;
     private final XidMap<Call> calls = new XidMap<>();
-    private final Call[] spares = new Call[MAX_SPARES];
-    private int spareCount;
+    private final Spares<Call> spares;
 
     /** Memory of ours that calls which are not answered offer for their replies. */
     private long offeredBytes;
@@ -24,6 +20,7 @@ final class Requester {
 
     Requester(Link link) {
         this.link = link;
+        spares = new Spares<>(() -> new Call(link));
         link.metrics().set(RpcRdmaGauge.CREDITS_GRANTED, 1);
     }
 
@@ -78,7 +75,7 @@ final class Requester {
 
     /** A call that has no {@link #problem}; {@link #finish} or {@link #fail} ends it. */
     Call newCall(int xid) {
-        Call call = spareCount == 0 ? new Call(link) : spares[--spareCount];
+        Call call = spares.take();
         call.xid = xid;
         call.protocol = link.versions().current();
         calls.put(xid, call);
@@ -134,9 +131,7 @@ final class Requester {
             calls.remove(call.xid);
         }
         call.clear();
-        if (spareCount < MAX_SPARES) {
-            spares[spareCount++] = call;
-        }
+        spares.give(call);
     }
 
     /**

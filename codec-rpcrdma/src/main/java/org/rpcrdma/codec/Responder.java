@@ -6,16 +6,11 @@ import io.netty.channel.ChannelFutureListener;
 /** The side of a connection that answers: the calls that are served, and what was granted. Event loop only. */
 final class Responder {
 
-    /** Objects kept for later calls: more than this are only out in a burst. */
-    private static final int MAX_SPARES = 256;
-
     private final Link link;
     private final Pulls pulls;
     private final XidMap<ServedCall> calls = new XidMap<>();
-    private final ServedCall[] spares = new ServedCall[MAX_SPARES];
-    private int spareCount;
-    private final ReplyWork[] spareWork = new ReplyWork[MAX_SPARES];
-    private int spareWorkCount;
+    private final Spares<ServedCall> spares = new Spares<>(ServedCall::new);
+    private final Spares<ReplyWork> spareWork;
 
     /** {@code null} at a side that sends no replies in Read chunks. */
     private WaitingReplies waiting;
@@ -31,6 +26,7 @@ final class Responder {
     Responder(Link link, Pulls pulls) {
         this.link = link;
         this.pulls = pulls;
+        spareWork = new Spares<>(() -> new ReplyWork(link, this::recycle));
     }
 
     // ------------------------------------------------------------------ credits
@@ -92,7 +88,7 @@ final class Responder {
 
     /** A call that is not in progress already; {@link #finish} ends it. */
     ServedCall newCall(int xid, int version) {
-        ServedCall call = spareCount == 0 ? new ServedCall() : spares[--spareCount];
+        ServedCall call = spares.take();
         call.xid = xid;
         call.protocol = link.versions().ofReply(version);
         calls.put(xid, call);
@@ -110,9 +106,7 @@ final class Responder {
             calls.remove(call.xid);
         }
         call.clear();
-        if (spareCount < MAX_SPARES) {
-            spares[spareCount++] = call;
-        }
+        spares.give(call);
     }
 
     /** Has a call answered with ERR_CHUNK when it is written (RFC 8166, 4.5.2 and 4.5.3); it is given back. */
@@ -133,17 +127,11 @@ final class Responder {
 
     /** A promise for a work request of a reply. */
     ReplyWork work(int xid) {
-        ReplyWork work =
-                spareWorkCount == 0
-                        ? new ReplyWork(link, this::recycle)
-                        : spareWork[--spareWorkCount];
-        return work.of(xid);
+        return spareWork.take().of(xid);
     }
 
     private void recycle(ReplyWork work) {
-        if (spareWorkCount < MAX_SPARES) {
-            spareWork[spareWorkCount++] = work;
-        }
+        spareWork.give(work);
     }
 
     void replySent(ProtocolVersion version) {

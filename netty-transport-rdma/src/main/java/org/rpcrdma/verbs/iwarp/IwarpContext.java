@@ -32,7 +32,8 @@ import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
-import org.rpcrdma.verbs.iwarp.mpa.Snapshots;
+import org.rpcrdma.verbs.iwarp.mpa.Batches;
+import org.rpcrdma.verbs.iwarp.mpa.Markers;
 import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
 
@@ -69,7 +70,8 @@ public final class IwarpContext implements VerbsContext {
     final RateLimitedLog log = new RateLimitedLog();
     final IwarpCounters counters = new IwarpCounters();
     final StagingPool staging = new StagingPool();
-    final Snapshots snapshots = new Snapshots();
+    final Batches batches = new Batches();
+    final Batches markedBatches = new Batches(2 * Markers.MAX_FPDU_BYTES);
     final InterfaceMtu mtu = new InterfaceMtu();
     final SharedWire sharedWire;
 
@@ -406,7 +408,8 @@ public final class IwarpContext implements VerbsContext {
             }
         }
         staging.close();
-        snapshots.close();
+        batches.close();
+        markedBatches.close();
         try {
             letGo();
             selector.close();

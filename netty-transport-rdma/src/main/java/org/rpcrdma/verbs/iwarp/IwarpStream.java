@@ -56,7 +56,6 @@ final class IwarpStream implements Carried, Timer {
     private final boolean stagesWhole;
 
     private final ByteBuffer markedIn;
-    private final ByteBuffer control;
     private final MarkerStripper stripper;
     private final ScatteringByteChannel source;
     private final FpduReceiver fpdusIn;
@@ -98,13 +97,7 @@ final class IwarpStream implements Carried, Timer {
         this.stagesWhole = crcIn != null;
         int configured = context.config.maxUlpdu();
         int mulpdu = configured != 0 ? configured : carrier.mulpdu(agreed.markersOut());
-        this.control = context.staging.take(agreed.markersOut());
-        try {
-            this.markedIn = agreed.markersIn() ? context.staging.take(true) : null;
-        } catch (IllegalStateException e) {
-            context.staging.give(control);
-            throw e;
-        }
+        this.markedIn = agreed.markersIn() ? context.staging.take(true) : null;
         this.stripper = agreed.markersIn() ? new MarkerStripper(carrier, markedIn, crc) : null;
         this.source = agreed.markersIn() ? stripper : carrier;
         this.receiver = queuePair.newReceiver();
@@ -114,8 +107,8 @@ final class IwarpStream implements Carried, Timer {
         this.fpdusIn = new FpduReceiver(null, receiver, crcIn);
         this.fpdusOut =
                 agreed.markersOut()
-                        ? new MarkedFpduSender(crc, control)
-                        : new FpduSender(crc, context.snapshots, control);
+                        ? new MarkedFpduSender(crc, context.markedBatches)
+                        : new FpduSender(crc, context.batches);
         this.sender = queuePair.newSender(fpdusOut, mulpdu);
         carrier.carry(this);
         carrier.await(true, false);
@@ -449,7 +442,6 @@ final class IwarpStream implements Carried, Timer {
         context.remove(this);
         context.staging.give(fpdusIn.dropStaging());
         context.staging.give(markedIn);
-        context.staging.give(control);
     }
 
     /** Cuts the connection; nothing is reported. */

@@ -4,27 +4,19 @@ package org.rpcrdma.verbs.iwarp.mpa;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.GatheringByteChannel;
-import java.util.Arrays;
 import java.util.zip.CRC32C;
 
 /**
  * Frames ULPDUs and writes several FPDUs with one gathering write: RFC 5044, 4 and 5.1, without markers (see
  * {@link MarkedFpduSender}).
  *
- * <p>A batch is built by {@link #begin}, {@link #payload} and {@link #end} for each FPDU, and must be written out
- * before the next is built. Headers, pads, CRCs and small payloads are collected in one control buffer; large payloads
- * are views that are borrowed until they are written.
+ * <p>A {@linkplain Batch batch} is built by {@link #begin}, {@link #payload} and {@link #end} for each FPDU, and must be
+ * written out before the next is built. Between two batches there is no memory for any.
  */
 public class FpduSender {
 
     /** The most payload pieces of one FPDU. */
     public static final int MAX_PIECES = 32;
-
-    /** The least bytes of the buffer that FPDUs are made in. */
-    public static final int CONTROL_BYTES = 16 * 1024;
-
-    private static final int MOST_FPDUS = CONTROL_BYTES / 16;
-    static final int VIEWS = 128;
 
     /** A batch of at least so many bytes takes no more FPDUs. */
     static final int BATCH_BYTES = 256 * 1024;
@@ -35,25 +27,16 @@ public class FpduSender {
     /** Payload pieces up to this size are copied: a view more in the gather list costs more than the copy. */
     private static final int COPY_MAX = 512;
 
-    private final ByteBuffer control;
-    private final ByteBuffer[] controlViews = new ByteBuffer[VIEWS];
-    private final ByteBuffer[] views = new ByteBuffer[VIEWS];
-    private final ViewOwner[] owners = new ViewOwner[VIEWS];
-
-    /** Where each FPDU of the batch ends. */
-    private long[] fpduEnds = new long[16];
-
     private final CRC32C crc;
-    private final Snapshots snapshots;
-    private Snapshots.Batch snapshot;
+    private final Batches batches;
 
-    private int first;
-    private int count;
-    private int controlStart;
+    /** {@code null} while nothing is queued. */
+    private Batch batch;
+
+    private Batches.Snapshot snapshot;
+
     private int crcStart;
-    private int fpduEndCount;
     private int ulpduLength;
-    private boolean sealed;
 
     private long batchStart;
     private long queued;
@@ -62,26 +45,19 @@ public class FpduSender {
 
     /**
      * @param crc computes CRCs, may be shared by streams of one thread; {@code null} when the CRC is off
-     * @param snapshots may be shared by them too
+     * @param batches may be shared by them too
      */
-    public FpduSender(CRC32C crc, Snapshots snapshots) {
-        this(crc, snapshots, ByteBuffer.allocateDirect(CONTROL_BYTES));
-    }
-
-    /**
-     * @param crc as in the other constructor
-     * @param snapshots as in the other constructor
-     * @param control a direct buffer of at least {@link #CONTROL_BYTES}, cleared; the sender's until {@link #drop}
-     */
-    public FpduSender(CRC32C crc, Snapshots snapshots, ByteBuffer control) {
+    public FpduSender(CRC32C crc, Batches batches) {
         this.crc = crc;
-        this.snapshots = snapshots;
-        this.control = control;
+        this.batches = batches;
     }
 
     /** The buffer that FPDUs are made in. */
     ByteBuffer control() {
-        return control;
+        if (batch == null) {
+            batch = batches.take();
+        }
+        return batch.control();
     }
 
     /** Bytes that have to be free in {@link #control()} before an FPDU is begun. */
@@ -96,11 +72,7 @@ public class FpduSender {
 
     /** Whether the batch can take another FPDU. */
     public boolean hasRoom() {
-        return !sealed
-                && queued - batchStart < BATCH_BYTES
-                && control.remaining() >= roomForFpdu()
-                && count + MAX_PIECES + 2 <= VIEWS
-                && fpduEndCount < MOST_FPDUS;
+        return batch == null || (queued - batchStart < BATCH_BYTES && batch.hasRoom(roomForFpdu()));
     }
 
     /** The position in the stream behind the last byte that was queued. */
@@ -123,8 +95,10 @@ public class FpduSender {
      *
      * @param length the bytes of its ULPDU
      * @return the buffer into which the ULPDU's header is written, at its position; the payload follows
+     * @throws IllegalStateException when there is no memory for a batch
      */
     public ByteBuffer begin(int length) {
+        ByteBuffer control = control();
         ulpduLength = length;
         crcStart = control.position();
         if (crc != null) {
@@ -135,26 +109,25 @@ public class FpduSender {
 
     /** Whether a piece of payload is better added by {@link #copy} than by {@link #payload}. */
     public boolean wantsCopy(int bytes) {
-        return bytes <= COPY_MAX && control.remaining() >= bytes + CONTROL_OF_FPDU;
+        return bytes <= COPY_MAX && batch.control().remaining() >= bytes + CONTROL_OF_FPDU;
     }
 
     /** Adds a piece of the payload by copying it. Positions of the source are left alone. */
     public void copy(ByteBuffer source, int index, int bytes) {
+        ByteBuffer control = batch.control();
         control.put(control.position(), source, index, bytes);
         control.position(control.position() + bytes);
     }
 
     /** Adds a piece of the payload: a view from its position to its limit, given back once it is written. */
     public void payload(ByteBuffer view, ViewOwner owner) {
-        closeControl();
         if (crc != null) {
             updateCrcWithControl();
             int position = view.position();
             crc.update(view);
             view.position(position);
         }
-        views[count] = view;
-        owners[count++] = owner;
+        batch.view(view, owner);
     }
 
     /**
@@ -167,7 +140,7 @@ public class FpduSender {
             return;
         }
         if (snapshot == null) {
-            snapshot = snapshots.take();
+            snapshot = batches.takeSnapshot();
         }
         payload(snapshot.copy(view), null);
         owner.release(view);
@@ -175,6 +148,7 @@ public class FpduSender {
 
     /** Ends the FPDU: adds pad and CRC. */
     public void end() {
+        ByteBuffer control = batch.control();
         for (int pad = Fpdu.pad(ulpduLength); pad > 0; pad--) {
             control.put((byte) 0);
         }
@@ -187,25 +161,31 @@ public class FpduSender {
         queuedFpdu(Fpdu.length(ulpduLength));
     }
 
+    private void updateCrcWithControl() {
+        ByteBuffer control = batch.control();
+        int limit = control.limit();
+        int position = control.position();
+        crc.update(control.limit(position).position(crcStart));
+        control.limit(limit);
+        crcStart = position;
+    }
+
     /** Counts an FPDU that is complete, of so many bytes. */
     void queuedFpdu(int length) {
         queued += length;
-        addEnd();
+        batch.end(queued);
         fpdus++;
     }
 
-    /** Queues bytes that are not an FPDU: a start-up frame. Only when nothing else is queued. */
+    /**
+     * Queues bytes that are not an FPDU: a start-up frame. Only when nothing else is queued.
+     *
+     * @throws IllegalStateException when there is no memory for a batch
+     */
     public void raw(byte[] bytes) {
-        control.put(bytes);
+        control().put(bytes);
         queued += bytes.length;
-        addEnd();
-    }
-
-    private void addEnd() {
-        if (fpduEndCount == fpduEnds.length) {
-            fpduEnds = Arrays.copyOf(fpduEnds, 2 * fpduEndCount);
-        }
-        fpduEnds[fpduEndCount++] = queued;
+        batch.end(queued);
     }
 
     /**
@@ -214,21 +194,10 @@ public class FpduSender {
      * @return the bytes written
      */
     public long write(GatheringByteChannel channel) throws IOException {
-        if (!sealed) {
-            closeControl();
-            sealed = true;
-        }
-        long bytes =
-                count - first == 1
-                        ? channel.write(views[first])
-                        : channel.write(views, first, count - first);
+        long bytes = batch.write(channel);
         written += bytes;
         if (written == queued) {
             reset();
-        } else {
-            while (!views[first].hasRemaining()) {
-                release(first++);
-            }
         }
         return bytes;
     }
@@ -239,7 +208,8 @@ public class FpduSender {
      */
     public void detach() {
         if (!isEmpty()) {
-            replaceWith(copy(queued - written));
+            batch.replaceWith(batch.copy(queued - written));
+            giveSnapshotBack();
         }
     }
 
@@ -257,8 +227,9 @@ public class FpduSender {
      * @return that rest, a copy, and the FPDU of the last ULPDU; all borrowed views are given back
      */
     public ByteBuffer dropFor(byte[] ulpdu) {
-        long boundary = isEmpty() || written == batchStart ? written : boundaryAtOrAfter(written);
-        ByteBuffer rest = copy(boundary - written);
+        boolean isWhole = isEmpty() || written == batchStart;
+        long boundary = isWhole ? written : batch.endAtOrAfter(written);
+        ByteBuffer rest = isWhole ? ByteBuffer.allocate(0) : batch.copy(boundary - written);
         ByteBuffer last = frame(ulpdu, boundary);
         drop();
         return ByteBuffer.allocate(rest.remaining() + last.remaining()).put(rest).put(last).flip();
@@ -269,90 +240,19 @@ public class FpduSender {
         return Fpdu.frame(ulpdu, crc != null);
     }
 
-    private long boundaryAtOrAfter(long position) {
-        int i = 0;
-        while (fpduEnds[i] < position) {
-            i++;
-        }
-        return fpduEnds[i];
-    }
-
-    private ByteBuffer copy(long bytes) {
-        if (!sealed) {
-            closeControl();
-            sealed = true;
-        }
-        ByteBuffer copy = ByteBuffer.allocate(Math.toIntExact(bytes));
-        for (int i = first; i < count && copy.hasRemaining(); i++) {
-            ByteBuffer view = views[i];
-            int piece = Math.min(view.remaining(), copy.remaining());
-            copy.put(copy.position(), view, view.position(), piece);
-            copy.position(copy.position() + piece);
-        }
-        return copy.flip();
-    }
-
-    private void replaceWith(ByteBuffer rest) {
-        for (int i = first; i < count; i++) {
-            release(i);
-        }
-        first = 0;
-        count = 1;
-        views[0] = rest;
-        owners[0] = null;
-        giveSnapshotBack();
-        control.clear();
-        controlStart = 0;
-    }
-
     private void reset() {
-        for (int i = first; i < count; i++) {
-            release(i);
+        if (batch != null) {
+            batches.give(batch);
+            batch = null;
         }
         giveSnapshotBack();
-        first = 0;
-        count = 0;
-        control.clear();
-        controlStart = 0;
-        fpduEndCount = 0;
         batchStart = written;
-        sealed = false;
     }
 
     private void giveSnapshotBack() {
         if (snapshot != null) {
-            snapshots.give(snapshot);
+            batches.give(snapshot);
             snapshot = null;
         }
-    }
-
-    private void release(int index) {
-        ViewOwner owner = owners[index];
-        if (owner != null) {
-            owner.release(views[index]);
-        }
-        views[index] = null;
-        owners[index] = null;
-    }
-
-    private void closeControl() {
-        if (controlStart == control.position()) {
-            return;
-        }
-        ByteBuffer view = controlViews[count];
-        if (view == null) {
-            view = control.duplicate();
-            controlViews[count] = view;
-        }
-        views[count++] = view.limit(control.position()).position(controlStart);
-        controlStart = control.position();
-    }
-
-    private void updateCrcWithControl() {
-        int limit = control.limit();
-        int position = control.position();
-        crc.update(control.limit(position).position(crcStart));
-        control.limit(limit);
-        crcStart = position;
     }
 }

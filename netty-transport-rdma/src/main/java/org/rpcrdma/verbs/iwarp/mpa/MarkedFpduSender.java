@@ -24,10 +24,10 @@ public final class MarkedFpduSender extends FpduSender {
 
     /**
      * @param crc computes CRCs, may be shared by streams of one thread; {@code null} when the CRC is off
-     * @param out a buffer of at least {@link Markers#MAX_FPDU_BYTES}, cleared; lent until the sender is dropped
+     * @param batches of at least {@link Markers#MAX_FPDU_BYTES}; may be shared by them too
      */
-    public MarkedFpduSender(CRC32C crc, ByteBuffer out) {
-        super(crc, null, out);
+    public MarkedFpduSender(CRC32C crc, Batches batches) {
+        super(crc, batches);
         this.crc = crc;
     }
 

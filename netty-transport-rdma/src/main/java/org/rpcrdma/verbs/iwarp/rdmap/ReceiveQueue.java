@@ -11,20 +11,28 @@ public final class ReceiveQueue {
 
     private final int depth;
     private final long[] ids;
-    private final long[] addresses;
     private final int[] lengths;
-    private final int[] keys;
+
+    /** {@code null} until a receive is posted with its memory. */
+    private long[] addresses;
+
+    private int[] keys;
+
     private int head;
     private int count;
+
+    /** The memory of the oldest receive: of one that gets it late it is nowhere else. */
+    private long address;
+
+    private int length;
+    private int key;
 
     /** @param depth the most receives posted at a time */
     public ReceiveQueue(int depth) {
         this.depth = depth;
         int slots = Integer.highestOneBit(Math.max(depth, 1) * 2 - 1);
         ids = new long[slots];
-        addresses = new long[slots];
         lengths = new int[slots];
-        keys = new int[slots];
     }
 
     /**
@@ -32,7 +40,7 @@ public final class ReceiveQueue {
      *
      * @throws IllegalStateException when the queue is full
      */
-    public void post(long id, long address, int length, int key) {
+    public void post(long id, long ofAddress, int ofLength, int ofKey) {
         if (count == depth) {
             throw new IllegalStateException(
                     "The receive queue is full with "
@@ -41,10 +49,24 @@ public final class ReceiveQueue {
         }
         int slot = (head + count) & (ids.length - 1);
         ids[slot] = id;
-        addresses[slot] = address;
-        lengths[slot] = length;
-        keys[slot] = key;
-        count++;
+        lengths[slot] = ofLength;
+        if (keys == null && ofKey != NO_KEY) {
+            addresses = new long[ids.length];
+            keys = new int[ids.length];
+        }
+        if (keys != null) {
+            addresses[slot] = ofAddress;
+            keys[slot] = ofKey;
+        }
+        if (count++ == 0) {
+            nextOldest();
+        }
+    }
+
+    private void nextOldest() {
+        length = lengths[head];
+        address = keys == null ? 0 : addresses[head];
+        key = keys == null ? NO_KEY : keys[head];
     }
 
     boolean isEmpty() {
@@ -52,13 +74,13 @@ public final class ReceiveQueue {
     }
 
     /** Posts a receive that gets its memory by {@link #memory}. */
-    public void post(long id, int length) {
-        post(id, 0, length, NO_KEY);
+    public void post(long id, int atMost) {
+        post(id, 0, atMost, NO_KEY);
     }
 
     /** Whether the oldest receive has memory. */
     boolean hasMemory() {
-        return keys[head] != NO_KEY;
+        return key != NO_KEY;
     }
 
     /** The number of the oldest receive. */
@@ -68,32 +90,33 @@ public final class ReceiveQueue {
 
     /** Gives the oldest receive its memory, which may be less than was asked for. */
     void memory(ReceiveMemory memory) {
-        addresses[head] = memory.address();
-        lengths[head] = Math.min(lengths[head], memory.length());
-        keys[head] = memory.region().localKey();
+        address = memory.address();
+        length = Math.min(length, memory.length());
+        key = memory.region().localKey();
     }
 
     /** The address of the oldest receive. */
     long address() {
-        return addresses[head];
+        return address;
     }
 
     /** The length of the oldest receive. */
     int length() {
-        return lengths[head];
+        return length;
     }
 
     /** The local key of the oldest receive. */
     int key() {
-        return keys[head];
+        return key;
     }
 
     /** Completes the oldest receive. */
-    void complete(Completions completions, WorkStatus status, int length, int invalidatedKey) {
+    void complete(Completions completions, WorkStatus status, int bytes, int invalidatedKey) {
         long id = ids[head];
         head = (head + 1) & (ids.length - 1);
         count--;
-        completions.complete(id, status, length, invalidatedKey);
+        nextOldest();
+        completions.complete(id, status, bytes, invalidatedKey);
     }
 
     /**

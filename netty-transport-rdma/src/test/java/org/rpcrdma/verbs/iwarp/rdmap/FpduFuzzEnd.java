@@ -21,12 +21,12 @@ import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
+import org.rpcrdma.verbs.iwarp.mpa.Batches;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MarkerStripper;
 import org.rpcrdma.verbs.iwarp.mpa.Markers;
-import org.rpcrdma.verbs.iwarp.mpa.Snapshots;
 import org.rpcrdma.verbs.iwarp.mpa.StreamError;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 import org.rpcrdma.verbs.iwarp.mpa.UlpduHandler;
@@ -162,7 +162,7 @@ final class FpduFuzzEnd extends ExposureOwner implements Completions, UlpduHandl
                         outboundReads,
                         inboundReads,
                         new WorkSource(work, local),
-                        new FpduSender(null, new Snapshots()),
+                        new FpduSender(null, new Batches()),
                         MULPDU);
         for (int i = 0; i < SINKS.length; i++) {
             work.open(FIRST_READ + i, Rdmap.READ_REQUEST, QueuePair.SIGNALED, 0, 1);

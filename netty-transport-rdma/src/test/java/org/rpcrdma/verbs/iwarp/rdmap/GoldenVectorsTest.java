@@ -12,10 +12,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
+import org.rpcrdma.verbs.iwarp.mpa.Batches;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
-import org.rpcrdma.verbs.iwarp.mpa.Snapshots;
 import org.rpcrdma.verbs.iwarp.mpa.UlpduHandler;
 
 /** What the Linux kernel sends is understood, and what we send is the same to the byte. */
@@ -117,7 +117,7 @@ class GoldenVectorsTest {
     }
 
     private static byte[] make(Vector vector, boolean borrowed) throws IOException {
-        FpduSender sender = new FpduSender(vector.validCrc ? new CRC32C() : null, new Snapshots());
+        FpduSender sender = new FpduSender(vector.validCrc ? new CRC32C() : null, new Batches());
         boolean tagged = vector.flag("T");
         int header = tagged ? DdpSegment.TAGGED_BYTES : DdpSegment.UNTAGGED_BYTES;
         int length = vector.integer("payload_len");

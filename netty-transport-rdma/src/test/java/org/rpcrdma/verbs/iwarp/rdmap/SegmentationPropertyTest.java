@@ -23,9 +23,9 @@ import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
+import org.rpcrdma.verbs.iwarp.mpa.Batches;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
-import org.rpcrdma.verbs.iwarp.mpa.Snapshots;
 
 /** However TCP cuts the stream, on either side, the same messages come out. */
 class SegmentationPropertyTest {
@@ -181,7 +181,7 @@ class SegmentationPropertyTest {
                             outboundReads,
                             inboundReads,
                             new WorkSource(work, local),
-                            new FpduSender(sum, new Snapshots()),
+                            new FpduSender(sum, new Batches()),
                             mulpdu);
             fpdus =
                     new FpduReceiver(

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp.mpa;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.GatheringByteChannel;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+class BatchesTest {
+
+    private static final int ULPDU = 1000;
+
+    private final Batches batches = new Batches();
+    private final FpduSender sender = new FpduSender(null, batches);
+
+    @AfterEach
+    void close() {
+        sender.drop();
+        batches.close();
+    }
+
+    private void queue(ViewOwner owner) {
+        sender.begin(ULPDU);
+        sender.payload(ByteBuffer.allocate(ULPDU), owner);
+        sender.end();
+    }
+
+    /** The batch that would be lent next. */
+    private Batch next() {
+        Batch next = batches.take();
+        batches.give(next);
+        return next;
+    }
+
+    @Test
+    void aBatchIsLentWhileSomethingIsQueued() throws IOException {
+        queue(view -> {});
+        Batch other = next();
+        sender.write(new Taking(10));
+        assertThat(next()).as("before all is written").isSameAs(other);
+        sender.write(new Taking(Integer.MAX_VALUE));
+        assertThat(next()).as("after all is written").isNotSameAs(other);
+        queue(view -> {});
+        assertThat(next()).as("while something is queued again").isSameAs(other);
+    }
+
+    @Test
+    void whatIsDroppedGivesTheBatchBackWithWhatItHasBorrowed() throws IOException {
+        List<ByteBuffer> given = new ArrayList<>();
+        queue(given::add);
+        queue(given::add);
+        Batch other = next();
+        sender.write(new Taking(Fpdu.length(ULPDU) + 10));
+        assertThat(given).hasSize(1);
+        sender.drop();
+        assertThat(given).hasSize(2);
+        assertThat(sender.isEmpty()).isTrue();
+        assertThat(next()).isNotSameAs(other);
+    }
+
+    @Test
+    void theRestOfADetachedBatchIsWrittenFromACopy() throws IOException {
+        List<ByteBuffer> given = new ArrayList<>();
+        queue(given::add);
+        sender.write(new Taking(10));
+        sender.detach();
+        assertThat(given).hasSize(1);
+        assertThat(sender.isEmpty()).isFalse();
+        Taking rest = new Taking(Integer.MAX_VALUE);
+        sender.write(rest);
+        assertThat(rest.taken).isEqualTo(Fpdu.length(ULPDU) - 10);
+        assertThat(sender.isEmpty()).isTrue();
+        assertThat(given).hasSize(1);
+    }
+
+    /** Takes so many bytes, and no more. */
+    private static final class Taking implements GatheringByteChannel {
+        private int room;
+        private int taken;
+
+        Taking(int room) {
+            this.room = room;
+        }
+
+        @Override
+        public int write(ByteBuffer source) {
+            int bytes = Math.min(room, source.remaining());
+            source.position(source.position() + bytes);
+            room -= bytes;
+            taken += bytes;
+            return bytes;
+        }
+
+        @Override
+        public long write(ByteBuffer[] sources, int offset, int length) {
+            long before = taken;
+            for (int i = offset; i < offset + length; i++) {
+                write(sources[i]);
+            }
+            return taken - before;
+        }
+
+        @Override
+        public long write(ByteBuffer[] sources) {
+            return write(sources, 0, sources.length);
+        }
+
+        @Override
+        public boolean isOpen() {
+            return true;
+        }
+
+        @Override
+        public void close() {}
+    }
+}
