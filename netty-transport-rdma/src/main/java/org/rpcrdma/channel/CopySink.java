@@ -10,11 +10,18 @@ final class CopySink implements WritableByteChannel {
 
     private ByteBuf target;
     private int left;
+    private int taken;
 
     /** From now on bytes go there, until it is full or so many were taken. */
     void begin(ByteBuf buffer, int most) {
         target = buffer;
         left = Math.min(most, buffer.writableBytes());
+        taken = 0;
+    }
+
+    /** The bytes that were taken since then. */
+    int taken() {
+        return taken;
     }
 
     @Override
@@ -24,6 +31,7 @@ final class CopySink implements WritableByteChannel {
         target.writeBytes(source.limit(source.position() + bytes));
         source.limit(limit);
         left -= bytes;
+        taken += bytes;
         return bytes;
     }
 

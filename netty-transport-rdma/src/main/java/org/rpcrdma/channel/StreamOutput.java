@@ -2,7 +2,6 @@
 package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.FileRegion;
 import java.io.IOException;
@@ -50,14 +49,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
 
     private int bytesUnderWay;
 
-    /** Messages of the outbound buffer that are posted to their end, and how much of the next one is. */
-    private int postedMessages;
-
-    private long partlyPosted;
-
-    /** How much of the outbound buffer's first message is done. */
-    private long headDone;
-
+    private final PostedMessages posted = new PostedMessages();
     private ChannelOutboundBuffer outbound;
     private int skip;
     private boolean blocked;
@@ -129,7 +121,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     void post(ChannelOutboundBuffer in) throws Exception {
         outbound = in;
         do {
-            skip = postedMessages;
+            skip = posted.count();
             blocked = false;
             try {
                 in.forEachFlushedMessage(this);
@@ -138,7 +130,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
                 doorbell();
             }
             // Whoever hears of an empty buffer may flush more.
-        } while (progress(0) && !blocked);
+        } while (posted.done(in, 0) && !blocked);
     }
 
     @Override
@@ -147,30 +139,31 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
             skip--;
             return true;
         }
-        long size = size(message);
-        while (partlyPosted < size) {
+        while (hasMore(message)) {
             int room = room();
             if (room == 0) {
                 blocked = true;
                 return false;
             }
-            int added = add(message, partlyPosted, (int) Math.min(size - partlyPosted, room));
-            partlyPosted += added;
+            int added =
+                    message instanceof FileRegion region
+                            ? read(region, room)
+                            : add((ByteBuf) message, room);
+            posted.add(added);
             open += added;
             if (isBufferFull) {
                 announce();
             }
         }
-        partlyPosted = 0;
-        postedMessages++;
+        posted.end(message);
         return true;
     }
 
-    private static long size(Object message) {
+    private boolean hasMore(Object message) {
         if (message instanceof ByteBuf buffer) {
-            return buffer.readableBytes();
+            return posted.begun() < buffer.readableBytes();
         }
-        return message instanceof FileRegion region ? region.count() : 0;
+        return message instanceof FileRegion region && region.transferred() < region.count();
     }
 
     /** How many bytes may be added to the DATA message that is being made. */
@@ -183,13 +176,10 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         return (int) Math.min(table.room(), Math.max(0, most));
     }
 
-    /** Adds bytes of a message to what is being sent; returns how many, at least one. */
-    private int add(Object message, long index, int length) throws IOException {
-        if (message instanceof FileRegion region) {
-            return read(region, index, length);
-        }
-        ByteBuf buffer = (ByteBuf) message;
-        int start = buffer.readerIndex() + (int) index;
+    /** Adds bytes of a buffer to what is being sent; returns how many, at least one. */
+    private int add(ByteBuf buffer, int room) {
+        int start = buffer.readerIndex() + (int) posted.begun();
+        int length = Math.min(buffer.writerIndex() - start, room);
         if (length >= LEAST_IN_PLACE && memory.isUsable(buffer, start, length)) {
             postCopy();
             work.write(table.offset(), table.key(), memory, buffer, start, length);
@@ -199,25 +189,28 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         ByteBuf target = copyTarget(length);
         int bytes = Math.min(length, target.writableBytes());
         target.writeBytes(buffer, start, bytes);
-        copied(bytes);
+        isBufferFull = table.written(bytes);
         return bytes;
     }
 
-    private int read(FileRegion region, long index, int length) throws IOException {
-        ByteBuf target = copyTarget(length);
-        sink.begin(target, length);
-        long bytes = region.transferTo(sink, index);
-        if (bytes <= 0) {
+    /** Adds what a region writes; returns how many bytes, and none if it has only gone on. */
+    private int read(FileRegion region, int room) throws IOException {
+        long before = region.transferred();
+        ByteBuf target = copyTarget((int) Math.min(region.count() - before, room));
+        sink.begin(target, room);
+        region.transferTo(sink, before);
+        int bytes = sink.taken();
+        if (bytes == 0 && region.transferred() <= before) {
             throw new IOException(
                     "FileRegion ended after "
-                            + index
+                            + before
                             + " bytes, expected "
                             + region.count()
                             + ": "
                             + region);
         }
-        copied((int) bytes);
-        return (int) bytes;
+        isBufferFull = table.written(bytes);
+        return bytes;
     }
 
     /** A buffer to copy to, with room for at least one byte. */
@@ -236,10 +229,6 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
             copyKey = table.key();
         }
         return copy.buffer();
-    }
-
-    private void copied(int bytes) {
-        isBufferFull = table.written(bytes);
     }
 
     /** Posts the Write of what was copied. */
@@ -329,42 +318,8 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     private void dataSent(int bytes, ChannelOutboundBuffer in) {
         bytesUnderWay -= bytes;
         if (in != null) {
-            outbound = in;
-            progress(bytes);
+            posted.done(in, bytes);
         }
-    }
-
-    /**
-     * So many bytes of the outbound buffer are done: completes the messages that end with them. Returns whether
-     * any did.
-     */
-    private boolean progress(long bytes) {
-        long left = bytes;
-        boolean hasCompleted = false;
-        for (Object message = outbound.current(); message != null; message = outbound.current()) {
-            if (message == Unpooled.EMPTY_BUFFER) {
-                // Cancelled before it was flushed; what the user writes empty is NOTHING here.
-                outbound.remove();
-                continue;
-            }
-            long rest = size(message) - headDone;
-            if (left < rest || postedMessages == 0) {
-                headDone += left;
-                if (left > 0) {
-                    outbound.progress(left);
-                }
-                return hasCompleted;
-            }
-            left -= rest;
-            headDone = 0;
-            postedMessages--;
-            if (rest > 0) {
-                outbound.progress(rest);
-            }
-            hasCompleted = true;
-            outbound.remove();
-        }
-        return hasCompleted;
     }
 
     /** Lets all memory go, when the queue pair is gone. */

@@ -14,11 +14,15 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.DefaultFileRegion;
+import io.netty.channel.FileRegion;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.ChannelInputShutdownReadComplete;
+import io.netty.util.AbstractReferenceCounted;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
+import java.nio.channels.WritableByteChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -105,6 +109,135 @@ class RdmaStreamChannelTest {
                             Unpooled.wrappedBuffer(Arrays.copyOfRange(bytes, 350_000, 400_000)));
             last.sync();
             pair.serverSide.awaitBytes(bytes);
+        }
+    }
+
+    @Test
+    void aRegionNeedNotWriteAsManyBytesAsItCounts() throws Exception {
+        try (StreamPair pair = new StreamPair()) {
+            byte[] before = random(100);
+            byte[] after = random(30_000);
+            List<String> done = Collections.synchronizedList(new ArrayList<>());
+            pair.client
+                    .write(Unpooled.wrappedBuffer(before))
+                    .addListener(future -> done.add("before"));
+            pair.client
+                    .write(new Framing(100_000, 1000, 1700))
+                    .addListener(future -> done.add("longer"));
+            pair.client.write(new Framing(16, 16, 1)).addListener(future -> done.add("shorter"));
+            pair.client.write(new Framing(16, 8, 0)).addListener(future -> done.add("nothing"));
+            pair.client.writeAndFlush(Unpooled.wrappedBuffer(after)).sync();
+            assertThat(done).containsExactly("before", "longer", "shorter", "nothing");
+            byte[] all = Arrays.copyOf(before, 100 + 170_000 + 1 + after.length);
+            Arrays.fill(all, 100, 100 + 170_001, (byte) 7);
+            System.arraycopy(after, 0, all, all.length - after.length, after.length);
+            pair.serverSide.awaitBytes(all);
+        }
+    }
+
+    @Test
+    void aRegionGoesOnWhereItIs(@TempDir Path directory) throws Exception {
+        byte[] bytes = random(50_000);
+        Path file = Files.write(directory.resolve("file"), bytes);
+        try (StreamPair pair = new StreamPair()) {
+            DefaultFileRegion region = new DefaultFileRegion(file.toFile(), 0, bytes.length);
+            CopySink sink = new CopySink();
+            ByteBuf begun = Unpooled.buffer(1000);
+            sink.begin(begun, 1000);
+            region.transferTo(sink, 0);
+            pair.client.write(begun);
+            pair.client.writeAndFlush(region).sync();
+            pair.serverSide.awaitBytes(bytes);
+        }
+    }
+
+    @Test
+    void aRegionThatIsShorterThanItCountsFailsItsWrite(@TempDir Path directory) throws Exception {
+        Path file = Files.write(directory.resolve("file"), random(1000));
+        try (StreamPair pair = new StreamPair()) {
+            ChannelFuture write =
+                    pair.client
+                            .writeAndFlush(new DefaultFileRegion(file.toFile(), 0, 1001))
+                            .await();
+            assertThat(write.cause()).isInstanceOf(IOException.class);
+        }
+    }
+
+    /** Counts pieces and writes others in their place, as one does that encrypts. */
+    private static final class Framing extends AbstractReferenceCounted implements FileRegion {
+        private final long count;
+        private final int piece;
+        private final int written;
+        private ByteBuffer frame = ByteBuffer.allocate(0);
+        private long transferred;
+
+        /** Writes so many bytes for each piece. */
+        Framing(long count, int piece, int written) {
+            this.count = count;
+            this.piece = piece;
+            this.written = written;
+        }
+
+        @Override
+        public long transferTo(WritableByteChannel target, long position) throws IOException {
+            assertThat(position).isEqualTo(transferred).isLessThan(count);
+            if (!frame.hasRemaining()) {
+                frame = ByteBuffer.allocate(written);
+                Arrays.fill(frame.array(), (byte) 7);
+            }
+            int bytes = target.write(frame);
+            if (!frame.hasRemaining()) {
+                transferred += piece;
+            }
+            return bytes;
+        }
+
+        @Override
+        public long position() {
+            return 0;
+        }
+
+        @Override
+        @Deprecated
+        public long transfered() {
+            return transferred;
+        }
+
+        @Override
+        public long transferred() {
+            return transferred;
+        }
+
+        @Override
+        public long count() {
+            return count;
+        }
+
+        @Override
+        public FileRegion retain() {
+            super.retain();
+            return this;
+        }
+
+        @Override
+        public FileRegion retain(int increment) {
+            super.retain(increment);
+            return this;
+        }
+
+        @Override
+        public FileRegion touch() {
+            return this;
+        }
+
+        @Override
+        public FileRegion touch(Object hint) {
+            return this;
+        }
+
+        @Override
+        protected void deallocate() {
+            // It has no file.
         }
     }
 
