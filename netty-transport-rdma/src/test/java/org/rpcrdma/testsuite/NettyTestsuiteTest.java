@@ -2,6 +2,7 @@
 package org.rpcrdma.testsuite;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectMethod;
 
 import io.netty.testsuite.transport.socket.SocketEchoTest;
@@ -159,13 +160,15 @@ class NettyTestsuiteTest {
             names.add(test.getSimpleName());
             methods(test).forEach(method -> names.add(name(test, method)));
         }
-        assertThat(EXCLUSIONS.all()).extracting(Exclusions.Exclusion::test).isSubsetOf(names);
+        assertThat(EXCLUSIONS.all())
+                .allMatch(exclusion -> names.stream().anyMatch(exclusion::excludes));
     }
 
     @Test
     void theDocumentSaysWhatIsExcluded() throws IOException {
-        String document =
-                EXCLUSIONS.document(Version.identify().get("netty-transport").artifactVersion());
+        String version = Version.identify().get("netty-transport").artifactVersion();
+        assumeThat(version).describedAs("what the document names").startsWith("4.1.");
+        String document = EXCLUSIONS.document(version);
         Path written = MODULE.resolve("target/netty-testsuite.md");
         Files.writeString(written, document);
         assertThat(Files.exists(DOCUMENT) ? Files.readString(DOCUMENT) : "")
