@@ -10,8 +10,8 @@ import java.util.zip.CRC32C;
  * Frames ULPDUs and writes several FPDUs with one gathering write: RFC 5044, 4 and 5.1, without markers (see
  * {@link MarkedFpduSender}).
  *
- * <p>A {@linkplain Batch batch} is built by {@link #begin}, {@link #payload} and {@link #end} for each FPDU, and must be
- * written out before the next is built. Between two batches there is no memory for any.
+ * <p>A {@linkplain Batch batch} is built by {@link #begin}, {@link #payload} and {@link #end} for each FPDU, and must
+ * be written out before the next is built. Between two batches there is no memory for any.
  */
 public class FpduSender {
 
