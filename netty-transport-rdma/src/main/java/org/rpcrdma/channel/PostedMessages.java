@@ -7,7 +7,7 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.FileRegion;
 import java.util.ArrayDeque;
 
-/** What of the outbound buffer is posted, and what of that is done: a message is complete with the last of its bytes. */
+/** What of the outbound buffer is posted, and what of that is done: a message is, with the last of its bytes. */
 final class PostedMessages {
 
     /** Messages that are posted to their end, and how much of the next one is. */

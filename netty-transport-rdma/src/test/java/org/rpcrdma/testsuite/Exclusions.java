@@ -66,9 +66,9 @@ record Exclusions(List<Exclusion> all) {
                         `io.netty:netty-testsuite` runs on both channels, over the software RNIC: all classes of
                         `io.netty.testsuite.transport.socket`, with the channel class swapped and, on `RdmaChannel`,
                         receives for the length and number of their messages. It is part of the build, there with the
-                        pooled allocator alone; with all of Netty's by `-Dnetty.testsuite.all=true`. The newest one of Netty
-                        4.2 that is published runs too, on the channels as they were compiled for 4.1. What is left
-                        out stands here. This page is made from
+                        pooled allocator alone; with all of Netty's by `-Dnetty.testsuite.all=true`. The newest one of
+                        Netty 4.2 that is published runs too, on the channels as they were compiled for 4.1. What is
+                        left out stands here. This page is made from
                         `netty-transport-rdma/src/test/resources/netty-testsuite.txt`, which the test reads.
 
                         """);
