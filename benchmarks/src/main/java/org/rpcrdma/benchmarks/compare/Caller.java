@@ -12,7 +12,7 @@ import org.rpcrdma.codec.RpcMessage;
 
 /**
  * The client's RPC handler, the same on every transport. Results are copied into the caller's own memory, as one does
- * with them; arguments are sent from it.
+ * with them, or placed there, where the transport is one that does so; arguments are sent from it.
  */
 final class Caller extends ChannelInboundHandlerAdapter {
 

@@ -7,12 +7,13 @@ import java.util.function.Predicate;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.rpcrdma.benchmarks.Transport;
 
 /** A comparison as few tables in Markdown: a line for each transport, a column for each work. */
 final class Summary {
 
-    private static final String SWAPPED = "RDMA";
-    private static final String USUAL = "EPOLL";
+    private static final String SWAPPED = Transport.RDMA.name();
+    private static final String USUAL = Transport.EPOLL.name();
 
     private final Comparison comparison;
     private final StringBuilder to = new StringBuilder();

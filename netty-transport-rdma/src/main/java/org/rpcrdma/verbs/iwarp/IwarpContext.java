@@ -33,7 +33,6 @@ import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
 import org.rpcrdma.verbs.iwarp.mpa.Batches;
-import org.rpcrdma.verbs.iwarp.mpa.Markers;
 import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
 
@@ -70,8 +69,8 @@ public final class IwarpContext implements VerbsContext {
     final RateLimitedLog log = new RateLimitedLog();
     final IwarpCounters counters = new IwarpCounters();
     final StagingPool staging = new StagingPool();
-    final Batches batches = new Batches();
-    final Batches markedBatches = new Batches(2 * Markers.MAX_FPDU_BYTES);
+    final Batches batches = Batches.plain();
+    final Batches markedBatches = Batches.marked();
     final InterfaceMtu mtu = new InterfaceMtu();
     final SharedWire sharedWire;
 

@@ -6,7 +6,7 @@ import java.util.ArrayDeque;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
 
-/** Lends streams the buffers that they receive into and make FPDUs in, within the budget for direct memory. */
+/** Lends streams the buffers that they receive into, within the budget for direct memory. */
 final class StagingPool {
 
     private static final int KEPT = 32;

@@ -7,87 +7,121 @@ import org.rpcrdma.verbs.DirectMemory;
 
 /**
  * What several {@link FpduSender}s of one thread make their batches in, within the budget for direct memory. Each has a
- * batch only while something is queued: an idle connection has none.
+ * batch only while something is queued: an idle connection has none. Where the budget is used up there is one on the
+ * heap, which costs a copy: a connection that stands does not end because others need memory.
  */
 public final class Batches {
 
-    /** The least bytes of the buffer that the headers of a batch are made in. */
-    public static final int CONTROL_BYTES = 16 * 1024;
+    /** The buffer that the headers of a batch are made in, without markers. */
+    static final int CONTROL_BYTES = 16 * 1024;
+
+    /** With markers whole FPDUs are made in it: one of any size, and one more beside it. */
+    private static final int MARKED_BYTES = 2 * Markers.MAX_FPDU_BYTES;
 
     /** More than that are needed only while as many peers are slow. */
-    private static final int KEPT = 32;
+    private static final int KEPT_BYTES = 512 * 1024;
+
+    private static final int SNAPSHOT_BYTES = FpduSender.BATCH_BYTES + Fpdu.MAX_BYTES;
 
     private static final int SNAPSHOTS_KEPT = 4;
 
+    private final DirectMemory budget;
     private final int controlBytes;
     private final ArrayDeque<Batch> free = new ArrayDeque<>();
     private final ArrayDeque<Snapshot> freeSnapshots = new ArrayDeque<>();
 
-    public Batches() {
-        this(CONTROL_BYTES);
-    }
+    /** {@code null} until it is asked for. */
+    private ByteBuffer fpdu;
 
-    /**
-     * @param controlBytes of the buffer that the headers of a batch are made in, at least {@link #CONTROL_BYTES}; with
-     *     markers whole FPDUs are, and it has room for one of any size: {@link Markers#MAX_FPDU_BYTES}
-     */
-    public Batches(int controlBytes) {
+    private Batches(DirectMemory budget, int controlBytes) {
+        this.budget = budget;
         this.controlBytes = controlBytes;
     }
 
-    /**
-     * Lends an empty batch until {@link #give}.
-     *
-     * @throws IllegalStateException when there is no memory for it
-     */
+    /** For streams without markers. */
+    public static Batches plain() {
+        return plain(DirectMemory.jvm());
+    }
+
+    static Batches plain(DirectMemory budget) {
+        return new Batches(budget, CONTROL_BYTES);
+    }
+
+    /** For {@link MarkedFpduSender}s. */
+    public static Batches marked() {
+        return new Batches(DirectMemory.jvm(), MARKED_BYTES);
+    }
+
+    /** Lends an empty batch until {@link #give}. */
     Batch take() {
         Batch batch = free.pollLast();
-        return batch == null ? new Batch(DirectMemory.jvm().allocate(controlBytes)) : batch;
+        return batch == null ? new Batch(allocate(controlBytes)) : batch;
     }
 
     /** Takes a batch back, which gives back what it has borrowed. */
     void give(Batch batch) {
         batch.clear();
-        if (free.size() < KEPT) {
+        if (batch.control().isDirect() && (free.size() + 1) * controlBytes <= KEPT_BYTES) {
             free.addLast(batch);
         } else {
-            DirectMemory.jvm().free(batch.control());
+            free(batch.control());
         }
     }
 
-    /**
-     * Lends memory for the payload of a batch.
-     *
-     * @throws IllegalStateException when there is none
-     */
+    /** Lends memory for the payload of a batch. */
     Snapshot takeSnapshot() {
         Snapshot snapshot = freeSnapshots.pollLast();
-        return snapshot == null ? new Snapshot() : snapshot;
+        return snapshot == null ? new Snapshot(allocate(SNAPSHOT_BYTES)) : snapshot;
     }
 
     void give(Snapshot snapshot) {
         snapshot.clear();
-        if (freeSnapshots.size() < SNAPSHOTS_KEPT) {
+        if (snapshot.memory.isDirect() && freeSnapshots.size() < SNAPSHOTS_KEPT) {
             freeSnapshots.addLast(snapshot);
         } else {
-            DirectMemory.jvm().free(snapshot.memory);
+            free(snapshot.memory);
+        }
+    }
+
+    /** Room for one FPDU of any size on the heap, for whoever is making one: nobody comes between. */
+    ByteBuffer fpdu() {
+        if (fpdu == null) {
+            fpdu = ByteBuffer.allocate(Fpdu.MAX_BYTES);
+        }
+        return fpdu.clear();
+    }
+
+    private ByteBuffer allocate(int bytes) {
+        try {
+            return budget.allocate(bytes);
+        } catch (IllegalStateException e) {
+            return ByteBuffer.allocate(bytes);
+        }
+    }
+
+    private void free(ByteBuffer memory) {
+        if (memory.isDirect()) {
+            budget.free(memory);
         }
     }
 
     /** Frees what is not lent. */
     public void close() {
-        free.forEach(batch -> DirectMemory.jvm().free(batch.control()));
+        free.forEach(batch -> free(batch.control()));
         free.clear();
-        freeSnapshots.forEach(snapshot -> DirectMemory.jvm().free(snapshot.memory));
+        freeSnapshots.forEach(snapshot -> free(snapshot.memory));
         freeSnapshots.clear();
     }
 
     /** The payload of one batch, as it was when it was queued. */
     static final class Snapshot {
-        private final ByteBuffer memory =
-                DirectMemory.jvm().allocate(FpduSender.BATCH_BYTES + Fpdu.MAX_BYTES);
+        private final ByteBuffer memory;
         private final ByteBuffer[] views = new ByteBuffer[Batch.VIEWS];
         private int count;
+
+        private Snapshot(ByteBuffer memory) {
+            this.memory = memory;
+        }
 
         /** A copy of what is between position and limit of a view, valid until the snapshot is given back. */
         ByteBuffer copy(ByteBuffer view) {

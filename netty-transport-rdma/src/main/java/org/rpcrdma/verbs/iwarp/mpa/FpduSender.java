@@ -52,15 +52,15 @@ public class FpduSender {
         this.batches = batches;
     }
 
-    /** The buffer that FPDUs are made in. */
-    ByteBuffer control() {
+    /** The buffer that FPDUs are made in, of a batch that is begun where there is none. */
+    ByteBuffer openControl() {
         if (batch == null) {
             batch = batches.take();
         }
         return batch.control();
     }
 
-    /** Bytes that have to be free in {@link #control()} before an FPDU is begun. */
+    /** Bytes that have to be free in {@link #openControl()} before an FPDU is begun. */
     int roomForFpdu() {
         return CONTROL_OF_FPDU;
     }
@@ -95,10 +95,9 @@ public class FpduSender {
      *
      * @param length the bytes of its ULPDU
      * @return the buffer into which the ULPDU's header is written, at its position; the payload follows
-     * @throws IllegalStateException when there is no memory for a batch
      */
     public ByteBuffer begin(int length) {
-        ByteBuffer control = control();
+        ByteBuffer control = openControl();
         ulpduLength = length;
         crcStart = control.position();
         if (crc != null) {
@@ -177,13 +176,9 @@ public class FpduSender {
         fpdus++;
     }
 
-    /**
-     * Queues bytes that are not an FPDU: a start-up frame. Only when nothing else is queued.
-     *
-     * @throws IllegalStateException when there is no memory for a batch
-     */
+    /** Queues bytes that are not an FPDU: a start-up frame. Only when nothing else is queued. */
     public void raw(byte[] bytes) {
-        control().put(bytes);
+        openControl().put(bytes);
         queued += bytes.length;
         batch.end(queued);
     }

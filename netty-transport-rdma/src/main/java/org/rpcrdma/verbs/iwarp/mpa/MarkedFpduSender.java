@@ -14,8 +14,8 @@ public final class MarkedFpduSender extends FpduSender {
 
     private final CRC32C crc;
 
-    /** On the heap: a peer that asks for markers decides that it is needed, and direct memory is freed late. */
-    private final ByteBuffer fpdu = ByteBuffer.allocate(Fpdu.MAX_BYTES);
+    /** The FPDU that is being made, without its markers; everybody's. */
+    private final ByteBuffer fpdu;
 
     private int ulpduLength;
 
@@ -24,11 +24,12 @@ public final class MarkedFpduSender extends FpduSender {
 
     /**
      * @param crc computes CRCs, may be shared by streams of one thread; {@code null} when the CRC is off
-     * @param batches of at least {@link Markers#MAX_FPDU_BYTES}; may be shared by them too
+     * @param batches {@linkplain Batches#marked() for markers}; may be shared by them too
      */
     public MarkedFpduSender(CRC32C crc, Batches batches) {
         super(crc, batches);
         this.crc = crc;
+        fpdu = batches.fpdu();
     }
 
     @Override
@@ -74,7 +75,7 @@ public final class MarkedFpduSender extends FpduSender {
         if (firstFpdu == NOT_BEGUN) {
             firstFpdu = queuedPosition();
         }
-        ByteBuffer out = control();
+        ByteBuffer out = openControl();
         int before = out.position();
         Markers.insert(fpdu.flip(), queuedPosition() - firstFpdu, out, crc);
         queuedFpdu(out.position() - before);

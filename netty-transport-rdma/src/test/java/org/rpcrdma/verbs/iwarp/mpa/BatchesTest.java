@@ -8,14 +8,16 @@ import java.nio.ByteBuffer;
 import java.nio.channels.GatheringByteChannel;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.zip.CRC32C;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.verbs.DirectMemory;
 
 class BatchesTest {
 
     private static final int ULPDU = 1000;
 
-    private final Batches batches = new Batches();
+    private final Batches batches = Batches.plain();
     private final FpduSender sender = new FpduSender(null, batches);
 
     @AfterEach
@@ -76,6 +78,81 @@ class BatchesTest {
         assertThat(rest.taken).isEqualTo(Fpdu.length(ULPDU) - 10);
         assertThat(sender.isEmpty()).isTrue();
         assertThat(given).hasSize(1);
+    }
+
+    /** A connection that stands does not end because others have all the memory. */
+    @Test
+    void whereTheBudgetIsUsedUpABatchIsOnTheHeap() throws IOException {
+        DirectMemory budget = new DirectMemory(0);
+        Batches poor = Batches.plain(budget);
+        List<ByteBuffer> given = new ArrayList<>();
+        FpduSender other = new FpduSender(new CRC32C(), poor);
+        other.begin(ULPDU);
+        other.changingPayload(ByteBuffer.allocateDirect(ULPDU), given::add);
+        other.end();
+        assertThat(given).hasSize(1);
+        Taking all = new Taking(Integer.MAX_VALUE);
+        other.write(all);
+        assertThat(all.taken).isEqualTo(Fpdu.length(ULPDU));
+        assertThat(other.isEmpty()).isTrue();
+        Batch next = poor.take();
+        Batch afterIt = poor.take();
+        poor.give(next);
+        assertThat(poor.take()).as("not kept").isNotSameAs(next).isNotSameAs(afterIt);
+        poor.close();
+        assertThat(budget.used()).isZero();
+    }
+
+    @Test
+    void aTerminateFollowsTheRestOfAnFpdu() throws IOException {
+        byte[] last = new byte[20];
+        int lastFpdu = Fpdu.length(last.length);
+        queue(view -> {});
+        queue(view -> {});
+        assertThat(sender.dropFor(last).remaining()).isEqualTo(lastFpdu);
+        queue(view -> {});
+        queue(view -> {});
+        sender.write(new Taking(10));
+        assertThat(sender.dropFor(last).remaining()).isEqualTo(Fpdu.length(ULPDU) - 10 + lastFpdu);
+        queue(view -> {});
+        queue(view -> {});
+        sender.write(new Taking(Fpdu.length(ULPDU) + 10));
+        sender.detach();
+        assertThat(sender.dropFor(last).remaining()).isEqualTo(Fpdu.length(ULPDU) - 10 + lastFpdu);
+        assertThat(sender.isEmpty()).isTrue();
+    }
+
+    @Test
+    void anFpduThatIsNotEndedIsDropped() throws IOException {
+        List<ByteBuffer> given = new ArrayList<>();
+        sender.begin(ULPDU);
+        sender.payload(ByteBuffer.allocate(ULPDU / 2), given::add);
+        sender.drop();
+        assertThat(given).hasSize(1);
+        queue(given::add);
+        Taking all = new Taking(Integer.MAX_VALUE);
+        sender.write(all);
+        assertThat(all.taken).isEqualTo(Fpdu.length(ULPDU));
+    }
+
+    @Test
+    void withMarkersABatchIsLentForAsLong() throws IOException {
+        Batches marked = Batches.marked();
+        FpduSender first = new MarkedFpduSender(null, marked);
+        FpduSender second = new MarkedFpduSender(null, marked);
+        Batch spare = marked.take();
+        marked.give(spare);
+        for (FpduSender each : List.of(first, second)) {
+            each.begin(ULPDU);
+            each.payload(ByteBuffer.allocate(ULPDU), null);
+            each.end();
+            each.write(new Taking(Integer.MAX_VALUE));
+            assertThat(each.isEmpty()).isTrue();
+            Batch next = marked.take();
+            assertThat(next).isSameAs(spare);
+            marked.give(next);
+        }
+        marked.close();
     }
 
     /** Takes so many bytes, and no more. */

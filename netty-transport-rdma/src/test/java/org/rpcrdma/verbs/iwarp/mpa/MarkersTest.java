@@ -35,7 +35,7 @@ class MarkersTest {
     }
 
     private static MarkedFpduSender sender(boolean crc) {
-        return new MarkedFpduSender(crc(crc), new Batches(2 * Markers.MAX_FPDU_BYTES));
+        return new MarkedFpduSender(crc(crc), Batches.marked());
     }
 
     private static CRC32C crc(boolean on) {

@@ -162,7 +162,7 @@ final class FpduFuzzEnd extends ExposureOwner implements Completions, UlpduHandl
                         outboundReads,
                         inboundReads,
                         new WorkSource(work, local),
-                        new FpduSender(null, new Batches()),
+                        new FpduSender(null, Batches.plain()),
                         MULPDU);
         for (int i = 0; i < SINKS.length; i++) {
             work.open(FIRST_READ + i, Rdmap.READ_REQUEST, QueuePair.SIGNALED, 0, 1);

@@ -117,7 +117,7 @@ class GoldenVectorsTest {
     }
 
     private static byte[] make(Vector vector, boolean borrowed) throws IOException {
-        FpduSender sender = new FpduSender(vector.validCrc ? new CRC32C() : null, new Batches());
+        FpduSender sender = new FpduSender(vector.validCrc ? new CRC32C() : null, Batches.plain());
         boolean tagged = vector.flag("T");
         int header = tagged ? DdpSegment.TAGGED_BYTES : DdpSegment.UNTAGGED_BYTES;
         int length = vector.integer("payload_len");

@@ -181,7 +181,7 @@ class SegmentationPropertyTest {
                             outboundReads,
                             inboundReads,
                             new WorkSource(work, local),
-                            new FpduSender(sum, new Batches()),
+                            new FpduSender(sum, Batches.plain()),
                             mulpdu);
             fpdus =
                     new FpduReceiver(
