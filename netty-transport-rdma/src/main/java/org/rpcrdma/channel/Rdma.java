@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.rpcrdma.verbs.VerbsProvider;
 
@@ -24,6 +25,9 @@ public final class Rdma {
 
     /** All providers on the class path, the preferred one first. */
     private static final List<VerbsProvider> PROVIDERS = load();
+
+    /** Where the message of an unavailable provider goes into details, or says what to do. */
+    private static final Pattern DETAILS = Pattern.compile(";| \\(");
 
     private static final AtomicBoolean isChoiceTold = new AtomicBoolean();
 
@@ -105,6 +109,14 @@ public final class Rdma {
                 PROVIDERS.stream().filter(VerbsProvider::isAvailable).findFirst().orElseThrow();
         if (!isChoiceTold.getAndSet(true)) {
             logger.info("{}", choice(chosen, PROVIDERS));
+            PROVIDERS.stream()
+                    .takeWhile(provider -> provider != chosen)
+                    .forEach(
+                            better ->
+                                    logger.debug(
+                                            "{}: not in use",
+                                            better,
+                                            better.unavailabilityCause()));
         }
         return chosen;
     }
@@ -119,19 +131,13 @@ public final class Rdma {
         return better.isEmpty()
                 ? text
                 : better.stream()
-                        .map(
-                                other ->
-                                        other.name()
-                                                + " (not here: "
-                                                + other.unavailabilityCause().getMessage()
-                                                + ')')
-                        .collect(
-                                Collectors.joining(
-                                        ", ",
-                                        text
-                                                + ". Where there is RDMA hardware for them, these"
-                                                + " come first: ",
-                                        ""));
+                        .map(other -> other.name() + " (" + lack(other) + ')')
+                        .collect(Collectors.joining(", ", text + "; not in use: ", ""));
+    }
+
+    /** What a provider lacks. What could be done about that is for those who ask: the log is read by everybody. */
+    private static String lack(VerbsProvider provider) {
+        return DETAILS.split(provider.unavailabilityCause().getMessage(), 2)[0];
     }
 
     /**

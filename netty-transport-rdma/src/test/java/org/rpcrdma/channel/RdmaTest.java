@@ -23,17 +23,18 @@ class RdmaTest {
     }
 
     @Test
-    void theChoiceSaysWhatBetterOnesLack() {
-        Provider first = new Provider("first", new UnsatisfiedLinkError("no library"));
-        Provider second = new Provider("second", new IllegalStateException("no device"));
+    void theChoiceSaysInShortWhatBetterOnesLack() {
+        Provider first =
+                new Provider("first", new UnsatisfiedLinkError("no library (there); add one"));
+        Provider second =
+                new Provider("second", new IllegalStateException("no device; plug one in"));
         Provider third = new Provider("third", null);
         Provider fourth = new Provider("fourth", new IllegalStateException("not asked"));
         List<VerbsProvider> all = List.of(first, second, third, fourth);
         assertThat(Rdma.choice(third, all))
                 .isEqualTo(
-                        "RDMA provider: third, ready to use. Where there is RDMA hardware for"
-                                + " them, these come first: first (not here: no library), second"
-                                + " (not here: no device)");
+                        "RDMA provider: third, ready to use; not in use: first (no library), second"
+                                + " (no device)");
         assertThat(Rdma.choice(third, List.of(third, fourth)))
                 .isEqualTo("RDMA provider: third, ready to use");
     }
