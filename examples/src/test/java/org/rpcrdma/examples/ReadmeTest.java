@@ -61,7 +61,7 @@ class ReadmeTest {
                 assertThat(server.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
                 assertThat(server.exitValue()).isEqualTo(1);
                 assertThat(Files.readString(directory.resolve("Server.out")))
-                        .contains("cannot listen: java.net.BindException")
+                        .contains("Cannot listen at /127.0.0.1:" + other.getLocalPort())
                         .doesNotContain("\tat ");
             } finally {
                 server.destroyForcibly();

@@ -9,6 +9,7 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.DefaultChannelPipeline;
 import io.netty.channel.ServerChannel;
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.AlreadyBoundException;
@@ -85,7 +86,11 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
     }
 
     private void listen(InetSocketAddress address) throws IOException {
-        listener = loop().context().listen(address, config.getBacklog(), new Requests());
+        try {
+            listener = loop().context().listen(address, config.getBacklog(), new Requests());
+        } catch (BindException e) {
+            throw BindFailure.explained("listen at", address, e);
+        }
         localAddress = listener.localAddress();
     }
 

@@ -3,6 +3,7 @@ package org.rpcrdma.channel;
 
 import io.netty.channel.ChannelPromise;
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.AlreadyBoundException;
@@ -54,11 +55,19 @@ final class ConnectionStart {
         }
         try {
             create();
-            queuePair.bind(local);
+            bindQueuePair(local);
         } catch (Throwable t) {
             channel.free();
             queuePair.reopened();
             throw t;
+        }
+    }
+
+    private void bindQueuePair(InetSocketAddress local) throws IOException {
+        try {
+            queuePair.bind(local);
+        } catch (BindException e) {
+            throw BindFailure.explained("connect from", local, e);
         }
     }
 

@@ -29,6 +29,7 @@ import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.AlreadyBoundException;
 import java.nio.channels.ClosedChannelException;
@@ -523,12 +524,31 @@ class ChannelContractTest {
     }
 
     @Test
+    void aListenerSaysInOneSentenceWhichAddressItCannotHave() throws Exception {
+        RdmaEventLoopGroup group = softwareGroup();
+        try (ServerSocket user = new ServerSocket(0, 1, LOOPBACK)) {
+            SocketAddress taken = user.getLocalSocketAddress();
+            ChannelFuture bind =
+                    server(group, new ChannelInboundHandlerAdapter()).bind(taken).await();
+            assertThat(bind.cause())
+                    .isInstanceOf(BindException.class)
+                    .hasMessageStartingWith("Cannot listen at " + taken + ": ")
+                    .hasMessageContaining("the port has to be free");
+        } finally {
+            shutDown(group);
+        }
+    }
+
+    @Test
     void aPortInUseFailsToBind() throws Exception {
         RdmaEventLoopGroup group = softwareGroup();
         try (ServerSocket user = new ServerSocket(0, 1, LOOPBACK)) {
             Channel client = client(group).register().sync().channel();
             ChannelFuture bind = client.bind(user.getLocalSocketAddress()).await();
-            assertThat(bind.cause()).isInstanceOf(BindException.class);
+            assertThat(bind.cause())
+                    .isInstanceOf(BindException.class)
+                    .hasMessageStartingWith("Cannot connect from " + user.getLocalSocketAddress())
+                    .hasMessageContaining("the port has to be free");
             assertThat(client.localAddress()).isNull();
         } finally {
             shutDown(group);

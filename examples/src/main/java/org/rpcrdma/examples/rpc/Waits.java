@@ -48,8 +48,12 @@ public final class Waits {
         return bound.channel();
     }
 
+    /** A listener for RDMA names its address itself, those of TCP do not. */
     private static IOException cannotListen(
             InetSocketAddress address, String reason, Throwable cause) {
+        if (reason != null && reason.contains(":" + address.getPort())) {
+            return new IOException(reason, cause);
+        }
         return new IOException(
                 "cannot listen on "
                         + address.getHostString()
