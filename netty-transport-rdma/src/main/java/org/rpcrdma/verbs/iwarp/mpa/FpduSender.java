@@ -18,8 +18,8 @@ public class FpduSender {
     /** The most payload pieces of one FPDU. */
     public static final int MAX_PIECES = 32;
 
-    /** A batch of at least so many bytes takes no more FPDUs. */
-    static final int BATCH_BYTES = 256 * 1024;
+    /** A batch of at least so many bytes takes no more FPDUs: 256 KiB, their headers, and a message about them. */
+    static final int BATCH_BYTES = 272 * 1024;
 
     /** Room for the control bytes of one FPDU: length, the longest header, pad and CRC. */
     private static final int CONTROL_OF_FPDU = 64;
