@@ -32,19 +32,33 @@ final class Exposures {
             RemoteAccess access,
             RegistrationPolicy registrationPolicy) {
         boolean isPooled = registrationPolicy == RegistrationPolicy.POOLED;
-        int rights = access == RemoteAccess.READ ? QueuePair.REMOTE_READ : QueuePair.REMOTE_WRITE;
+        int right = access == RemoteAccess.READ ? QueuePair.REMOTE_READ : QueuePair.REMOTE_WRITE;
+        return expose(buffer, index, length, isPooled ? right | QueuePair.SHARED : right);
+    }
+
+    /**
+     * Exposes the first bytes of a buffer for writing, under a handle of its own. Nobody is to see what they are now:
+     * the device says what the peer has {@linkplain #written written}, or else they are cleared.
+     */
+    int exposeBlank(ByteBuf buffer, int length) {
+        int handle = expose(buffer, 0, length, QueuePair.REMOTE_WRITE | QueuePair.BLANK);
+        if (queuePair.written(handle) < 0) {
+            buffer.setZero(0, length);
+        }
+        return handle;
+    }
+
+    private int expose(ByteBuf buffer, int index, int length, int rights) {
+        boolean isPooled = (rights & QueuePair.SHARED) != 0;
         MemoryRegion region =
                 isPooled || exactExposure ? memory.pooled(buffer, index, length) : null;
         if (region != null) {
-            return queuePair.expose(
-                    region,
-                    buffer.memoryAddress() + index,
-                    length,
-                    isPooled ? rights | QueuePair.SHARED : rights);
+            return queuePair.expose(region, buffer.memoryAddress() + index, length, rights);
         }
         region = memory.register(buffer, index, length);
         try {
-            int handle = queuePair.expose(region, region.address(), length, rights);
+            int handle =
+                    queuePair.expose(region, region.address(), length, rights & ~QueuePair.SHARED);
             registrations.put(handle, region);
             return handle;
         } catch (RuntimeException e) {
@@ -56,6 +70,12 @@ final class Exposures {
     /** The offset that goes with a valid handle. */
     long offset(int handle) {
         return queuePair.exposedOffset(handle);
+    }
+
+    /** The first bytes of a blank range that nobody else has written, of so many. */
+    int written(int handle, int most) {
+        int written = queuePair.written(handle);
+        return written < 0 ? most : Math.min(written, most);
     }
 
     boolean isExposed(int handle) {

@@ -11,9 +11,9 @@ import org.rpcrdma.stream.TargetEntry;
 
 /**
  * The receive buffers of a stream: at most two, each published under a key of its own. A key ends when its buffer is
- * full, so that the peer cannot change what was delivered; until then only copies are delivered. A buffer is cleared
- * before it is published: a peer that announces bytes without writing them gets zeros delivered, not what somebody else
- * has left there.
+ * full, so that the peer cannot change what was delivered; until then only copies are delivered. A peer that announces
+ * bytes without writing them gets zeros delivered, not what somebody else has left there: devices that do not know what
+ * was written get buffers that are cleared.
  */
 final class StreamInput {
 
@@ -58,12 +58,9 @@ final class StreamInput {
     private void add() {
         int size = sizes.next();
         RegisteredMemory memory = pool.take(size);
-        memory.buffer().setZero(0, size);
         int slot = slot(count);
         try {
-            keys[slot] =
-                    exposures.expose(
-                            memory.buffer(), 0, size, RemoteAccess.WRITE, RegistrationPolicy.EXACT);
+            keys[slot] = exposures.exposeBlank(memory.buffer(), size);
         } catch (RuntimeException e) {
             memory.buffer().release();
             throw e;
@@ -117,7 +114,12 @@ final class StreamInput {
         boolean isFull = published.received(bytes);
         int slot = slot(full);
         ByteBuf buffer = buffers[slot].buffer();
-        buffer.writerIndex(buffer.writerIndex() + bytes);
+        int end = buffer.writerIndex() + bytes;
+        int written = Math.max(exposures.written(keys[slot], end), buffer.writerIndex());
+        if (written < end) {
+            buffer.setZero(written, end - written);
+        }
+        buffer.writerIndex(end);
         sizes.message();
         if (isFull) {
             sizes.filled(lengths[slot]);

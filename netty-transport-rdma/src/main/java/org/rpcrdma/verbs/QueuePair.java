@@ -41,6 +41,12 @@ public interface QueuePair {
     int SHARED = 4;
 
     /**
+     * Access, added to {@link #REMOTE_WRITE}: what is in the range need not be kept, and {@link #written} is to say how
+     * much of it the peer has written. A device that does not know takes no notice.
+     */
+    int BLANK = 8;
+
+    /**
      * Binds this end now, so that what is wrong with the address is known before {@link #connect}, which is given the
      * address again. A device that binds when it connects leaves it at that.
      *
@@ -184,7 +190,7 @@ public interface QueuePair {
      * @param region that the range is in
      * @param address of the first byte, as given when the region was registered
      * @param length in bytes
-     * @param access {@link #REMOTE_READ} or {@link #REMOTE_WRITE}, if wanted with {@link #SHARED}
+     * @param access {@link #REMOTE_READ} or {@link #REMOTE_WRITE}, if wanted with {@link #SHARED} or {@link #BLANK}
      * @return the key to advertise; the offset that goes with it is {@link #exposedOffset}
      * @throws IllegalStateException when the device has no key left
      */
@@ -197,6 +203,17 @@ public interface QueuePair {
      * @param key from {@link #expose}
      */
     long exposedOffset(int key);
+
+    /**
+     * {@return the bytes of a {@link #BLANK} range up to the last one that the peer has written; -1 where the device
+     * does not know, for whatever key} What the peer has left out before it is zero, what lies behind it is as it was.
+     * When a message is complete, all is counted that the peer has written before it.
+     *
+     * @param key from {@link #expose}
+     */
+    default int written(int key) {
+        return -1;
+    }
 
     /**
      * {@return whether the key is valid: exposed and not invalidated since, by either side}

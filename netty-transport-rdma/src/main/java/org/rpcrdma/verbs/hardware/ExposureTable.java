@@ -31,7 +31,7 @@ final class ExposureTable {
 
     int expose(HardwareMemoryRegion region, long address, int length, int access) {
         boolean isShared = (access & QueuePair.SHARED) != 0;
-        int right = access & ~QueuePair.SHARED;
+        int right = access & ~(QueuePair.SHARED | QueuePair.BLANK);
         if (right != QueuePair.REMOTE_READ && right != QueuePair.REMOTE_WRITE) {
             throw new IllegalArgumentException(
                     "Access is "

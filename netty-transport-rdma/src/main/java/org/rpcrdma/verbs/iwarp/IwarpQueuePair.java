@@ -356,6 +356,12 @@ final class IwarpQueuePair extends ExposureOwner
     }
 
     @Override
+    public int written(int key) {
+        Exposure exposure = exposed(key);
+        return exposure == null ? 0 : exposure.written();
+    }
+
+    @Override
     public boolean isExposed(int key) {
         return exposed(key) != null;
     }

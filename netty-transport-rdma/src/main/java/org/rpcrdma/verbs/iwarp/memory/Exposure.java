@@ -14,6 +14,7 @@ public final class Exposure {
     int length;
     private int access;
     private long queuedUntil;
+    private int written;
 
     Exposure nextOfRegion;
     Exposure previousOfRegion;
@@ -34,6 +35,7 @@ public final class Exposure {
         offset = taggedOffset;
         owner = stream;
         queuedUntil = 0;
+        written = 0;
     }
 
     public int stag() {
@@ -78,6 +80,23 @@ public final class Exposure {
     /** The local address of a TO that is inside. */
     public long address(long taggedOffset) {
         return address + (taggedOffset - offset);
+    }
+
+    /** Notes that bytes were written at a TO that is inside. What was left out before them becomes zero. */
+    public void written(long taggedOffset, int bytes) {
+        if ((access & QueuePair.BLANK) == 0) {
+            return;
+        }
+        int start = (int) (taggedOffset - offset);
+        if (start > written) {
+            region.clear(address + written, start - written);
+        }
+        written = Math.max(written, start + bytes);
+    }
+
+    /** The bytes of a range that was blank up to the last one that was written. */
+    public int written() {
+        return written;
     }
 
     /** Notes that bytes of it wait to be written, up to a position in the owner's outbound stream. */

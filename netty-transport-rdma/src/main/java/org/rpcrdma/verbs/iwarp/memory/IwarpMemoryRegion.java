@@ -117,6 +117,18 @@ public final class IwarpMemoryRegion implements MemoryRegion, ViewOwner {
         spare[spareCount++] = view;
     }
 
+    /** Sets bytes of a range that the region contains to zero. */
+    void clear(long rangeAddress, int bytes) {
+        int i = index(rangeAddress);
+        int end = i + bytes;
+        for (; end - i >= Long.BYTES; i += Long.BYTES) {
+            memory.putLong(i, 0);
+        }
+        for (; i < end; i++) {
+            memory.put(i, (byte) 0);
+        }
+    }
+
     /** The one view for placing bytes into a range that the region contains, valid until the next call. */
     public ByteBuffer placement(long rangeAddress, int bytes) {
         if (placement == null) {

@@ -50,7 +50,8 @@ public final class StagTable {
                                     + " bytes at %#x",
                             length, address, region.length(), region.address()));
         }
-        if (access != QueuePair.REMOTE_READ && access != QueuePair.REMOTE_WRITE) {
+        int right = access & ~QueuePair.BLANK;
+        if (right != QueuePair.REMOTE_READ && right != QueuePair.REMOTE_WRITE) {
             throw new IllegalArgumentException(
                     "Access is "
                             + access

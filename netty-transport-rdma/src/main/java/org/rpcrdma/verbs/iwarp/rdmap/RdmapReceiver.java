@@ -301,11 +301,15 @@ public final class RdmapReceiver implements UlpduHandler {
 
     @Override
     public void placed(int bytes) {
+        if (bytes > 0) {
+            if (opcode == Rdmap.WRITE) {
+                exposure.written(cursor, bytes);
+            } else if (opcode == Rdmap.READ_RESPONSE) {
+                outboundReads.placed(bytes);
+            }
+        }
         cursor += bytes;
         remaining -= bytes;
-        if (opcode == Rdmap.READ_RESPONSE && bytes > 0) {
-            outboundReads.placed(bytes);
-        }
     }
 
     @Override
