@@ -3,6 +3,7 @@ package org.rpcrdma.codec;
 
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
+import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -99,6 +100,9 @@ final class FlushHandler extends Stage {
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
         isReading = false;
         flushWaiting(ctx);
+        if (!ctx.channel().isActive() || cause instanceof IOException) {
+            link.ends(RpcRdmaCounter.CONNECTIONS_LOST);
+        }
         ctx.fireExceptionCaught(cause);
     }
 
@@ -115,12 +119,14 @@ final class FlushHandler extends Stage {
     @Override
     public void disconnect(ChannelHandlerContext ctx, ChannelPromise promise) {
         flushWaiting(ctx);
+        link.ends(RpcRdmaCounter.CONNECTIONS_CLOSED_HERE);
         ctx.disconnect(promise);
     }
 
     @Override
     public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
         flushWaiting(ctx);
+        link.ends(RpcRdmaCounter.CONNECTIONS_CLOSED_HERE);
         ctx.close(promise);
     }
 

@@ -39,6 +39,9 @@ final class Link {
     private boolean isFlushPending;
     private boolean isClosing;
 
+    /** How the connection ends, as it is counted; {@code null} while it goes on, or when the peer ends it. */
+    private RpcRdmaCounter end;
+
     Link(RdmaChannel channel, RpcRdmaConfig config) {
         this.channel = channel;
         this.config = config;
@@ -217,6 +220,23 @@ final class Link {
         }
     }
 
+    /** The connection is about to end; the first reason is the one that is counted. */
+    void ends(RpcRdmaCounter how) {
+        if (end == null) {
+            end = how;
+        }
+    }
+
+    /** How the connection has ended. */
+    RpcRdmaCounter end() {
+        if (end != null) {
+            return end;
+        }
+        return channel.eventLoop().isShuttingDown()
+                ? RpcRdmaCounter.CONNECTIONS_CLOSED_HERE
+                : RpcRdmaCounter.CONNECTIONS_CLOSED_BY_PEER;
+    }
+
     /**
      * Closes the channel; the first cause is the one that is told. A peer that comes back at once may do so again and
      * again, so it is not told of every connection.
@@ -226,6 +246,7 @@ final class Link {
             return;
         }
         isClosing = true;
+        ends(RpcRdmaCounter.CONNECTIONS_GIVEN_UP);
         FlightEvents.close(channel, why);
         long suppressed = peers.closeLog().take();
         if (suppressed >= 0) {

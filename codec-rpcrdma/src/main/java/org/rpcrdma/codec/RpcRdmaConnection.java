@@ -323,7 +323,7 @@ public final class RpcRdmaConnection {
         requester.close();
         responder.close();
         pulls.close();
-        config.metrics().closed(link.metrics());
+        config.metrics().closed(link.metrics(), link.end());
     }
 
     boolean isClosed() {

@@ -108,8 +108,16 @@ public enum RpcRdmaCounter {
 
     /** Connections that were made, by either side. */
     CONNECTIONS_OPENED,
-    /** Connections that have ended, for whatever reason. */
+    /** Connections that have ended, for whatever reason: the sum of the next four. */
     CONNECTIONS_CLOSED,
+    /** Connections that this side has closed, or whose event loop was shut down. */
+    CONNECTIONS_CLOSED_HERE,
+    /** Connections that this side has closed because of what the peer has done or left undone, or of a failure. */
+    CONNECTIONS_GIVEN_UP,
+    /** Connections that the peer has ended in order. */
+    CONNECTIONS_CLOSED_BY_PEER,
+    /** Connections that have ended by an error of the network, of the device or of either end's memory. */
+    CONNECTIONS_LOST,
     /** Attempts of an {@link RpcRdmaClient} to connect that have failed. */
     CONNECTS_FAILED,
     /** Connections closed because the peer sent more calls than it had credits. */

@@ -123,10 +123,16 @@ public final class RpcRdmaMetrics {
         rest.increment(RpcRdmaCounter.CONNECTIONS_OPENED);
     }
 
-    synchronized void closed(ConnectionMetrics connection) {
+    /**
+     * A connection has ended.
+     *
+     * @param how one of the counters of that
+     */
+    synchronized void closed(ConnectionMetrics connection, RpcRdmaCounter how) {
         if (open.remove(connection)) {
             rest.addAll(connection);
             rest.increment(RpcRdmaCounter.CONNECTIONS_CLOSED);
+            rest.increment(how);
         }
     }
 
