@@ -31,6 +31,7 @@ final class MessageTraffic extends Traffic<RdmaChannel> {
                 new ReceiveRing(
                         queuePair,
                         channel.loop().pool(),
+                        channel.loop().receives(),
                         device.receivesWithoutMemory(),
                         channel.receiveSize(),
                         config.getReceiveDepth());

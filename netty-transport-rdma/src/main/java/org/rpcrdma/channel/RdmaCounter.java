@@ -1,30 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
+import org.rpcrdma.verbs.CompletionError;
 import org.rpcrdma.verbs.DeviceCounter;
 
 /** What event loops and their devices count, see {@link RdmaEventLoopGroup#value(RdmaCounter)}. */
 public enum RdmaCounter {
     /** Rounds of event loops: a poll of the device, then tasks. */
-    ROUNDS(null),
+    ROUNDS,
     /** Rounds that found something to do. */
-    ROUNDS_WITH_WORK(null),
+    ROUNDS_WITH_WORK,
     /** Completions and events that polls have delivered, or bytes that they have moved: what the device calls work. */
-    WORK(null),
+    WORK,
     /** Times a loop has blocked because there was nothing to do. */
-    SLEEPS(null),
+    SLEEPS,
     /** Nanoseconds spent polling and delivering, in rounds that found something to do. */
-    IO_NANOS(null),
+    IO_NANOS,
     /** Nanoseconds spent in tasks, in rounds that found something to do. */
-    TASK_NANOS(null),
+    TASK_NANOS,
     /**
      * Rounds that took longer than {@link RdmaEventLoopGroup#STALL_MILLIS}: some handler or task has blocked the loop.
      */
-    STALLS(null),
+    STALLS,
     /** Rounds that failed by an exception. */
-    FAILED_ROUNDS(null),
+    FAILED_ROUNDS,
     /** Buffers that were refused for lack of registered memory. */
-    MEMORY_REFUSALS(null),
+    MEMORY_REFUSALS,
+    /**
+     * Registrations of memory with the device: of pooled memory, of large buffers that go out from where they are, and
+     * of ranges that are exposed where the device does not expose parts of a registration.
+     */
+    REGISTRATIONS,
+    /**
+     * Times the posted receives of a {@link RdmaChannel} have fallen to a quarter of those that are kept posted, or to
+     * none where these are less than four: its peer has sent so much at once, or the pipeline does not read.
+     */
+    RECEIVES_LOW,
     /** As {@link DeviceCounter#BYTES_IN}. */
     BYTES_IN(DeviceCounter.BYTES_IN),
     /** As {@link DeviceCounter#BYTES_OUT}. */
@@ -52,12 +63,44 @@ public enum RdmaCounter {
     /** As {@link DeviceCounter#RECEIVES_HELD}. */
     RECEIVES_HELD(DeviceCounter.RECEIVES_HELD),
     /** As {@link DeviceCounter#COMPLETIONS_FAILED}. */
-    COMPLETIONS_FAILED(DeviceCounter.COMPLETIONS_FAILED);
+    COMPLETIONS_FAILED(DeviceCounter.COMPLETIONS_FAILED),
+    /** As {@link CompletionError#LOCAL_LENGTH}. */
+    FAILED_LOCAL_LENGTH(CompletionError.LOCAL_LENGTH),
+    /** As {@link CompletionError#LOCAL_PROTECTION}. */
+    FAILED_LOCAL_PROTECTION(CompletionError.LOCAL_PROTECTION),
+    /** As {@link CompletionError#REMOTE_REQUEST}. */
+    FAILED_REMOTE_REQUEST(CompletionError.REMOTE_REQUEST),
+    /** As {@link CompletionError#REMOTE_ACCESS}. */
+    FAILED_REMOTE_ACCESS(CompletionError.REMOTE_ACCESS),
+    /** As {@link CompletionError#REMOTE_OPERATION}. */
+    FAILED_REMOTE_OPERATION(CompletionError.REMOTE_OPERATION),
+    /** As {@link CompletionError#NO_ANSWER}. */
+    FAILED_NO_ANSWER(CompletionError.NO_ANSWER),
+    /** As {@link CompletionError#NO_RECEIVE}. */
+    FAILED_NO_RECEIVE(CompletionError.NO_RECEIVE),
+    /** As {@link CompletionError#OTHER}. */
+    FAILED_OTHER(CompletionError.OTHER);
 
-    /** {@code null} for what loops count. */
+    /** {@code null} for what loops count, and for the parts of {@link #COMPLETIONS_FAILED}. */
     final DeviceCounter ofDevice;
 
+    /** {@code null} for all but the parts of {@link #COMPLETIONS_FAILED}. */
+    final CompletionError error;
+
+    RdmaCounter() {
+        this(null, null);
+    }
+
     RdmaCounter(DeviceCounter ofDevice) {
+        this(ofDevice, null);
+    }
+
+    RdmaCounter(CompletionError error) {
+        this(null, error);
+    }
+
+    RdmaCounter(DeviceCounter ofDevice, CompletionError error) {
         this.ofDevice = ofDevice;
+        this.error = error;
     }
 }

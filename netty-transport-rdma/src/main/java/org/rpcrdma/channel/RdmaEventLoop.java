@@ -58,6 +58,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     private final Set<AbstractRdmaChannel> channels = new LinkedHashSet<>();
 
     private final LoopCounters counters = new LoopCounters();
+    private final ReceiveCounts receives = new ReceiveCounts();
     private final RareLog log = new RareLog();
 
     /** Channels with something to deliver, each at most once. */
@@ -115,10 +116,23 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
 
     /** Any thread; -1 when the device does not count it. */
     long value(RdmaCounter counter) {
-        if (counter == RdmaCounter.MEMORY_REFUSALS) {
-            return pool.refusals();
-        }
-        return counter.ofDevice == null ? counters.value(counter) : context.value(counter.ofDevice);
+        return switch (counter) {
+            case MEMORY_REFUSALS -> pool.refusals();
+            case REGISTRATIONS -> pool.registrations();
+            case RECEIVES_LOW -> receives.low();
+            default -> {
+                if (counter.error != null) {
+                    yield context.value(counter.error);
+                }
+                yield counter.ofDevice == null
+                        ? counters.value(counter)
+                        : context.value(counter.ofDevice);
+            }
+        };
+    }
+
+    ReceiveCounts receives() {
+        return receives;
     }
 
     RegisteredBufferPool pool() {

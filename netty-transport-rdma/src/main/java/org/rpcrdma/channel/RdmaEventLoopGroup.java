@@ -211,6 +211,18 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
         return sum;
     }
 
+    /**
+     * {@return the receives that the {@linkplain RdmaChannel channels} of all loops have posted and that have no
+     * message yet, to a batch of a few for each channel} Any thread.
+     */
+    public long postedReceives() {
+        long sum = 0;
+        for (EventExecutor loop : this) {
+            sum += ((RdmaEventLoop) loop).receives().posted();
+        }
+        return sum;
+    }
+
     /** {@return the channels of all loops at this moment: connections and listeners} Any thread. */
     public int registeredChannels() {
         int sum = 0;

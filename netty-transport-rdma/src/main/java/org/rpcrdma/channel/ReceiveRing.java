@@ -38,8 +38,13 @@ final class ReceiveRing {
     private int delivered;
     private int completed;
     private int posted;
+    private final ReceiveCounts counts;
+
+    /** As many of these are in the counts of the loop. */
+    private int counted;
 
     /**
+     * @param counts of all channels of the event loop
      * @param withoutMemory whether the device asks for memory when a message arrives
      * @param size bytes of each receive
      * @param depth the number kept posted
@@ -47,11 +52,13 @@ final class ReceiveRing {
     ReceiveRing(
             QueuePair queuePair,
             RegisteredBufferPool pool,
+            ReceiveCounts counts,
             boolean withoutMemory,
             int size,
             int depth) {
         this.queuePair = queuePair;
         this.pool = pool;
+        this.counts = counts;
         this.withoutMemory = withoutMemory;
         this.size = size;
         this.depth = depth;
@@ -71,6 +78,14 @@ final class ReceiveRing {
         while (posted - delivered < target) {
             post();
         }
+        count();
+    }
+
+    /** Once for each batch, which is exact enough and costs a message nothing. */
+    private void count() {
+        int now = posted - completed;
+        counts.posted(now - counted);
+        counted = now;
     }
 
     private void post() {
@@ -138,6 +153,7 @@ final class ReceiveRing {
                 break;
             }
         }
+        count();
         return least();
     }
 
@@ -148,6 +164,9 @@ final class ReceiveRing {
             pool.trim(slots[completed & mask], length);
         }
         ended(length);
+        if (posted - completed == target >>> 2) {
+            counts.fell();
+        }
     }
 
     /** The oldest posted receive was flushed. */
@@ -196,5 +215,6 @@ final class ReceiveRing {
             drop();
         }
         completed = delivered;
+        count();
     }
 }

@@ -230,6 +230,11 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         return refusals;
     }
 
+    /** Registrations that were made, of slabs and of memory of others. Any thread. */
+    long registrations() {
+        return slabs.registrations();
+    }
+
     /** Bytes of all slabs. Any thread. */
     long bytes() {
         return slabs.bytes();

@@ -28,6 +28,9 @@ final class Slabs {
     /** Written on the event loop alone; other threads may see a number that is a little old. */
     private long bytes;
 
+    /** Written as {@link #bytes}. */
+    private long registrations;
+
     /** @param budget where the memory of slabs is from and goes to */
     Slabs(VerbsContext context, DirectMemory budget) {
         this.context = context;
@@ -42,6 +45,11 @@ final class Slabs {
     /** Bytes of all slabs. Any thread. */
     long bytes() {
         return bytes;
+    }
+
+    /** Registrations that were made, those that have ended included. Any thread. */
+    long registrations() {
+        return registrations;
     }
 
     /**
@@ -148,12 +156,14 @@ final class Slabs {
     }
 
     private MemoryRegion register(ByteBuffer memory, long address) {
-        if (address != 0) {
-            return context.register(memory, address);
+        long known = address;
+        if (known == 0) {
+            // Without Unsafe nobody knows the address; any will do that no other region has.
+            known = nextVirtualAddress;
+            nextVirtualAddress += memory.remaining() + 4096L;
         }
-        // Without Unsafe nobody knows the address; any will do that no other region has.
-        long virtual = nextVirtualAddress;
-        nextVirtualAddress += memory.remaining() + 4096L;
-        return context.register(memory, virtual);
+        MemoryRegion region = context.register(memory, known);
+        registrations++;
+        return region;
     }
 }

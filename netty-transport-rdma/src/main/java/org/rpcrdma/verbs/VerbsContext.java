@@ -28,6 +28,17 @@ public interface VerbsContext extends AutoCloseable {
     }
 
     /**
+     * The completions of work requests that have failed for this reason, those that were only flushed not among them:
+     * {@link DeviceCounter#COMPLETIONS_FAILED} is their sum. Callable from any thread, as that one.
+     *
+     * @param error the reason
+     * @return from 0; -1 when this device does not count it
+     */
+    default long value(CompletionError error) {
+        return -1;
+    }
+
+    /**
      * Moves bytes and delivers completions and connection events to their handlers.
      *
      * @param budget the most events to deliver, at least 1

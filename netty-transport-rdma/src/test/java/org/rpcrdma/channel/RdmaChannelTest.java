@@ -3,6 +3,7 @@ package org.rpcrdma.channel;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 import static org.rpcrdma.channel.ConnectedPair.PATIENCE_SECONDS;
 import static org.rpcrdma.channel.ConnectedPair.on;
 
@@ -489,6 +490,29 @@ class RdmaChannelTest {
                 pair.server.read();
                 assertThat(pair.serverInbox.takeBytes()).containsExactly(0, 0, 0, i);
             }
+        }
+    }
+
+    @Test
+    void receivesArePostedAndBecomeFewWhenThePipelineDoesNotRead() throws Exception {
+        int depth = 8;
+        try (ConnectedPair pair =
+                new ConnectedPair(
+                        client -> client.option(RdmaChannelOption.RECEIVE_DEPTH, depth),
+                        server ->
+                                server.childOption(RdmaChannelOption.RECEIVE_DEPTH, depth)
+                                        .childOption(ChannelOption.AUTO_READ, false))) {
+            RdmaEventLoopGroup loops = (RdmaEventLoopGroup) pair.server.eventLoop().parent();
+            assertThat(loops.postedReceives()).isEqualTo(depth);
+            for (int i = 0; i < depth - 3; i++) {
+                pair.client.writeAndFlush(Unpooled.copyInt(i)).sync();
+            }
+            assertThat(loops.value(RdmaCounter.RECEIVES_LOW)).isZero();
+            pair.client.writeAndFlush(Unpooled.copyInt(depth)).sync();
+            await().until(() -> loops.value(RdmaCounter.RECEIVES_LOW) == 1);
+            assertThat(loops.value(RdmaCounter.REGISTRATIONS)).isPositive();
+            pair.server.close().sync();
+            assertThat(loops.postedReceives()).isZero();
         }
     }
 

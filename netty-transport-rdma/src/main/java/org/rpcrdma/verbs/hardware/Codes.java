@@ -2,6 +2,7 @@
 package org.rpcrdma.verbs.hardware;
 
 import java.nio.ByteOrder;
+import org.rpcrdma.verbs.CompletionError;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.WorkStatus;
 
@@ -127,6 +128,20 @@ public final class Codes {
             case 10 -> WorkStatus.REMOTE_ACCESS_ERROR;
             case 9, 11 -> WorkStatus.REMOTE_OPERATION_ERROR;
             default -> WorkStatus.FLUSHED;
+        };
+    }
+
+    /** Why a work request has failed, of an {@code ibv_wc_status} that is neither success nor a flush. */
+    static CompletionError error(int code) {
+        return switch (code) {
+            case 1 -> CompletionError.LOCAL_LENGTH;
+            case 2, 4, 8 -> CompletionError.LOCAL_PROTECTION;
+            case 9 -> CompletionError.REMOTE_REQUEST;
+            case 10 -> CompletionError.REMOTE_ACCESS;
+            case 11 -> CompletionError.REMOTE_OPERATION;
+            case 12 -> CompletionError.NO_ANSWER;
+            case 13 -> CompletionError.NO_RECEIVE;
+            default -> CompletionError.OTHER;
         };
     }
 

@@ -3,8 +3,11 @@ package org.rpcrdma.verbs.hardware;
 
 import io.netty.util.collection.IntObjectMap;
 import java.io.IOException;
+import java.util.stream.LongStream;
+import org.rpcrdma.verbs.CompletionError;
 
 /** Takes completions off the queue in batches, and hands each to the queue pair that its work request names. */
+@SuppressWarnings("EnumOrdinal") // the array lives and dies with the enum's class
 final class CompletionQueue {
 
     private static final int BATCH = 32;
@@ -22,7 +25,9 @@ final class CompletionQueue {
     private int next;
     private int end;
     private int leftBehind;
-    private long failed;
+
+    /** By the ordinal of {@link CompletionError}. Any thread may read, and see numbers that are a little old. */
+    private final long[] failed = new long[CompletionError.values().length];
 
     /** @param queuePairs by serial number; one that is not there hears nothing any more */
     CompletionQueue(NativeDevice device, IntObjectMap<HardwareQueuePair> queuePairs) {
@@ -34,7 +39,11 @@ final class CompletionQueue {
 
     /** The completions of work requests that have failed by themselves. */
     long failed() {
-        return failed;
+        return LongStream.of(failed).sum();
+    }
+
+    long failed(CompletionError error) {
+        return failed[error.ordinal()];
     }
 
     /** Whether there is something to deliver. */
@@ -102,7 +111,9 @@ final class CompletionQueue {
                 continue;
             }
             if (status != Codes.SUCCESS) {
-                failed += status == Codes.FLUSHED ? 0 : 1;
+                if (status != Codes.FLUSHED) {
+                    failed[Codes.error(status).ordinal()]++;
+                }
                 // Verbs fill in nothing but the number and the status then.
                 queuePair.completed(workId, status, 0, 0);
                 continue;

@@ -14,6 +14,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Queue;
 import java.util.Set;
+import org.rpcrdma.verbs.CompletionError;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.DeviceCounter;
@@ -120,6 +121,11 @@ public final class HardwareContext implements VerbsContext {
     @Override
     public long value(DeviceCounter counter) {
         return counter == DeviceCounter.COMPLETIONS_FAILED ? completions.failed() : -1;
+    }
+
+    @Override
+    public long value(CompletionError error) {
+        return completions.failed(error);
     }
 
     @Override

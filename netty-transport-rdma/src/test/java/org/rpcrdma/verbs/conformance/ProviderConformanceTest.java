@@ -28,6 +28,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.rpcrdma.verbs.CompletionError;
+import org.rpcrdma.verbs.DeviceCounter;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.RejectedException;
@@ -469,6 +471,9 @@ class ProviderConformanceTest {
             assertThat(ends.active.completion(2).status()).isEqualTo(WorkStatus.FLUSHED);
             assertThat(ends.active.completion(9).status()).isEqualTo(WorkStatus.FLUSHED);
             assertThat(ends.active.heard).endsWith("disconnected");
+            long failed = ends.activeContext.value(DeviceCounter.COMPLETIONS_FAILED);
+            assertThat(failed).isIn(-1L, 1L);
+            assertThat(ends.activeContext.value(CompletionError.REMOTE_ACCESS)).isEqualTo(failed);
         }
     }
 
