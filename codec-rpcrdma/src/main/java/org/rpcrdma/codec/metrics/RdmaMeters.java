@@ -2,6 +2,8 @@
 package org.rpcrdma.codec.metrics;
 
 import io.micrometer.core.instrument.Tags;
+import java.util.EnumSet;
+import java.util.Set;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaCounter;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
@@ -9,13 +11,18 @@ import org.rpcrdma.channel.RdmaEventLoopGroup;
 /** The meters of event loops, their memory and their devices. */
 final class RdmaMeters extends MeterTable<RdmaEventLoopGroup> {
 
-    static final RdmaMeters TABLE = new RdmaMeters();
+    /** The parts of {@link RdmaCounter#COMPLETIONS_FAILED}. */
+    private static final Set<RdmaCounter> FAILURES =
+            EnumSet.range(RdmaCounter.FAILED_LOCAL_LENGTH, RdmaCounter.FAILED_OTHER);
 
     private static final double NANOS = 1e9;
+
+    static final RdmaMeters TABLE = new RdmaMeters();
 
     private RdmaMeters() {
         loops();
         memory();
+        receives();
         device();
     }
 
@@ -70,11 +77,28 @@ final class RdmaMeters extends MeterTable<RdmaEventLoopGroup> {
                         + " so look at its maximum");
         row(Tags.empty(), group -> RdmaChannel.registeredBytesLimit(), "", "");
         counters("rdma.memory.refusals", "buffers", "Buffers that there was no memory for");
-        row(
-                Tags.empty(),
-                group -> group.value(RdmaCounter.MEMORY_REFUSALS),
-                "rdma: mrs_allocated tells how many there are",
-                "");
+        add(RdmaCounter.MEMORY_REFUSALS);
+        counters(
+                "rdma.memory.registrations",
+                "registrations",
+                "Registrations of memory with the device: pooled memory, large buffers that are"
+                        + " sent from where they are, and exposed ranges where the device exposes"
+                        + " no parts of a registration");
+        add(RdmaCounter.REGISTRATIONS, "rdma: mrs_allocated", "");
+    }
+
+    private void receives() {
+        gauges(
+                "rdma.receives.posted",
+                "receives",
+                "Receives posted on channels of messages, to a batch of a few for each channel");
+        row(Tags.empty(), RdmaEventLoopGroup::postedReceives, "", "");
+        counters(
+                "rdma.receives.low",
+                "times",
+                "Times the receives of a channel of messages fell to a quarter of those that are"
+                        + " kept posted: the peer sends in bursts, or the pipeline does not read");
+        add(RdmaCounter.RECEIVES_LOW, "", "rdma_stat_rq_starve");
     }
 
     private void device() {
@@ -119,7 +143,13 @@ final class RdmaMeters extends MeterTable<RdmaEventLoopGroup> {
                 "rdma.device.completions.failed",
                 "completions",
                 "Work requests that have failed, those that were only flushed not among them");
-        add(RdmaCounter.COMPLETIONS_FAILED);
+        for (RdmaCounter counter : FAILURES) {
+            add(counter, tag("status", nameOf(counter).substring("failed_".length())));
+        }
+    }
+
+    private void add(RdmaCounter counter, String client, String server) {
+        row(Tags.empty(), group -> Math.max(0, group.value(counter)), client, server);
     }
 
     private void add(RdmaCounter counter) {

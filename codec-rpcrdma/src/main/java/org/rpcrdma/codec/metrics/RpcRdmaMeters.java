@@ -220,8 +220,13 @@ final class RpcRdmaMeters extends MeterTable<RpcRdmaMetrics> {
         counters(
                 "rpcrdma.connections.closed",
                 "connections",
-                "Connections that have ended, whatever the reason");
-        add(RpcRdmaCounter.CONNECTIONS_CLOSED, "", "", Tags.empty());
+                "Connections that have ended: closed here, given up because of what the peer has"
+                        + " done or of a failure, closed by the peer, or lost by an error of the"
+                        + " network, the device or the memory");
+        add(RpcRdmaCounter.CONNECTIONS_CLOSED_HERE, "", "", tag("reason", "here"));
+        add(RpcRdmaCounter.CONNECTIONS_GIVEN_UP, "", "", tag("reason", "given_up"));
+        add(RpcRdmaCounter.CONNECTIONS_CLOSED_BY_PEER, "", "", tag("reason", "peer"));
+        add(RpcRdmaCounter.CONNECTIONS_LOST, "", "", tag("reason", "lost"));
         counters(
                 "rpcrdma.connects.failed",
                 "connects",

@@ -7,7 +7,14 @@ import io.micrometer.core.instrument.Tag;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
@@ -19,8 +26,6 @@ class MetricsPageTest {
 
     private static final String BEGIN = "<!-- the list, written by MetricsPageTest -->\n";
     private static final String END = "<!-- end of the list -->\n";
-
-    private static final int COLUMNS = 118;
 
     private final Path page =
             Path.of(System.getProperty("basedir")).resolveSibling("docs").resolve("metrics.md");
@@ -43,43 +48,63 @@ class MetricsPageTest {
 
     private static String list() {
         StringBuilder out = new StringBuilder();
-        list(out, RpcRdmaMeters.TABLE);
-        list(out, RdmaMeters.TABLE);
+        list(out, "Of RPC-over-RDMA", RpcRdmaMeters.TABLE);
+        list(out, "Of event loops, memory and devices", RdmaMeters.TABLE);
         return out.append('\n').toString();
     }
 
-    private static void list(StringBuilder out, MeterTable<?> table) {
-        MeterTable.Family last = null;
+    private static void list(StringBuilder out, String heading, MeterTable<?> table) {
+        out.append("\n### ").append(heading).append("\n\n");
+        out.append("| Meter | Kind and unit | Tags | What | Linux client | Linux server |\n");
+        out.append("| --- | --- | --- | --- | --- | --- |\n");
+        Map<MeterTable.Family, List<MeterTable.Row<?>>> families = new LinkedHashMap<>();
         for (MeterTable.Row<?> row : table.rows()) {
-            if (row.family() != last) {
-                last = row.family();
-                head(out, last);
-            }
-            String tags =
-                    row.tags().stream()
-                            .map(MetricsPageTest::cell)
-                            .collect(Collectors.joining("; "));
-            out.append("| ").append(tags);
-            out.append(" | ").append(row.client());
-            out.append(" | ").append(row.server()).append(" |\n");
+            families.computeIfAbsent(row.family(), family -> new ArrayList<>()).add(row);
         }
+        families.forEach((family, rows) -> line(out, family, rows));
     }
 
-    private static void head(StringBuilder out, MeterTable.Family family) {
+    private static void line(
+            StringBuilder out, MeterTable.Family family, List<MeterTable.Row<?>> rows) {
         String kind = family.kind().name().toLowerCase(Locale.ROOT);
-        String unit = family.unit() == null ? "" : " in " + family.unit();
-        out.append("\n### `").append(family.name()).append("`\n");
-        int column = COLUMNS;
-        for (String word :
-                ("A " + kind + unit + ". " + family.description() + '.').split(" ", -1)) {
-            column += 1 + word.length();
-            out.append(column > COLUMNS ? '\n' : ' ').append(word);
-            column = column > COLUMNS ? word.length() : column;
-        }
-        out.append("\n\n| tags | Linux client | Linux server |\n| --- | --- | --- |\n");
+        out.append("| `").append(family.name()).append("` | ").append(kind);
+        out.append(family.unit() == null ? "" : ", " + family.unit());
+        out.append(" | ").append(tags(rows));
+        out.append(" | ").append(family.description());
+        out.append(" | ").append(nearest(rows, MeterTable.Row::client));
+        out.append(" | ").append(nearest(rows, MeterTable.Row::server)).append(" |\n");
     }
 
-    private static String cell(Tag tag) {
-        return '`' + tag.getKey() + "`: " + tag.getValue();
+    private static String tags(List<MeterTable.Row<?>> rows) {
+        Map<String, Set<String>> values = new LinkedHashMap<>();
+        for (MeterTable.Row<?> row : rows) {
+            row.tags()
+                    .forEach(
+                            tag ->
+                                    values.computeIfAbsent(tag.getKey(), k -> new LinkedHashSet<>())
+                                            .add(tag.getValue()));
+        }
+        List<String> texts = new ArrayList<>();
+        values.forEach((key, all) -> texts.add('`' + key + "`: " + String.join(", ", all)));
+        return String.join("; ", texts);
+    }
+
+    /** What Linux has, each with the tags that it is for; a client has no other role than the requester's. */
+    private static String nearest(
+            List<MeterTable.Row<?>> rows, Function<MeterTable.Row<?>, String> column) {
+        List<String> texts = new ArrayList<>();
+        for (MeterTable.Row<?> row : rows) {
+            String field = column.apply(row);
+            String of =
+                    row.tags().stream()
+                            .filter(tag -> rows.size() > 1 && !tag.getKey().equals("role"))
+                            .filter(tag -> !tag.getValue().contains(","))
+                            .map(Tag::getValue)
+                            .collect(Collectors.joining(", "));
+            if (!field.isEmpty()) {
+                texts.add(of.isEmpty() ? field : of + " is " + field);
+            }
+        }
+        return String.join("; ", texts);
     }
 }

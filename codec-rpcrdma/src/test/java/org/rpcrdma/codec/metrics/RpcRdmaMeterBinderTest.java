@@ -117,7 +117,7 @@ class RpcRdmaMeterBinderTest {
         assertThat(count("rpcrdma.calls", "role", "requester")).isEqualTo(3);
         assertThat(duration("requester", "NFSv3.NULL").count()).isEqualTo(3);
         assertThat(count("rpcrdma.connections.opened")).isEqualTo(2);
-        assertThat(count("rpcrdma.connections.closed")).isEqualTo(2);
+        assertThat(count("rpcrdma.connections.closed", "reason", "here")).isEqualTo(2);
         assertThat(registry.get("rpcrdma.connections").gauge().value()).isZero();
         assertThat(registry.get("rpcrdma.connect.duration").tag("outcome", "connected").timer())
                 .extracting(Timer::count)
@@ -196,7 +196,10 @@ class RpcRdmaMeterBinderTest {
             client.close().sync();
             own.shutdownGracefully().sync();
         }
-        await().untilAsserted(() -> assertThat(count("rpcrdma.connections.closed")).isEqualTo(1));
+        await().untilAsserted(
+                        () ->
+                                assertThat(count("rpcrdma.connections.closed", "reason", "peer"))
+                                        .isEqualTo(1));
         assertThat(count("rpcrdma.calls", "role", "responder")).isEqualTo(2);
     }
 
@@ -216,6 +219,12 @@ class RpcRdmaMeterBinderTest {
             assertThat(count("rdma.device.fpdus", "direction", "in")).isPositive();
             assertThat(count("rdma.device.connections.opened")).isEqualTo(2);
         }
+        assertThat(count("rdma.memory.registrations")).isPositive();
+        assertThat(registry.get("rdma.receives.posted").gauge().value()).isNotNegative();
+        assertThat(registry.get("rdma.device.completions.failed").functionCounters())
+                .extracting(counter -> counter.getId().getTag("status"))
+                .contains("remote_access", "no_answer", "no_receive")
+                .hasSize(8);
         double rounds = count("rdma.loop.rounds");
         binder.close();
         assertThat(count("rdma.loop.rounds")).isGreaterThanOrEqualTo(rounds);

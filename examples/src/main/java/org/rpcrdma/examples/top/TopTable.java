@@ -73,7 +73,9 @@ public final class TopTable {
                 grown("rpcrdma_calls_failed_calls_total"),
                 grown("rpcrdma_errors_sent_messages_total"),
                 grown("rpcrdma_messages_dropped_messages_total"),
-                grown("rdma_device_connections_lost_connections_total"),
+                grown(
+                        "rpcrdma_connections_closed_connections_total",
+                        sample -> sample.label("reason").equals("lost")),
                 grown("rpcrdma_connections_cut_connections_total"));
         printProcedures(out);
     }
