@@ -2,8 +2,8 @@
 package org.rpcrdma.channel;
 
 /**
- * How large the next receive buffer of a stream is: a stream that carries little keeps to small ones, and one whose
- * peer fills each with a few messages gets larger ones, since each costs a message and a look at the table.
+ * How large the next receive buffer of a stream is: a stream whose peer fills each with a few messages gets larger
+ * ones, since each costs a message and a look at the table, and keeps them until small messages have filled one.
  */
 final class ReceiveBufferSize {
 
@@ -30,6 +30,13 @@ final class ReceiveBufferSize {
     /** Of the next buffer, in bytes. */
     int next() {
         return size;
+    }
+
+    /** There was no memory for one so large; returns whether a smaller one will do. */
+    boolean refused() {
+        boolean isLonger = size > least;
+        size = least;
+        return isLonger;
     }
 
     /** A message has told of bytes in the buffer that is being filled. */

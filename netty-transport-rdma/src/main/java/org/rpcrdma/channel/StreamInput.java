@@ -56,8 +56,8 @@ final class StreamInput {
     }
 
     private void add() {
+        RegisteredMemory memory = take();
         int size = sizes.next();
-        RegisteredMemory memory = pool.take(size);
         int slot = slot(count);
         try {
             keys[slot] = exposures.exposeBlank(memory.buffer(), size);
@@ -68,6 +68,18 @@ final class StreamInput {
         buffers[slot] = memory;
         lengths[slot] = size;
         count++;
+    }
+
+    private RegisteredMemory take() {
+        while (true) {
+            try {
+                return pool.take(sizes.next());
+            } catch (IllegalStateException e) {
+                if (!sizes.refused()) {
+                    throw e;
+                }
+            }
+        }
     }
 
     /** The buffer that was made last, as the peer has to be told of it. */

@@ -49,6 +49,18 @@ class ReceiveBufferSizeTest {
         assertThat(size.next()).isEqualTo(FIRST);
     }
 
+    /** It is for speed alone: a stream does not end for the want of it. */
+    @Test
+    void whereThereIsNoMemoryForALargeOneASmallOneWillDo() {
+        ReceiveBufferSize size = new ReceiveBufferSize(4 * FIRST);
+        fill(size, FIRST, 1);
+        fill(size, 2 * FIRST, 1);
+        assertThat(size.refused()).isTrue();
+        assertThat(size.next()).isEqualTo(FIRST);
+        assertThat(size.refused()).isFalse();
+        assertThat(size.next()).isEqualTo(FIRST);
+    }
+
     @Test
     void aSmallLimitIsTheSizeFromTheFirst() {
         ReceiveBufferSize size = new ReceiveBufferSize(1000);
