@@ -7,13 +7,9 @@ import java.util.function.Predicate;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import org.rpcrdma.benchmarks.Transport;
 
 /** A comparison as few tables in Markdown: a line for each transport, a column for each work. */
 final class Summary {
-
-    private static final String SWAPPED = Transport.RDMA.name();
-    private static final String USUAL = Transport.EPOLL.name();
 
     private final Comparison comparison;
     private final StringBuilder to = new StringBuilder();
@@ -28,7 +24,6 @@ final class Summary {
 
     private String text() {
         to.append(Report.machine(comparison));
-        defaults();
         ratios(
                 "RPC: round trip, divided by the baseline's (less is better)",
                 work -> isRpc(work) && work.isRoundTrip(),
@@ -73,35 +68,6 @@ final class Summary {
                 Window::callsPerSecond,
                 "/s");
         return to.toString();
-    }
-
-    /** What who swaps the channel class gets, with nothing else said: beside Netty's epoll transport as it is. */
-    private void defaults() {
-        List<Work> works =
-                comparison.works().stream()
-                        .filter(Summary::isRpc)
-                        .filter(work -> work.load() == 0 && work.connections() == 1)
-                        .filter(
-                                work ->
-                                        comparison.row(work, SWAPPED).isPresent()
-                                                && comparison.row(work, USUAL).isPresent())
-                        .toList();
-        if (works.isEmpty()) {
-            return;
-        }
-        to.append("\n### The swap, with the defaults of both: ")
-                .append(SWAPPED + " divided by " + USUAL)
-                .append("\n\n|  | latency | calls a second | CPU time of a call |\n")
-                .append("| --- | --- | --- | --- |\n");
-        for (Work work : works) {
-            Row swapped = comparison.row(work, SWAPPED).orElseThrow();
-            Row usual = comparison.row(work, USUAL).orElseThrow();
-            to.append("| ").append(work.label());
-            Stream.<ToDoubleFunction<Window>>of(
-                            Window::medianMicros, Window::callsPerSecond, Window::cpuMicrosPerCall)
-                    .forEach(figure -> to.append(" | ").append(ratio(swapped, usual, figure)));
-            to.append(" |\n");
-        }
     }
 
     static boolean isRpc(Work work) {
