@@ -224,6 +224,9 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     /** There is no half-close: a channel that cannot send ends. */
     @Override
     protected void doShutdownOutput() {
+        if (queuePair.isThere()) {
+            traffic.outputEnds();
+        }
         unsafe().close(voidPromise());
     }
 
@@ -255,7 +258,9 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
     @Override
     protected final void doWrite(ChannelOutboundBuffer in) throws Exception {
-        if (end.failsFlushed(in)) {
+        if (end.isDisconnected()) {
+            traffic.outputEnds();
+            end.failFlushed(in);
             return;
         }
         try {

@@ -18,14 +18,10 @@ final class Blocks {
     private final FreeBlocks free = new FreeBlocks();
     private final ArrayDeque<Block> shells = new ArrayDeque<>();
 
-    /** Whether a block is all of its slab. */
-    static boolean isWhole(Block block) {
-        return block.left == null && block.right == null;
-    }
-
-    /** All of a slab, not free. */
+    /** All of a new slab, not free. */
     Block whole(Slab slab) {
-        return newBlock(slab, 0, slab.size());
+        slab.first = newBlock(slab, 0, slab.size());
+        return slab.first;
     }
 
     /**
@@ -56,44 +52,47 @@ final class Blocks {
         free.add(rest);
     }
 
-    /** Joins a block that is not lent any more with its free neighbours. Returns all of it, not free yet. */
-    Block join(Block block) {
+    /** Makes a block that is not lent any more free, in one piece with its free neighbours. */
+    void free(Block block) {
         joinRight(block);
         Block left = block.left;
         if (left == null || !left.isFree) {
-            return block;
+            free.add(block);
+            return;
         }
         free.remove(left);
         swallowRight(left);
-        return left;
+        free.add(left);
     }
 
-    /** Makes a joined block free. */
-    void free(Block block) {
-        free.add(block);
+    /** Forgets a slab of which all is free. */
+    void forget(Slab slab) {
+        free.remove(slab.first);
+        drop(slab.first);
+        slab.first = null;
     }
 
-    /** Forgets a block that is whole and not free. */
-    void forget(Block block) {
+    /** Gives each slab of which all is free to somebody, who forgets it. */
+    void eachWhole(int size, Consumer<Slab> taker) {
+        List<Block> found = new ArrayList<>();
+        for (Block block = free.poll(size); block != null; block = free.poll(size)) {
+            found.add(block);
+        }
+        found.forEach(free::add);
+        for (Block block : found) {
+            if (block.left == null && block.right == null) {
+                taker.accept(block.slab);
+            }
+        }
+    }
+
+    private void drop(Block block) {
         block.slab = null;
         block.left = null;
         block.right = null;
         if (shells.size() < MOST_SHELLS) {
             shells.addLast(block);
         }
-    }
-
-    /** Takes all free blocks of at least that size that are whole, and gives each to somebody. */
-    void takeWhole(int size, Consumer<Block> taker) {
-        List<Block> parts = new ArrayList<>();
-        for (Block block = free.poll(size); block != null; block = free.poll(size)) {
-            if (isWhole(block)) {
-                taker.accept(block);
-            } else {
-                parts.add(block);
-            }
-        }
-        parts.forEach(free::add);
     }
 
     private Block newBlock(Slab slab, int offset, int size) {
@@ -121,6 +120,6 @@ final class Blocks {
         if (block.right != null) {
             block.right.left = block;
         }
-        forget(other);
+        drop(other);
     }
 }

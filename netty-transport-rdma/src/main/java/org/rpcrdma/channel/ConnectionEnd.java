@@ -43,17 +43,13 @@ final class ConnectionEnd {
         return cause;
     }
 
-    /** Fails what is flushed to a peer that is gone; returns whether it is. */
-    boolean failsFlushed(ChannelOutboundBuffer flushed) {
-        if (!disconnected) {
-            return false;
-        }
+    /** Fails what is flushed to a peer that is gone. */
+    void failFlushed(ChannelOutboundBuffer flushed) {
         ClosedChannelException closed = new ClosedChannelException();
         closed.initCause(cause);
         while (flushed.current() != null) {
             flushed.remove(closed);
         }
-        return true;
     }
 
     // ------------------------------------------------------------------ by this side

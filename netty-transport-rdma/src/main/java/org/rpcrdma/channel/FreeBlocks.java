@@ -32,7 +32,8 @@ final class FreeBlocks {
         return ((units + step - 1) & -step) * UNIT;
     }
 
-    private static int list(int size) {
+    /** Which list has blocks of a size, as {@link #size} has it: no other size begins there. */
+    static int list(int size) {
         int units = size / UNIT;
         if (units < STEPS) {
             return units;

@@ -60,6 +60,11 @@ final class MessageTraffic extends Traffic<RdmaChannel> {
     }
 
     @Override
+    void outputEnds() {
+        sends.hold();
+    }
+
+    @Override
     void freed() {
         sends.clear();
         receives.clear();

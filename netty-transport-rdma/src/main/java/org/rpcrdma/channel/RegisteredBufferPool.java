@@ -46,6 +46,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     private final BooleanSupplier inEventLoop;
     private final Slabs slabs;
     private final Blocks blocks = new Blocks();
+    private final ReadyBuffers ready = new ReadyBuffers();
     private final ArrayDeque<RegisteredMemory> buffers = new ArrayDeque<>();
 
     /** Released on other threads. */
@@ -59,10 +60,12 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
 
     // Written on the event loop alone; other threads may see numbers that are a little old.
     private long refusals;
-    private long spareBytes;
+
+    /** Of the slabs of which something is lent. */
+    private long usedBytes;
 
     /**
-     * What the budget lets stay without use, at least {@link #spareBytes}: it is asked seldom, for all loops share it.
+     * What the budget lets stay without use, at least {@link #spareBytes()}: it is asked seldom, for all loops share it.
      */
     private long allowedBytes;
 
@@ -115,31 +118,51 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
             fetchReturned();
         }
         int size = FreeBlocks.size(capacity);
-        Block block = blocks.take(size);
-        if (block == null) {
-            try {
-                block = blocks.whole(slabs.make(allocate(Math.max(size, SLAB))));
-            } catch (Throwable t) {
-                refusals++;
-                FlightEvents.memoryRefused(size, t.getMessage());
-                throw t;
-            }
-        } else if (Blocks.isWhole(block)) {
-            spareBytes -= block.size;
+        RegisteredMemory buffer = ready.poll(size);
+        if (buffer == null) {
+            buffer = cut(size);
         }
+        Slab slab = buffer.block().slab;
+        if (slab.lent++ == 0) {
+            usedBytes += slab.size();
+        }
+        lentBytes += size;
+        if (lentBytes > BUSY && allowedBytes > spareBytes()) {
+            disallow();
+        }
+        buffer.lend(capacity);
+        return buffer;
+    }
+
+    private RegisteredMemory cut(int size) {
+        Block block = freeBlock(size);
         if (block.size > size) {
             blocks.cut(block, size);
-        }
-        lentBytes += block.size;
-        if (lentBytes > BUSY && allowedBytes > spareBytes) {
-            disallow();
         }
         RegisteredMemory buffer = buffers.pollLast();
         if (buffer == null) {
             buffer = new RegisteredMemory(this);
         }
-        buffer.lend(block, capacity);
+        buffer.hold(block);
         return buffer;
+    }
+
+    private Block freeBlock(int size) {
+        Block block = blocks.take(size);
+        if (block == null && !ready.isEmpty()) {
+            freeReady();
+            block = blocks.take(size);
+        }
+        if (block != null) {
+            return block;
+        }
+        try {
+            return blocks.whole(slabs.make(allocate(Math.max(size, SLAB))));
+        } catch (Throwable t) {
+            refusals++;
+            FlightEvents.memoryRefused(size, t.getMessage());
+            throw t;
+        }
     }
 
     /**
@@ -181,24 +204,35 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
 
     private void putBack(RegisteredMemory buffer) {
         Block block = buffer.block();
+        Slab slab = block.slab;
+        lentBytes -= block.size;
+        if (closed || !ready.offer(buffer)) {
+            free(buffer);
+        }
+        if (--slab.lent == 0) {
+            usedBytes -= slab.size();
+            if (closed || !mayBeSpare()) {
+                freeReady();
+                giveBack(slab);
+            }
+        }
+    }
+
+    private void free(RegisteredMemory buffer) {
+        Block block = buffer.block();
         buffer.forget();
         if (buffers.size() < MOST_SHELLS) {
             buffers.addLast(buffer);
         }
-        lentBytes -= block.size;
-        Block joined = blocks.join(block);
-        if (!Blocks.isWhole(joined)) {
-            blocks.free(joined);
-        } else if (!closed && mayBeSpare(joined.size)) {
-            spareBytes += joined.size;
-            blocks.free(joined);
-        } else {
-            giveBack(joined);
-        }
+        blocks.free(block);
     }
 
-    private boolean mayBeSpare(int size) {
-        long more = spareBytes + size - allowedBytes;
+    private void freeReady() {
+        ready.drain(this::free);
+    }
+
+    private boolean mayBeSpare() {
+        long more = spareBytes() - allowedBytes;
         if (more > 0) {
             if (!budget.spare(more)) {
                 return false;
@@ -210,8 +244,9 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
 
     /** The slabs that were spare are used in earnest: others may have as many. */
     private void disallow() {
-        budget.unspare(allowedBytes - spareBytes);
-        allowedBytes = spareBytes;
+        long spare = spareBytes();
+        budget.unspare(allowedBytes - spare);
+        allowedBytes = spare;
     }
 
     /** Bytes that are lent: posted as receives, in messages, under way. Event loop only. */
@@ -242,7 +277,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
 
     /** Bytes of slabs of which nothing is lent, included in {@link #bytes()}. */
     long spareBytes() {
-        return spareBytes;
+        return slabs.bytes() - usedBytes;
     }
 
     /** Lets a buffer out of the hands of the transport: from now on it is watched by Netty's leak detector. */
@@ -286,7 +321,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         try {
             return budget.allocate(size);
         } catch (IllegalStateException e) {
-            if (spareBytes == 0) {
+            if (spareBytes() == 0) {
                 throw e;
             }
             giveBackSpare();
@@ -294,19 +329,14 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         }
     }
 
-    private void giveBack(Block whole) {
-        Slab slab = whole.slab;
-        blocks.forget(whole);
+    private void giveBack(Slab slab) {
+        blocks.forget(slab);
         slabs.free(slab, !closed);
     }
 
     private void giveBackSpare() {
-        blocks.takeWhole(
-                SLAB,
-                block -> {
-                    spareBytes -= block.size;
-                    giveBack(block);
-                });
+        freeReady();
+        blocks.eachWhole(SLAB, this::giveBack);
         disallow();
     }
 

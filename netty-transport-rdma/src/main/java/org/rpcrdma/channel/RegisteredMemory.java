@@ -20,12 +20,16 @@ final class RegisteredMemory extends SlabBytes implements ReceiveMemory {
         this.pool = pool;
     }
 
-    /** Starts a new life with one reference, empty, with that capacity and no room to grow. */
-    void lend(Block newBlock, int newCapacity) {
-        resetRefCnt();
+    /** Gets its memory. */
+    void hold(Block newBlock) {
         block = newBlock;
         slab = newBlock.slab;
-        begin(slab, newBlock.offset);
+    }
+
+    /** Starts a new life with one reference, empty, with that capacity and no room to grow. */
+    void lend(int newCapacity) {
+        resetRefCnt();
+        begin(slab, block.offset);
         maxCapacity(newCapacity);
         capacity = newCapacity;
         setIndex(0, 0);
@@ -41,7 +45,7 @@ final class RegisteredMemory extends SlabBytes implements ReceiveMemory {
         return block;
     }
 
-    /** Lets the memory go. */
+    /** Lets its memory go. */
     void forget() {
         block = null;
         slab = null;

@@ -118,7 +118,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
                         ? memory.gather(
                                 queuePair, content, content.readerIndex(), content.readableBytes())
                         : null;
-        posted.add(message, content.retain(), registration);
+        posted.add(message, content, registration);
     }
 
     private void open(Object message, long id, int flags) {
@@ -210,6 +210,11 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
                 outbound.remove();
             }
         }
+    }
+
+    /** See {@link Traffic#outputEnds}. */
+    void hold() {
+        posted.hold();
     }
 
     /** Lets all memory go, when the queue pair is gone. */

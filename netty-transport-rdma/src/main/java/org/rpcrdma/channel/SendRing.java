@@ -7,8 +7,8 @@ import org.rpcrdma.verbs.MemoryRegion;
 /**
  * What a channel has posted to its send queue, in order.
  *
- * <p>Each posted work request holds a reference to its memory, until it completes or the queue pair is gone: Netty
- * releases outbound messages when a channel closes, but the device may still be using them.
+ * <p>Posted work requests use the memory of outbound messages, which Netty releases when they complete, and when the
+ * output ends before they do: then the device may still be using it, so {@link #hold} comes first.
  */
 final class SendRing {
 
@@ -23,6 +23,9 @@ final class SendRing {
     private long head;
 
     private long tail;
+
+    /** There is a reference to the memory of those before this number. */
+    private long held;
 
     SendRing() {
         allocate(FIRST_SLOTS);
@@ -68,7 +71,7 @@ final class SendRing {
      * Adds a posted work request.
      *
      * @param message the outbound message it carries out
-     * @param buffer the memory it uses; a reference to it is taken over
+     * @param buffer the memory it uses, which is the message's
      * @param registration made for this work request alone, or {@code null}
      */
     void add(Object message, ByteBuf buffer, MemoryRegion registration) {
@@ -103,6 +106,7 @@ final class SendRing {
 
     /** Forgets the oldest and lets its memory go. */
     void removeHead() {
+        boolean isHeld = head < held;
         int slot = (int) head & mask;
         head++;
         messages[slot] = null;
@@ -113,8 +117,18 @@ final class SendRing {
         if (registration != null) {
             registration.deregister();
         }
-        if (buffer != null) {
+        if (isHeld && buffer != null) {
             buffer.release();
+        }
+    }
+
+    /** Somebody else is about to release the messages: their memory stays until the device is done with it. */
+    void hold() {
+        for (held = Math.max(held, head); held != tail; held++) {
+            ByteBuf buffer = memory[(int) held & mask];
+            if (buffer != null) {
+                buffer.retain();
+            }
         }
     }
 

@@ -50,6 +50,11 @@ abstract class Traffic<C extends AbstractRdmaConnection> {
         // Nothing is said.
     }
 
+    /** Flushed messages are about to be released, done or not: what the device may still be using must stay. */
+    void outputEnds() {
+        // Nothing that is posted is of these messages.
+    }
+
     /**
      * What the pipeline is told of the end of the connection.
      *

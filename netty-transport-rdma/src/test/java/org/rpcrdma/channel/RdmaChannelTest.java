@@ -392,6 +392,25 @@ class RdmaChannelTest {
         }
     }
 
+    /** Netty releases flushed messages when the output ends; the device has not read all of them yet. */
+    @Test
+    void memoryOfPostedMessagesStaysWhenTheOutputIsShutDown() throws Exception {
+        try (ConnectedPair pair = new ConnectedPair()) {
+            int references =
+                    on(
+                            pair.client,
+                            () -> {
+                                ByteBuf buffer = pair.client.sendBuffer(4_000).writeZero(4_000);
+                                pair.client.writeAndFlush(buffer);
+                                shutdownOutput(pair.client);
+                                return buffer.refCnt();
+                            });
+            assertThat(references).isEqualTo(1);
+            assertThat(pair.client.closeFuture().await(PATIENCE_SECONDS, TimeUnit.SECONDS))
+                    .isTrue();
+        }
+    }
+
     private static void flushSeven(ConnectedPair pair, AtomicReference<ChannelFuture> written) {
         written.set(pair.client.writeAndFlush(Unpooled.wrappedBuffer(new byte[] {7})));
     }
