@@ -19,7 +19,9 @@ final class ItemList {
     private int removed;
 
     void clear() {
-        Arrays.fill(apart, 0, count, null);
+        if (count > 0) {
+            Arrays.fill(apart, 0, count, null);
+        }
         count = 0;
         removed = 0;
     }

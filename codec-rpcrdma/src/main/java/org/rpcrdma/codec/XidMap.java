@@ -1,62 +1,169 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-import io.netty.util.collection.IntObjectHashMap;
+import java.util.AbstractCollection;
 import java.util.Collection;
+import java.util.Iterator;
+import java.util.NoSuchElementException;
 
 /**
- * What belongs to XIDs, most of which count up, by one or by a power of two. Netty's table has neighbouring keys in
- * neighbouring places, and who removes the first of a row looks at all of the row; so keys are spread first.
+ * What belongs to XIDs, most of which count up, by one or by a power of two. A value stands at the place of its XID or
+ * at the next free one after it; half of the places are free at least.
  */
 final class XidMap<V> {
 
-    /** Odd, and near the golden ratio. */
+    /** Odd, and near the golden ratio: the high bits of products with it are spread best. */
     private static final int SPREAD = 0x9E3779B1;
 
-    private final IntObjectHashMap<V> map = new IntObjectHashMap<>();
+    private static final int FIRST_PLACES_LOG2 = 4;
 
-    /** Another key for each XID. The table looks at the low bits, and the product is spread best in its high ones. */
-    private static int key(int xid) {
-        int product = xid * SPREAD;
-        return product ^ (product >>> 16);
+    private int[] xids;
+    private V[] values;
+    private int shift;
+    private int size;
+
+    XidMap() {
+        allocate(FIRST_PLACES_LOG2);
+    }
+
+    @SuppressWarnings("unchecked")
+    private void allocate(int placesLog2) {
+        xids = new int[1 << placesLog2];
+        values = (V[]) new Object[1 << placesLog2];
+        shift = Integer.SIZE - placesLog2;
+    }
+
+    private int place(int xid) {
+        return (xid * SPREAD) >>> shift;
+    }
+
+    private int after(int place) {
+        return (place + 1) & (values.length - 1);
+    }
+
+    /** Where the XID is, or the free place where it would be. */
+    private int find(int xid) {
+        int at = place(xid);
+        while (values[at] != null && xids[at] != xid) {
+            at = after(at);
+        }
+        return at;
     }
 
     V get(int xid) {
-        return map.get(key(xid));
+        return values[find(xid)];
     }
 
     boolean containsKey(int xid) {
-        return map.containsKey(key(xid));
+        return get(xid) != null;
     }
 
     /** Returns what was there before, or {@code null}. */
     V put(int xid, V value) {
-        return map.put(key(xid), value);
+        int at = find(xid);
+        V before = values[at];
+        xids[at] = xid;
+        values[at] = value;
+        if (before == null && ++size > values.length / 2) {
+            grow();
+        }
+        return before;
+    }
+
+    private void grow() {
+        int[] oldXids = xids;
+        V[] oldValues = values;
+        allocate(Integer.SIZE - shift + 1);
+        for (int i = 0; i < oldValues.length; i++) {
+            if (oldValues[i] != null) {
+                int at = find(oldXids[i]);
+                xids[at] = oldXids[i];
+                values[at] = oldValues[i];
+            }
+        }
     }
 
     /** Returns what was there, or {@code null}. */
     V remove(int xid) {
-        return map.remove(key(xid));
+        int at = find(xid);
+        V before = values[at];
+        if (before != null) {
+            empty(at);
+        }
+        return before;
     }
 
     boolean remove(int xid, V value) {
-        return map.remove(key(xid), value);
+        int at = find(xid);
+        if (value == null || values[at] != value) {
+            return false;
+        }
+        empty(at);
+        return true;
     }
 
-    /** In no order. */
+    /** Frees a place; whoever stands behind it because of it moves up. */
+    private void empty(int place) {
+        int free = place;
+        for (int at = after(free); values[at] != null; at = after(at)) {
+            int away = (at - place(xids[at])) & (values.length - 1);
+            if (away >= ((at - free) & (values.length - 1))) {
+                xids[free] = xids[at];
+                values[free] = values[at];
+                free = at;
+            }
+        }
+        values[free] = null;
+        size--;
+    }
+
+    /** In no order, and not to be changed while somebody looks at them. */
     Collection<V> values() {
-        return map.values();
+        return new AbstractCollection<>() {
+            @Override
+            public Iterator<V> iterator() {
+                return new Values();
+            }
+
+            @Override
+            public int size() {
+                return size;
+            }
+        };
+    }
+
+    private final class Values implements Iterator<V> {
+        private int left = size;
+        private int place;
+
+        @Override
+        public boolean hasNext() {
+            return left > 0;
+        }
+
+        @Override
+        public V next() {
+            if (left == 0) {
+                throw new NoSuchElementException();
+            }
+            while (values[place] == null) {
+                place++;
+            }
+            left--;
+            return values[place++];
+        }
     }
 
     int size() {
-        return map.size();
+        return size;
     }
 
     boolean isEmpty() {
-        return map.isEmpty();
+        return size == 0;
     }
 
     void clear() {
-        map.clear();
+        allocate(FIRST_PLACES_LOG2);
+        size = 0;
     }
 }
