@@ -131,7 +131,7 @@ class ToStringTest {
                 .hasToString("RdmaServerChannelConfig(backlog 128)");
         assertThat(new RdmaStreamChannel().config())
                 .hasToString(
-                        "RdmaStreamChannelConfig(SO_RCVBUF 524288, SO_SNDBUF 262144, 256 receives,"
+                        "RdmaStreamChannelConfig(SO_RCVBUF 516096, SO_SNDBUF 262144, 256 receives,"
                             + " 256 sends, SO_LINGER -1 s, drains for 2000 ms, SO_KEEPALIVE off)");
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
         assertThat(group.toString()).startsWith("RdmaEventLoopGroup(1 loops, 0 channels, 0 of ");

@@ -31,7 +31,7 @@ import org.rpcrdma.Experimental;
  * <table>
  * <caption>Options</caption>
  * <tr><td>{@code SO_RCVBUF}<td>most bytes of registered memory that the peer may fill, in two halves, which begin with
- * 65536 bytes each and grow when the peer fills them with few messages; from 512, default 524288
+ * 64512 bytes each and grow when the peer fills them with few messages; from 512, default 516096
  * <tr><td>{@code SO_SNDBUF}<td>most bytes under way; from 512, default 262144
  * <tr><td>{@code SO_LINGER}<td>seconds that a close waits until the peer has everything; 0 breaks the connection at
  *     once, negative (the default) goes by {@link RdmaChannelOption#DRAIN_MILLIS}
@@ -53,7 +53,7 @@ public final class RdmaStreamChannelConfig extends DefaultChannelConfig
 
     private static final int MOST_BUFFER = 1 << 30;
 
-    private volatile int receiveBufferSize = 512 << 10;
+    private volatile int receiveBufferSize = 504 << 10;
     private volatile int sendBufferSize = 256 << 10;
     private volatile int soLinger = -1;
     private volatile boolean keepAlive;

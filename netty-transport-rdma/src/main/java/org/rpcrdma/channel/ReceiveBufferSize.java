@@ -7,8 +7,11 @@ package org.rpcrdma.channel;
  */
 final class ReceiveBufferSize {
 
-    /** Of the first buffers, in bytes, unless less is allowed. */
-    static final int FIRST = 64 << 10;
+    /**
+     * Of the first buffers, in bytes, unless less is allowed: as much as fits the longest FPDU (RFC 5044, 5.1) and, with
+     * the message about it, one TCP segment of the loopback. Twice as much fits two, and so on.
+     */
+    static final int FIRST = 63 << 10;
 
     /** A buffer that so many messages have filled was too small, and one that took so many was too large. */
     static final int FEW_MESSAGES = 8;
