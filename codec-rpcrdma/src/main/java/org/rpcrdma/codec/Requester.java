@@ -127,9 +127,7 @@ final class Requester {
     /** Forgets a call; it is fenced, or was never sent. */
     void finish(Call call) {
         offersNoMore(call);
-        if (calls.get(call.xid) == call) {
-            calls.remove(call.xid);
-        }
+        calls.remove(call.xid, call);
         call.clear();
         spares.give(call);
     }
