@@ -102,9 +102,7 @@ final class Responder {
 
     /** Forgets a call. */
     void finish(ServedCall call) {
-        if (calls.get(call.xid) == call) {
-            calls.remove(call.xid);
-        }
+        calls.remove(call.xid, call);
         call.clear();
         spares.give(call);
     }

@@ -8,8 +8,8 @@ package org.rpcrdma.channel;
 final class ReceiveBufferSize {
 
     /**
-     * Of the first buffers, in bytes, unless less is allowed: as much as fits the longest FPDU (RFC 5044, 5.1) and, with
-     * the message about it, one TCP segment of the loopback. Twice as much fits two, and so on.
+     * Of the first buffers, in bytes, unless less is allowed: as much as fits the longest FPDU (RFC 5044, 5.1) and,
+     * with the message about it, one TCP segment of the loopback. Twice as much fits two, and so on.
      */
     static final int FIRST = 63 << 10;
 

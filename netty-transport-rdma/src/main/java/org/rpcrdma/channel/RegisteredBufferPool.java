@@ -65,7 +65,8 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     private long usedBytes;
 
     /**
-     * What the budget lets stay without use, at least {@link #spareBytes()}: it is asked seldom, for all loops share it.
+     * What the budget lets stay without use, at least {@link #spareBytes()}: it is asked seldom, for all loops share
+     * it.
      */
     private long allowedBytes;
 
