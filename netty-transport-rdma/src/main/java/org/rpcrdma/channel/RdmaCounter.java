@@ -60,6 +60,8 @@ public enum RdmaCounter {
     TERMINATES_SENT(DeviceCounter.TERMINATES_SENT),
     /** As {@link DeviceCounter#TERMINATES_RECEIVED}. */
     TERMINATES_RECEIVED(DeviceCounter.TERMINATES_RECEIVED),
+    /** As {@link DeviceCounter#CRC_ERRORS}. */
+    CRC_ERRORS(DeviceCounter.CRC_ERRORS),
     /** As {@link DeviceCounter#RECEIVES_HELD}. */
     RECEIVES_HELD(DeviceCounter.RECEIVES_HELD),
     /** As {@link DeviceCounter#COMPLETIONS_FAILED}. */

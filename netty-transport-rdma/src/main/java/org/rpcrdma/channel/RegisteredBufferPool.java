@@ -19,7 +19,8 @@ import org.rpcrdma.verbs.VerbsContext;
 
 /**
  * Registered memory of one event loop. It is allocated and registered slab by slab ({@link Slabs}) and lent in
- * blocks of any size ({@link Blocks}). A slab of which nothing is lent is given back, but for what {@link DirectMemory}
+ * blocks of any size ({@link Blocks}); small buffers wait with their memory for whoever needs it next ({@link
+ * ReadyBuffers}). A slab of which nothing is lent is given back, but for what {@link DirectMemory}
  * spares.
  *
  * <p>Buffers are taken on the event loop and may be released anywhere.

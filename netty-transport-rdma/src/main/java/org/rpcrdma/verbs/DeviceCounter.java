@@ -27,6 +27,8 @@ public enum DeviceCounter {
     TERMINATES_SENT,
     /** Terminate messages received. */
     TERMINATES_RECEIVED,
+    /** FPDUs whose CRC was wrong, each of which ended its connection (RFC 5044, 4.4). */
+    CRC_ERRORS,
     /** Messages that had to wait for memory. */
     RECEIVES_HELD,
     /** Completions of work requests that have failed, those that were flushed not among them. */

@@ -137,6 +137,11 @@ final class RdmaMeters extends MeterTable<RdmaEventLoopGroup> {
                 "Terminate messages of iWARP: one ends a connection");
         add(RdmaCounter.TERMINATES_SENT, tag("direction", "out"));
         add(RdmaCounter.TERMINATES_RECEIVED, tag("direction", "in"));
+        counters(
+                "rdma.device.crc.errors",
+                "fpdus",
+                "FPDUs of iWARP whose CRC was wrong: one ends a connection");
+        add(RdmaCounter.CRC_ERRORS);
         counters("rdma.device.receives.held", "messages", "Messages that had to wait for memory");
         add(RdmaCounter.RECEIVES_HELD);
         counters(

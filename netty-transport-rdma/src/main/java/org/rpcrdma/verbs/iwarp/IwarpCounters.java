@@ -23,6 +23,7 @@ public final class IwarpCounters {
     long startupsRefused;
     long startupsTimedOut;
     long connectionsLost;
+    long crcErrors;
     long receivesHeld;
     private final long[] terminatesSent = new long[LAYERS];
     private final long[] terminatesReceived = new long[LAYERS];
@@ -52,6 +53,7 @@ public final class IwarpCounters {
             case STARTUPS_TIMED_OUT -> startupsTimedOut;
             case TERMINATES_SENT -> LongStream.of(terminatesSent).sum();
             case TERMINATES_RECEIVED -> LongStream.of(terminatesReceived).sum();
+            case CRC_ERRORS -> crcErrors;
             case RECEIVES_HELD -> receivesHeld;
             case COMPLETIONS_FAILED -> -1;
         };
@@ -108,6 +110,11 @@ public final class IwarpCounters {
     /** {@return connections that ended by a TCP error, or inside a message} */
     public long connectionsLost() {
         return connectionsLost;
+    }
+
+    /** {@return FPDUs whose CRC was wrong, each of which ended its connection} */
+    public long crcErrors() {
+        return crcErrors;
     }
 
     /** {@return messages that had to wait for memory} */

@@ -13,6 +13,7 @@ import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MarkedFpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MarkerStripper;
+import org.rpcrdma.verbs.iwarp.mpa.MpaError;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
@@ -400,6 +401,9 @@ final class IwarpStream implements Carried, Timer {
 
     private void terminate(StreamException e, DdpSegment segment, ReadRequest request) {
         context.log.warn("Connection to {} is terminated: {}", queuePair.remoteAddress(), e);
+        if (e.error() == MpaError.CRC) {
+            context.counters.crcErrors++;
+        }
         queuePair.receiveCulprit(receiver.receiveStatus());
         if (receiver.readStatus() != WorkStatus.FLUSHED) {
             queuePair.oldestCulprit(receiver.readStatus(), Rdmap.READ_REQUEST);

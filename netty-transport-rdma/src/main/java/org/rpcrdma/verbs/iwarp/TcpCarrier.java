@@ -8,7 +8,7 @@ import java.nio.channels.SocketChannel;
 import org.rpcrdma.verbs.iwarp.mpa.Markers;
 
 /** The usual carrier: a TCP connection. */
-final class TcpCarrier implements Carrier, Selectable {
+final class TcpCarrier implements Carrier, Selectable, HotStreams.Stream {
 
     private final IwarpContext context;
     private final SocketChannel channel;
@@ -57,8 +57,8 @@ final class TcpCarrier implements Carrier, Selectable {
         user.failed(cause);
     }
 
-    /** Reads without asking the selector; returns whether something came. */
-    boolean poll() {
+    @Override
+    public boolean poll() {
         return user.readable();
     }
 

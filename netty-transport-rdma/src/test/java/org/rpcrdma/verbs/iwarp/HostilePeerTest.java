@@ -24,6 +24,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.Proves;
+import org.rpcrdma.verbs.DeviceCounter;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.WorkStatus;
@@ -841,6 +842,7 @@ class HostilePeerTest {
                     .isEqualTo("20020000");
             checkVictim();
             checkCounters(2, 0);
+            assertThat(pair.responderContext.value(DeviceCounter.CRC_ERRORS)).isEqualTo(1);
         }
         checkBystander();
     }
