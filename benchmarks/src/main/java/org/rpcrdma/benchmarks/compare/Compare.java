@@ -76,9 +76,9 @@ final class Compare implements Callable<Integer> {
             names = "--warm-up",
             paramLabel = "N",
             description =
-                    "Milliseconds of each work on each transport before the first round, and six"
-                            + " times as many of the first work of a kind. Default:"
-                            + " ${DEFAULT-VALUE}.")
+                    "Milliseconds of each work on each transport before the first round, six times"
+                            + " as many of the first work of a kind, and more of them until calls"
+                            + " do not become faster any more. Default: ${DEFAULT-VALUE}.")
     private long warmUp = 1000;
 
     @Option(

@@ -12,6 +12,13 @@ final class Pair implements AutoCloseable {
 
     private static final int FIRST = 6;
 
+    /** Of a warm-up; it is over when so many in a row were not clearly better than the best before. */
+    private static final int SLICES = 5;
+
+    private static final int ENOUGH_SLICES = 3;
+    private static final int MOST_SLICES = 40;
+    private static final double CLEARLY = 1.1;
+
     private final Set<Application> warm = EnumSet.noneOf(Application.class);
     private final Contender contender;
     private final WorkerProcess server;
@@ -32,9 +39,20 @@ final class Pair implements AutoCloseable {
         return contender;
     }
 
-    /** JVMs that have not made calls of this kind compile for seconds. */
+    /**
+     * JVMs that have not made calls of this kind compile for seconds, and for longer where loops that never block leave
+     * the compiler little of the CPUs: calls are made until they do not become faster any more.
+     */
     void warmUp(Work work, long millis) throws IOException, InterruptedException {
         run(work, warm.add(work.application()) ? millis * FIRST : millis);
+        long slice = Math.max(1, millis / SLICES);
+        double best = 0;
+        int since = 0;
+        for (int i = 0; i < MOST_SLICES && since < ENOUGH_SLICES; i++) {
+            double rate = run(work, slice).callsPerSecond();
+            since = rate > best * CLEARLY ? 0 : since + 1;
+            best = Math.max(best, rate);
+        }
     }
 
     /** Again, when something else has used the CPUs. */
