@@ -117,7 +117,7 @@ final class XidMap<V> {
         size--;
     }
 
-    /** In no order, and not to be changed while somebody looks at them. */
+    /** In no order; who changes the map meanwhile may meet a value twice, or miss it. */
     Collection<V> values() {
         return new AbstractCollection<>() {
             @Override
@@ -133,23 +133,21 @@ final class XidMap<V> {
     }
 
     private final class Values implements Iterator<V> {
-        private int left = size;
         private int place;
 
         @Override
         public boolean hasNext() {
-            return left > 0;
+            while (place < values.length && values[place] == null) {
+                place++;
+            }
+            return place < values.length;
         }
 
         @Override
         public V next() {
-            if (left == 0) {
+            if (!hasNext()) {
                 throw new NoSuchElementException();
             }
-            while (values[place] == null) {
-                place++;
-            }
-            left--;
             return values[place++];
         }
     }

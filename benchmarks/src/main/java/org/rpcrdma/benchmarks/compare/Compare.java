@@ -64,13 +64,13 @@ final class Compare implements Callable<Integer> {
             names = "--rounds",
             paramLabel = "N",
             description = "Windows of each transport at each work. Default: ${DEFAULT-VALUE}.")
-    private int rounds = 7;
+    private int rounds = 5;
 
     @Option(
             names = "--millis",
             paramLabel = "N",
             description = "How long a window lasts. Default: ${DEFAULT-VALUE}.")
-    private long millis = 250;
+    private long millis = 200;
 
     @Option(
             names = "--warm-up",
