@@ -213,7 +213,7 @@ newer_jdk() {
 }
 
 # has_ffm JDK: the jar was built by such a one.
-has_ffm() { [ "$("$1/bin/jar" tf "$root/examples/target/rpcrdma.jar" | grep -c FfmEntrance)" != 0 ]; }
+has_ffm() { [ "$("$1/bin/jar" tf "$root/examples/target/rpcrdma.jar" | grep -c FfmProviderFactory)" != 0 ]; }
 
 # client ARGUMENT...: the commands of the launcher that call a server.
 client() { timeout 120 "$root/rpcrdma" "$@"; }

@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
@@ -126,7 +127,7 @@ class ToStringTest {
                 .hasToString(
                         "RdmaChannelConfig(80 receives of 4096 bytes, 256 sends of up to 4096"
                             + " bytes, 128 Reads, EXACT, 0 bytes of private data, drains for 2000"
-                            + " ms)");
+                            + " ms, SO_KEEPALIVE 60 s)");
         assertThat(new RdmaServerChannel().config())
                 .hasToString("RdmaServerChannelConfig(backlog 128)");
         assertThat(new RdmaStreamChannel().config())
@@ -135,6 +136,6 @@ class ToStringTest {
                             + " 256 sends, SO_LINGER -1 s, drains for 2000 ms, SO_KEEPALIVE off)");
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
         assertThat(group.toString()).startsWith("RdmaEventLoopGroup(1 loops, 0 channels, 0 of ");
-        group.shutdownGracefully().syncUninterruptibly();
+        group.shutdownGracefully(0, 60, TimeUnit.SECONDS).syncUninterruptibly();
     }
 }

@@ -92,7 +92,7 @@ class LayeringTest {
                 .and()
                 .doNotHaveSimpleName("PointerCalls")
                 .and()
-                .haveNameNotMatching(".*NativeInternals.*")
+                .haveNameNotMatching(".*DisniNativeFields.*")
                 .should()
                 .dependOnClassesThat()
                 .resideInAnyPackage("com.ibm.disni.verbs.impl..", "java.lang.reflect..")

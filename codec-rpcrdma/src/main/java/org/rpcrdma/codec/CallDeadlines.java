@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-/** When calls are late, and what that says about the channel that they are out on. Event loop only. */
+/**
+ * Finds calls that are past their deadline, and decides what their silence means for the channel that they are
+ * outstanding on. Event loop only.
+ */
 final class CallDeadlines {
 
-    private final CallSettings settings;
-    private final CallTable table;
-    private final CallChannel channel;
+    private final DefaultCallSettings settings;
+    private final PendingCallTable table;
+    private final OutboundCallChannel channel;
     private final CallTimer timer;
 
     /**
      * @param due is run when a deadline is over; they are to be armed again then
      */
     CallDeadlines(
-            CallSettings settings,
-            CallLoop loop,
-            CallTable table,
-            CallChannel channel,
+            DefaultCallSettings settings,
+            CallerEventLoop loop,
+            PendingCallTable table,
+            OutboundCallChannel channel,
             Runnable due) {
         this.settings = settings;
         this.table = table;
@@ -29,9 +32,16 @@ final class CallDeadlines {
         timer.arm(deadline);
     }
 
+    /** The timer is set once, whatever the order of the calls: their XIDs begin at random. */
     void armAll() {
-        for (ClientCall<?> call : table.all()) {
-            arm(call.deadline);
+        CallReplyFuture<?> first = null;
+        for (CallReplyFuture<?> call : table.all()) {
+            if (first == null || call.deadline - first.deadline < 0) {
+                first = call;
+            }
+        }
+        if (first != null) {
+            arm(first.deadline);
         }
     }
 
@@ -47,7 +57,7 @@ final class CallDeadlines {
      */
     boolean expire(long now, Throwable lastFailure) {
         long patience = 0;
-        for (ClientCall<?> call : table.late(now)) {
+        for (CallReplyFuture<?> call : table.late(now)) {
             if (channel.isSilentSince(call)) {
                 patience = Math.max(patience, settings.timeoutMillis(call.options));
             }
@@ -58,7 +68,7 @@ final class CallDeadlines {
         return patience > 0 && isNeededByNobody(patience);
     }
 
-    private CallTimeoutException timeout(ClientCall<?> call, Throwable lastFailure) {
+    private CallTimeoutException timeout(CallReplyFuture<?> call, Throwable lastFailure) {
         return new CallTimeoutException(
                 settings.timeoutMillis(call.options),
                 call.transmissions,
@@ -74,7 +84,7 @@ final class CallDeadlines {
         return !table.anyMatch(call -> call.isInDoubt && isNeededBy(call, millis));
     }
 
-    private boolean isNeededBy(ClientCall<?> call, long millis) {
+    private boolean isNeededBy(CallReplyFuture<?> call, long millis) {
         if (call.isOfOneChannel) {
             return false; // it ends with the channel whatever happens
         }

@@ -26,7 +26,8 @@ public interface CallEncoder<V extends ReferenceCounted> {
      * @param xid the first word of the call, big-endian
      * @return a whole RPC call that begins with the XID, given away: it is released when the call is over, or
      *     encoded again
-     * @throws Exception the future of the call fails with {@link MarshalException}, which has it as its cause
+     * @throws Exception the future of the call fails with {@link MarshalException}, which has it as its cause; an
+     *     {@link Error} does the same
      */
     V encode(int xid) throws Exception;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-/** How an {@link RpcRdmaClient} treats one call. Immutable. */
+/** Options of a single call of an {@link RpcRdmaClient}. Immutable. */
 public final class CallOptions {
 
     /**
@@ -10,7 +10,10 @@ public final class CallOptions {
      */
     public static final CallOptions DEFAULT = new CallOptions(0, true, Repetition.IF_IDEMPOTENT);
 
-    /** Whether a call is repeated as a new one, with more room for its reply, after ERR_CHUNK. */
+    /**
+     * Whether a call is repeated as a new one after ERR_CHUNK: with more room for its reply, or, when there was room
+     * for the longest one, once after a pause.
+     */
     public enum Repetition {
         /** Fails instead. */
         NEVER,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-/** How a call has ended on the wire. What the reply says to the upper layer is not looked at. */
+/** Result of a call on the wire. The status that the reply has for the upper layer is not considered. */
 public enum CallOutcome {
     /** By an RPC reply. */
     REPLIED,

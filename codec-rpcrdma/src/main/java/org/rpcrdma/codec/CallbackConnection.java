@@ -47,7 +47,7 @@ final class CallbackConnection implements PendingCalls.Owner {
      * @param listener is told each change of the state, on the event loop
      */
     CallbackConnection(
-            CallSettings settings,
+            DefaultCallSettings settings,
             EventLoop loop,
             Consumer<? super RpcRdmaCallback.State> listener) {
         this.listener = listener;
@@ -57,7 +57,7 @@ final class CallbackConnection implements PendingCalls.Owner {
     // ------------------------------------------------------------------ any thread
 
     /** Where calls are handed in. */
-    CallIntake intake() {
+    CallSubmissionQueue intake() {
         return calls.intake();
     }
 
@@ -146,7 +146,7 @@ final class CallbackConnection implements PendingCalls.Owner {
     /** Whether nobody knows yet what the first calls do to the client. */
     private boolean isFateOpen() {
         Channel used = calls.channel();
-        hasAnswered |= used != null && CallChannel.answers(used) > 0;
+        hasAnswered |= used != null && OutboundCallChannel.answers(used) > 0;
         return !hasAnswered && calls.areInDoubt();
     }
 
@@ -202,8 +202,8 @@ final class CallbackConnection implements PendingCalls.Owner {
     private void tell(RpcRdmaCallback.State changed) {
         try {
             listener.accept(changed);
-        } catch (RuntimeException e) {
-            LOGGER.warn("the listener of a callback has failed", e);
+        } catch (Throwable t) {
+            LOGGER.warn("the listener of a callback has failed", t);
         }
     }
 
@@ -216,7 +216,7 @@ final class CallbackConnection implements PendingCalls.Owner {
     }
 
     @Override
-    public void firstSent(ClientCall<?> call) {
+    public void firstSent(CallReplyFuture<?> call) {
         // There is no other connection to try.
     }
 

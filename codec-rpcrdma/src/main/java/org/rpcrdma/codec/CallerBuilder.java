@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-/** How calls are treated, whichever direction they go: what builders of callers have in common. */
+/** Base class of the builders of requesters: the options of calls in either direction. */
 abstract class CallerBuilder<B extends CallerBuilder<B>> {
 
     private long callTimeoutMillis = 60_000;
@@ -19,7 +19,8 @@ abstract class CallerBuilder<B extends CallerBuilder<B>> {
      * 60 seconds.
      */
     public B callTimeoutMillis(long millis) {
-        callTimeoutMillis = Checks.inRange("callTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+        callTimeoutMillis =
+                ArgumentChecks.inRange("callTimeoutMillis", millis, 1, Integer.MAX_VALUE);
         return self();
     }
 
@@ -28,7 +29,8 @@ abstract class CallerBuilder<B extends CallerBuilder<B>> {
      * time-out is over. Connections that were closed here, because their responder was silent, do not count.
      */
     public B maxRetransmissions(int count) {
-        maxRetransmissions = Checks.inRange("maxRetransmissions", count, 0, Integer.MAX_VALUE);
+        maxRetransmissions =
+                ArgumentChecks.inRange("maxRetransmissions", count, 0, Integer.MAX_VALUE);
         return self();
     }
 
@@ -37,7 +39,7 @@ abstract class CallerBuilder<B extends CallerBuilder<B>> {
      * for messages and chunks.
      */
     public B maxReplyBytes(int bytes) {
-        maxReplyBytes = Checks.inRange("maxReplyBytes", bytes, 1, Integer.MAX_VALUE);
+        maxReplyBytes = ArgumentChecks.inRange("maxReplyBytes", bytes, 1, Integer.MAX_VALUE);
         return self();
     }
 
@@ -56,8 +58,8 @@ abstract class CallerBuilder<B extends CallerBuilder<B>> {
         return self();
     }
 
-    final CallSettings callSettings(RpcRdmaConfig config) {
-        return new CallSettings(
+    final DefaultCallSettings callSettings(RpcRdmaConfig config) {
+        return new DefaultCallSettings(
                 config,
                 clock,
                 callTimeoutMillis,

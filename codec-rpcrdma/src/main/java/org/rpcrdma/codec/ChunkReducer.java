@@ -11,32 +11,32 @@ import org.rpcrdma.codec.wire.RpcCallHeader;
  * Reduction (RFC 8166, 3.4): moves DDP-eligible items between the payload stream and chunks, as the upper-layer
  * bindings say. The handlers after it see whole RPC messages, and no call twice when there is a cache of replies.
  */
-final class ChunkReducer extends Stage implements DuplicateRequests.Target {
+final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicateRequests.Target {
 
     private final RpcRdmaConnection connection;
-    private final Link link;
+    private final ConnectionContext link;
     private final Requester requester;
     private final Responder responder;
-    private final CallPlan callPlan;
-    private final ReplyReader replyReader;
-    private final CallChecks callChecks;
-    private final ReplyPlan replyPlan;
+    private final OutboundCallChunkPlanner callPlan;
+    private final InboundReplyAssembler replyReader;
+    private final InboundCallValidator callChecks;
+    private final OutboundResultPlacement replyPlan;
     private final RpcCallHeader rpc = new RpcCallHeader();
 
     /** {@code null} without a cache. */
-    private final DuplicateRequests duplicates;
+    private final ConnectionDuplicateRequests duplicates;
 
     ChunkReducer(RpcRdmaConnection connection) {
         this.connection = connection;
         link = connection.link();
         requester = connection.requester();
         responder = connection.responder();
-        callPlan = new CallPlan(link);
-        replyReader = new ReplyReader(link);
-        callChecks = new CallChecks(link);
-        replyPlan = new ReplyPlan(link);
+        callPlan = new OutboundCallChunkPlanner(link);
+        replyReader = new InboundReplyAssembler(link);
+        callChecks = new InboundCallValidator(link);
+        replyPlan = new OutboundResultPlacement(link);
         DuplicateRequestCache cache = link.config().duplicateRequestCache();
-        duplicates = cache == null ? null : new DuplicateRequests(link, cache, this);
+        duplicates = cache == null ? null : new ConnectionDuplicateRequests(link, cache, this);
     }
 
     @Override
@@ -53,7 +53,7 @@ final class ChunkReducer extends Stage implements DuplicateRequests.Target {
         if (duplicates != null) {
             duplicates.close();
             if (connection.isClosed() && duplicates.isExecuting()) {
-                ctx.pipeline().addLast(new LateReplies(duplicates));
+                ctx.pipeline().addLast(new LateReplyHandler(duplicates));
             }
         }
     }
@@ -114,13 +114,13 @@ final class ChunkReducer extends Stage implements DuplicateRequests.Target {
             refuse(written, promise, problem);
             return;
         }
-        Call call = requester.newCall(xid);
+        OutboundCall call = requester.newCall(xid);
         call.payload.take(written);
         call.startNanos = link.metrics().startTime();
         try {
             callPlan.plan(call);
-        } catch (Exception e) {
-            requester.fail(call, promise, e);
+        } catch (Throwable t) {
+            requester.fail(call, promise, MarshalException.of(t));
             return;
         }
         toNetwork(call, promise);
@@ -132,7 +132,7 @@ final class ChunkReducer extends Stage implements DuplicateRequests.Target {
             ReferenceCountUtil.release(written); // the call is still to be answered
             return;
         }
-        ServedCall call = responder.call(xid);
+        InboundCall call = responder.call(xid);
         if (call == null || call.option != null || !call.isDelivered) {
             Exception problem =
                     new IllegalStateException(
@@ -144,15 +144,25 @@ final class ChunkReducer extends Stage implements DuplicateRequests.Target {
         }
         try {
             replyPlan.take(call, written);
-        } catch (Exception e) {
+        } catch (RpcRdmaException | IllegalArgumentException e) {
             refuse(written, promise, e); // the call is still to be answered
+            return;
+        } catch (Throwable t) {
+            ReferenceCountUtil.release(written);
+            replyFailed(ctx, call, promise, t);
             return;
         }
         call.isDelivered = false;
         if (duplicates != null) {
             duplicates.answered(xid, call.reply.stream(), call.reply.parts());
         }
-        String problem = replyPlan.reduce(call);
+        String problem;
+        try {
+            problem = replyPlan.reduce(call);
+        } catch (Throwable t) {
+            replyFailed(ctx, call, promise, t);
+            return;
+        }
         if (problem == null) {
             toNetwork(call, promise);
         } else {
@@ -161,26 +171,39 @@ final class ChunkReducer extends Stage implements DuplicateRequests.Target {
         }
     }
 
+    /** Not by what was written: the requester is told, and a cache too, for the call was executed. */
+    private void replyFailed(
+            ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise, Throwable cause) {
+        responder.answerFailed(call, cause);
+        if (duplicates != null) {
+            duplicates.answered(call.xid, call.reply.stream(), call.reply.parts());
+        }
+        ctx.write(call);
+        promise.tryFailure(MarshalException.ofReply(cause));
+    }
+
     // ------------------------------------------------------------------ read
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (message instanceof Call call) {
+        if (message instanceof OutboundCall call) {
             receiveReply(call);
-        } else if (message instanceof ServedCall call) {
+        } else if (message instanceof InboundCall call) {
             receiveCall(ctx, call);
         } else {
             toUser(message);
         }
     }
 
-    private void receiveReply(Call call) {
+    private void receiveReply(OutboundCall call) {
         Object delivered = null;
         if (call.failure == null) {
             try {
                 delivered = replyReader.read(call);
             } catch (RpcRdmaException e) {
                 requester.spoil(call, e);
+            } catch (Throwable t) {
+                requester.spoil(call, new UnmarshalException(t));
             }
         }
         if (call.failure != null) {
@@ -196,25 +219,26 @@ final class ChunkReducer extends Stage implements DuplicateRequests.Target {
         toUser(delivered);
     }
 
-    private void receiveCall(ChannelHandlerContext ctx, ServedCall call) {
-        CallChecks.Verdict verdict =
-                call.hasItems() ? callChecks.check(call) : CallChecks.Verdict.FINE;
-        switch (verdict) {
-            case NOT_ELIGIBLE ->
-                    ctx.write(
-                            responder.reject(call, "an argument that is not eligible was reduced"));
-            case GARBAGE -> {
-                callChecks.answerGarbage(call);
-                ctx.write(call);
-                link.flushLater();
+    private void receiveCall(ChannelHandlerContext ctx, InboundCall call) {
+        try {
+            InboundCallValidator.Verdict verdict =
+                    call.hasItems() ? callChecks.check(call) : InboundCallValidator.Verdict.FINE;
+            switch (verdict) {
+                case NOT_ELIGIBLE ->
+                        ctx.write(
+                                responder.reject(
+                                        call, "an argument that is not eligible was reduced"));
+                case GARBAGE -> ctx.write(responder.answerGarbage(call));
+                case FINE -> deliver(call);
             }
-            case FINE -> deliver(call);
+        } catch (Throwable t) {
+            ctx.write(responder.answerFailed(call, t));
         }
     }
 
-    private void deliver(ServedCall call) {
-        ByteBuf whole = call.takeReceived();
-        call.isDelivered = true;
+    /** The call keeps its message until a handler gets it. */
+    private void deliver(InboundCall call) throws BindingException {
+        ByteBuf whole = call.received;
         boolean isDecoded =
                 (call.header.writes().chunks() > 0 || duplicates != null)
                         && rpc.decode(whole, whole.readerIndex(), whole.writerIndex());
@@ -225,22 +249,28 @@ final class ChunkReducer extends Stage implements DuplicateRequests.Target {
                 && (isDecoded || rpc.decode(whole, whole.readerIndex(), whole.writerIndex()))) {
             call.procedureName = Procedure.name(rpc, link.config().bindings());
         }
-        if (duplicates == null || !isDecoded || duplicates.admit(call, whole, rpc)) {
-            handOn(call, whole);
+        if (duplicates == null || !isDecoded || duplicates.admit(call, rpc)) {
+            handOn(call);
         }
     }
 
-    private void handOn(ServedCall call, ByteBuf whole) {
+    private void handOn(InboundCall call) {
         // Hadoop's parser takes positions for indexes, which is right behind its frame decoder.
-        whole.discardReadBytes();
-        toUser(link.config().annotatedCalls() ? CallChecks.inParts(call, whole) : whole);
+        call.received.discardReadBytes();
+        Object message =
+                link.config().annotatedCalls()
+                        ? InboundCallValidator.inParts(call, call.received)
+                        : call.received;
+        call.takeReceived();
+        call.isDelivered = true;
+        toUser(message);
     }
 
     // ------------------------------------------------------------------ duplicates
 
     /** A call that was executed already is answered into the chunks that it offers this time. */
     @Override
-    public void replay(ServedCall call, ByteBuf reply) {
+    public void replay(InboundCall call, ByteBuf reply) {
         call.isDelivered = true;
         writeReply(context(), reply, call.xid, context().newPromise());
         context().flush();
@@ -248,10 +278,8 @@ final class ChunkReducer extends Stage implements DuplicateRequests.Target {
 
     /** Whoever was to answer the call is gone: it is executed here. */
     @Override
-    public void execute(ServedCall call) {
-        ByteBuf whole = call.takeReceived();
-        call.isDelivered = true;
-        handOn(call, whole);
+    public void execute(InboundCall call) {
+        handOn(call);
         context().fireChannelReadComplete();
         link.flushNow(context());
     }

@@ -85,7 +85,11 @@ final class ConnectionMetrics {
             long nanos = System.nanoTime() - start;
             FlightEvents.call(role, procedure, outcome, nanos);
             for (RpcRdmaListener listener : all.listeners()) {
-                listener.callEnded(role, procedure, outcome, nanos);
+                try {
+                    listener.callEnded(role, procedure, outcome, nanos);
+                } catch (Throwable t) {
+                    UserCode.failed("RpcRdmaListener.callEnded", t);
+                }
             }
         }
     }
@@ -100,7 +104,11 @@ final class ConnectionMetrics {
             long nanos = System.nanoTime() - start;
             FlightEvents.creditWait(nanos);
             for (RpcRdmaListener listener : all.listeners()) {
-                listener.creditGot(nanos);
+                try {
+                    listener.creditGot(nanos);
+                } catch (Throwable t) {
+                    UserCode.failed("RpcRdmaListener.creditGot", t);
+                }
             }
         }
     }

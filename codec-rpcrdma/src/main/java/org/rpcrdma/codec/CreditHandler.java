@@ -11,13 +11,13 @@ import java.util.ArrayDeque;
  * reply find no room in the memory of the connection. As responder counts the calls that are not answered and ends a
  * connection that sends more than it was granted.
  */
-final class CreditHandler extends Stage {
+final class CreditHandler extends CodecStageHandler {
 
     private final RpcRdmaConnection connection;
-    private final Link link;
+    private final ConnectionContext link;
     private final Requester requester;
     private final Responder responder;
-    private final ArrayDeque<Call> queue = new ArrayDeque<>();
+    private final ArrayDeque<OutboundCall> queue = new ArrayDeque<>();
 
     CreditHandler(RpcRdmaConnection connection) {
         this.connection = connection;
@@ -28,9 +28,9 @@ final class CreditHandler extends Stage {
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (message instanceof Call call) {
+        if (message instanceof OutboundCall call) {
             receiveReply(ctx, call);
-        } else if (message instanceof ServedCall call) {
+        } else if (message instanceof InboundCall call) {
             receiveCall(call);
         } else {
             toUser(message);
@@ -39,17 +39,18 @@ final class CreditHandler extends Stage {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (message instanceof Call call) {
+        if (message instanceof OutboundCall call) {
             writeCall(call, promise);
-        } else if (message instanceof ServedCall) {
+        } else if (message instanceof InboundCall) {
             responder.credits().answered();
             toNetwork(message, promise);
-        } else if (message instanceof PullCompletion completion) {
+        } else if (message instanceof OutboundPullCompletion completion) {
             complete(ctx, completion);
             drain();
         } else if (message instanceof RpcRdmaCancel cancel) {
             cancel(cancel);
             promise.trySuccess();
+            link.flushNow(ctx);
         } else {
             toNetwork(message, promise);
         }
@@ -57,7 +58,7 @@ final class CreditHandler extends Stage {
 
     // ------------------------------------------------------------------ requester
 
-    private void receiveReply(ChannelHandlerContext ctx, Call call) {
+    private void receiveReply(ChannelHandlerContext ctx, OutboundCall call) {
         takeCredit(call);
         if (!call.isGivenUp) {
             toUser(call);
@@ -70,7 +71,7 @@ final class CreditHandler extends Stage {
         drain();
     }
 
-    private void takeCredit(Call call) {
+    private void takeCredit(OutboundCall call) {
         RequesterCredits credits = requester.credits();
         requester.offersNoMore(call);
         credits.answered(call.completionsBefore);
@@ -87,7 +88,7 @@ final class CreditHandler extends Stage {
         requester.publishCredits();
     }
 
-    private void writeCall(Call call, ChannelPromise promise) {
+    private void writeCall(OutboundCall call, ChannelPromise promise) {
         if (queue.isEmpty() && maySend(call)) {
             send(call, promise);
         } else if (queue.size() < link.config().maxQueuedCalls()) {
@@ -102,13 +103,13 @@ final class CreditHandler extends Stage {
         }
     }
 
-    private boolean maySend(Call call) {
+    private boolean maySend(OutboundCall call) {
         return requester.credits().allowed() > 0 && requester.hasRoom(call);
     }
 
     private void drain() {
         while (!queue.isEmpty() && maySend(queue.peek())) {
-            Call call = queue.poll();
+            OutboundCall call = queue.poll();
             publishWaiting();
             link.metrics().creditGot(call.queuedNanos);
             ChannelPromise promise = call.promise;
@@ -122,7 +123,7 @@ final class CreditHandler extends Stage {
         link.metrics().set(RpcRdmaGauge.CALLS_WAITING, queue.size());
     }
 
-    private void send(Call call, ChannelPromise promise) {
+    private void send(OutboundCall call, ChannelPromise promise) {
         if (!promise.isVoid() && !promise.setUncancellable()) {
             requester.fail(call, promise, promise.cause());
             return;
@@ -134,7 +135,7 @@ final class CreditHandler extends Stage {
     }
 
     /** It needs no credit but the one that its reply has given back, and does not wait behind calls. */
-    private void complete(ChannelHandlerContext ctx, PullCompletion completion) {
+    private void complete(ChannelHandlerContext ctx, OutboundPullCompletion completion) {
         requester.credits().completionSent();
         ctx.write(completion);
         link.flushLater();
@@ -142,15 +143,16 @@ final class CreditHandler extends Stage {
 
     /** The call still holds its credit: the responder may answer it (RFC 8166, 4.4.1). */
     private void cancel(RpcRdmaCancel cancel) {
-        Call call = requester.call(cancel.xid());
+        OutboundCall call = requester.call(cancel.xid());
         if (call == null || call.isGivenUp) {
             return;
         }
         link.metrics().increment(RpcRdmaCounter.CALLS_CANCELLED);
-        if (call.state == Call.State.QUEUED) {
+        if (call.state == OutboundCall.State.QUEUED) {
             queue.remove(call);
             publishWaiting();
             requester.fail(call, call.promise, cancel.exception());
+            drain(); // it may have waited for more memory than those behind it need
         } else {
             call.giveUp(cancel.fences());
         }
@@ -159,7 +161,7 @@ final class CreditHandler extends Stage {
     // ------------------------------------------------------------------ responder
 
     /** Without a credit the connection ends. */
-    private void receiveCall(ServedCall call) {
+    private void receiveCall(InboundCall call) {
         ResponderCredits credits = responder.credits();
         if (credits.received()) {
             responder.publishCredits();
@@ -193,7 +195,7 @@ final class CreditHandler extends Stage {
 
     private void end() {
         ClosedChannelException cause = queue.isEmpty() ? null : new NotSentException();
-        for (Call call = queue.poll(); call != null; call = queue.poll()) {
+        for (OutboundCall call = queue.poll(); call != null; call = queue.poll()) {
             requester.fail(call, call.promise, cause);
         }
         connection.close();

@@ -4,9 +4,9 @@ package org.rpcrdma.codec;
 import java.util.function.IntSupplier;
 
 /**
- * How many credits a responder grants (RFC 8166, 3.3.1). Asked on the event loop for every message that carries a
- * grant; it must not block and should not allocate. One policy may serve many connections on several event loops: it
- * keeps no state of its own, or state that is safe there.
+ * Decides the number of credits that a responder grants (RFC 8166, 3.3.1). Asked on the event loop for every message
+ * that carries a grant; it must not block and should not allocate. One policy may serve many connections on several
+ * event loops: it keeps no state of its own, or state that is safe there.
  *
  * <p>What it returns is brought within the configured bounds. Receives behind a higher grant are posted before it is
  * sent; those behind a lower one stay until they are used.

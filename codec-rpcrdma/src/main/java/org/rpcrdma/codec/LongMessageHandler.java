@@ -7,33 +7,33 @@ import io.netty.channel.ChannelPromise;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /**
- * What does not come or go inline (RFC 8166, 3.5): pulls Read chunks, so that the next stage sees payload streams
- * that are all there; sends a payload stream above the inline threshold through a Position Zero Read chunk or a Reply
+ * Moves messages that do not fit inline (RFC 8166, 3.5): pulls Read chunks, so that the next stage sees complete
+ * payload streams; sends a payload stream above the inline threshold through a Position Zero Read chunk or a Reply
  * chunk, or, where both sides are configured for it, offers it in a Position Zero Read chunk of the responder.
  */
-final class LongMessageHandler extends Stage {
+final class LongMessageHandler extends CodecStageHandler {
 
-    private final Link link;
+    private final ConnectionContext link;
     private final Requester requester;
     private final Responder responder;
-    private final Pulls pulls;
-    private final ReplyOffer offer;
-    private final ReplyWriter writer;
+    private final ReadChunkPulls pulls;
+    private final OutboundReadChunkReply offer;
+    private final OutboundReplyChunkWriter writer;
 
     LongMessageHandler(RpcRdmaConnection connection) {
         link = connection.link();
         requester = connection.requester();
         responder = connection.responder();
         pulls = connection.pulls();
-        offer = new ReplyOffer(link, responder);
-        writer = new ReplyWriter(link, responder);
+        offer = new OutboundReadChunkReply(link, responder);
+        writer = new OutboundReplyChunkWriter(link, responder);
     }
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (message instanceof Call call) {
+        if (message instanceof OutboundCall call) {
             receiveReply(ctx, call);
-        } else if (message instanceof ServedCall call) {
+        } else if (message instanceof InboundCall call) {
             receiveCall(ctx, call);
         } else {
             toUser(message);
@@ -42,9 +42,9 @@ final class LongMessageHandler extends Stage {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (message instanceof Call call) {
+        if (message instanceof OutboundCall call) {
             writeCall(call, promise);
-        } else if (message instanceof ServedCall call && !call.isRejected) {
+        } else if (message instanceof InboundCall call && !call.isRejected) {
             writeReply(ctx, call, promise);
         } else {
             toNetwork(message, promise);
@@ -53,9 +53,9 @@ final class LongMessageHandler extends Stage {
 
     // ------------------------------------------------------------------ requester
 
-    private void writeCall(Call call, ChannelPromise promise) {
-        boolean fits = CallSizes.fitsInline(call, call.payload.reducedBytes());
-        boolean needsReplyChunk = CallSizes.needsReplyChunk(call);
+    private void writeCall(OutboundCall call, ChannelPromise promise) {
+        boolean fits = OutboundCallSizes.fitsInline(call, call.payload.reducedBytes());
+        boolean needsReplyChunk = OutboundCallSizes.needsReplyChunk(call);
         String problem = problem(call, fits, needsReplyChunk);
         if (problem != null) {
             requester.fail(call, promise, new CallTooLongException(problem));
@@ -74,7 +74,7 @@ final class LongMessageHandler extends Stage {
     }
 
     /** Why a call cannot be carried; {@code null} when it can. */
-    private String problem(Call call, boolean fits, boolean needsReplyChunk) {
+    private String problem(OutboundCall call, boolean fits, boolean needsReplyChunk) {
         int bytes = call.payload.stream().readableBytes();
         int most = link.config().maxMessageBytes();
         if ((!fits || needsReplyChunk) && !link.callsMayHaveChunks()) {
@@ -91,8 +91,8 @@ final class LongMessageHandler extends Stage {
                 : null;
     }
 
-    private void receiveReply(ChannelHandlerContext ctx, Call call) {
-        Pull pull = call.pull;
+    private void receiveReply(ChannelHandlerContext ctx, OutboundCall call) {
+        ReadChunkPull pull = call.pull;
         if (pull != null && call.failure == null && !pull.isDone()) {
             if (pulls.mustHold(pull)) {
                 pulls.hold(pull, () -> receiveHeld(ctx, call));
@@ -123,7 +123,7 @@ final class LongMessageHandler extends Stage {
     }
 
     /** There is room for the reply now. */
-    private void receiveHeld(ChannelHandlerContext ctx, Call call) {
+    private void receiveHeld(ChannelHandlerContext ctx, OutboundCall call) {
         if (call.isGivenUp) {
             ctx.write(call.completion());
             requester.finish(call);
@@ -134,8 +134,8 @@ final class LongMessageHandler extends Stage {
     }
 
     /** All Reads of a reply have ended; whatever came of them, the responder is told (reliable reply draft, 4.1.2). */
-    private void replyPulled(ChannelHandlerContext ctx, Pull pull) {
-        Call call = requester.call(pull.xid());
+    private void replyPulled(ChannelHandlerContext ctx, ReadChunkPull pull) {
+        OutboundCall call = requester.call(pull.xid());
         if (pull.isWhole()) {
             call.takeWhole();
         } else if (pull.isRefused()) {
@@ -157,14 +157,10 @@ final class LongMessageHandler extends Stage {
 
     // ------------------------------------------------------------------ responder
 
-    private void receiveCall(ChannelHandlerContext ctx, ServedCall call) {
-        Pull pull = call.pull;
+    private void receiveCall(ChannelHandlerContext ctx, InboundCall call) {
+        ReadChunkPull pull = call.pull;
         if (pull != null && !pull.isDone()) {
-            if (pull.allocate()) {
-                pull.read(ctx, call.header.reads(), call.received, this::callPulled);
-            } else {
-                ctx.write(responder.reject(call, pull.noMemory()));
-            }
+            pullCall(ctx, call);
             return;
         }
         if (call.isLong && !isMessage(call.received, call.xid, RpcCallHeader.CALL)) {
@@ -176,8 +172,39 @@ final class LongMessageHandler extends Stage {
         toUser(call);
     }
 
-    private void callPulled(ChannelHandlerContext ctx, Pull pull) {
-        ServedCall call = responder.call(pull.xid());
+    /** A passing lack of memory is not the peer's, who has kept to the grant (RFC 8166, 3.3.1): its call waits. */
+    private void pullCall(ChannelHandlerContext ctx, InboundCall call) {
+        ReadChunkPull pull = call.pull;
+        if (pulls.mustHold(pull)) {
+            pulls.hold(pull, () -> pullHeld(ctx, call));
+            link.metrics().increment(RpcRdmaCounter.CALLS_HELD);
+        } else if (!pullNow(ctx, call)) {
+            link.metrics().increment(RpcRdmaCounter.CALLS_HELD);
+            link.problem(call.xid, pull.noMemory(), "the call waits");
+        }
+    }
+
+    private void pullHeld(ChannelHandlerContext ctx, InboundCall call) {
+        pullNow(ctx, call);
+        link.flushNow(ctx);
+    }
+
+    /** Returns {@code false} when the call waits for memory. */
+    private boolean pullNow(ChannelHandlerContext ctx, InboundCall call) {
+        ReadChunkPull pull = call.pull;
+        if (pull.allocate()) {
+            pull.read(ctx, call.header.reads(), call.received, this::callPulled);
+        } else if (pulls.canFit(pull)) {
+            pulls.retry(pull, () -> pullHeld(ctx, call));
+            return false;
+        } else {
+            ctx.write(responder.reject(call, pull.noMemory()));
+        }
+        return true;
+    }
+
+    private void callPulled(ChannelHandlerContext ctx, ReadChunkPull pull) {
+        InboundCall call = responder.call(pull.xid());
         if (!pull.isWhole()) {
             responder.finish(call);
             link.closeNow("an RDMA Read has failed", null);
@@ -193,7 +220,7 @@ final class LongMessageHandler extends Stage {
         return stream.getInt(stream.readerIndex()) == xid && RpcCallHeader.isOfType(stream, type);
     }
 
-    private void writeReply(ChannelHandlerContext ctx, ServedCall call, ChannelPromise promise) {
+    private void writeReply(ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise) {
         int payload = call.reply.reducedBytes();
         int room = call.protocol.sendRoom(call.header.replyListsBytes());
         call.header.reads().clear(); // those of the call are done with
@@ -208,6 +235,10 @@ final class LongMessageHandler extends Stage {
         if (call.isLong && !fitsChunk) {
             // A chunk that is too small is found before anything is written into it (4.5.3).
             String notOffered = isOffered ? offer.offer(call, payload, room) : "";
+            if (isOffered && offer.lacksMemory()) {
+                responder.waiting().retry(payload, () -> writeHeld(ctx, call, promise), promise);
+                return;
+            }
             if (notOffered != null) {
                 String problem = tooLong(call, payload, room, notOffered);
                 ctx.write(responder.reject(call, problem));
@@ -215,16 +246,21 @@ final class LongMessageHandler extends Stage {
                 return;
             }
         }
-        writer.write(ctx, call, call.isLong && fitsChunk);
+        try {
+            writer.write(ctx, call, call.isLong && fitsChunk);
+        } catch (Throwable t) {
+            responder.lose(call, promise, t);
+            return;
+        }
         toNetwork(call, promise);
     }
 
-    private void writeHeld(ChannelHandlerContext ctx, ServedCall call, ChannelPromise promise) {
+    private void writeHeld(ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise) {
         writeReply(ctx, call, promise);
         ctx.flush();
     }
 
-    private static String tooLong(ServedCall call, int payload, int room, String notOffered) {
+    private static String tooLong(InboundCall call, int payload, int room, String notOffered) {
         return "reply of "
                 + payload
                 + " bytes (expected: at most "

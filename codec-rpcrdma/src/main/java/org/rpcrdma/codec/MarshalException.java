@@ -2,14 +2,37 @@
 package org.rpcrdma.codec;
 
 /**
- * A call could not be built or handed to the device: there was no memory to register, for example (RFC 8166, 4.5.4).
- * Nothing was sent, and other calls are not touched.
+ * A message could not be built or handed to the device (RFC 8166, 4.5.4): there was no memory to register, or code of
+ * the user, such as a {@link CallEncoder} or an upper-layer binding, has thrown what is the cause here. Nothing was
+ * sent, and other calls are not touched. The call that a reply was for is answered with SYSTEM_ERR (RFC 5531, 9).
  */
 public final class MarshalException extends RpcRdmaException {
 
     private static final long serialVersionUID = 1L;
 
     MarshalException(Throwable cause) {
-        super("the call could not be built: " + cause.getMessage(), cause);
+        this("call", cause);
+    }
+
+    private MarshalException(String what, Throwable cause) {
+        super(
+                "the " + what + " could not be built: " + text(cause),
+                cause instanceof BindingException ? cause.getCause() : cause);
+    }
+
+    /** Of a reply. */
+    static MarshalException ofReply(Throwable cause) {
+        return new MarshalException("reply", cause);
+    }
+
+    /** What a user is told of a call that could not be built: the cause itself, if it says so already. */
+    static Exception of(Throwable cause) {
+        return cause instanceof RpcRdmaException || cause instanceof IllegalArgumentException
+                ? (Exception) cause
+                : new MarshalException(cause);
+    }
+
+    private static String text(Throwable cause) {
+        return cause.getMessage() == null ? cause.toString() : cause.getMessage();
     }
 }

@@ -57,7 +57,7 @@ final class MessageItems implements Reduction {
     }
 
     @Override
-    public boolean isReduced(long position, int ordinal) {
+    public boolean isReduced(long position, int ordinal, int length) {
         return at(position) != null;
     }
 

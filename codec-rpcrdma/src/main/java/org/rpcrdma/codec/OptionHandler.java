@@ -34,7 +34,8 @@ public interface OptionHandler {
      *
      * @param channel what to answer on
      * @param message a call, or the reply to one of this side's calls; the handler releases it
-     * @throws Exception what is wrong with a call, which is answered BAD_HEADER; it must not be answered otherwise then
+     * @throws Exception what is wrong with a call, which is answered BAD_HEADER; it must not be answered otherwise
+     *     then. It is logged, as is what is thrown at a reply
      */
     void received(Channel channel, RpcRdmaOption message) throws Exception;
 }

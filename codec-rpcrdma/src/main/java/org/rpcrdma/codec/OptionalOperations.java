@@ -10,10 +10,10 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * type. It sits behind the credits, which count an operation like any other call, and before the handlers that know
  * RPC messages, which never see one.
  */
-final class OptionalOperations extends Stage {
+final class OptionalOperations extends CodecStageHandler {
 
     private final RpcRdmaConnection connection;
-    private final Link link;
+    private final ConnectionContext link;
     private final Requester requester;
     private final Responder responder;
 
@@ -26,16 +26,16 @@ final class OptionalOperations extends Stage {
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (message instanceof Call call && call.option != null) {
+        if (message instanceof OutboundCall call && call.option != null) {
             receiveReply(ctx, call);
-        } else if (message instanceof ServedCall call && call.option != null) {
+        } else if (message instanceof InboundCall call && call.option != null) {
             receiveCall(ctx, call);
         } else {
             toUser(message);
         }
     }
 
-    private void receiveReply(ChannelHandlerContext ctx, Call call) {
+    private void receiveReply(ChannelHandlerContext ctx, OutboundCall call) {
         if (call.failure != null) {
             RpcRdmaFailure failure = new RpcRdmaFailure(call.xid, call.failure);
             requester.finish(call);
@@ -46,21 +46,21 @@ final class OptionalOperations extends Stage {
         requester.finish(call);
         try {
             handler(reply).received(ctx.channel(), reply);
-        } catch (Exception e) {
-            ctx.fireExceptionCaught(e);
+        } catch (Throwable t) {
+            UserCode.failed("OptionHandler.received", t);
         }
     }
 
-    private void receiveCall(ChannelHandlerContext ctx, ServedCall served) {
+    private void receiveCall(ChannelHandlerContext ctx, InboundCall served) {
         served.isDelivered = true;
         RpcRdmaOption call = served.option.retain();
         int xid = served.xid;
         try {
             handler(call).received(ctx.channel(), call);
-        } catch (Exception e) {
-            ctx.fireExceptionCaught(e);
+        } catch (Throwable t) {
+            UserCode.failed("OptionHandler.received", t);
             if (responder.call(xid) == served && served.isDelivered) {
-                ctx.write(responder.reject(served, "optional operation: " + e.getMessage()));
+                ctx.write(responder.reject(served, "optional operation: " + t.getMessage()));
             }
         }
     }
@@ -85,7 +85,7 @@ final class OptionalOperations extends Stage {
         } else if (option.isReply()) {
             writeReply(ctx, option, promise);
         } else {
-            Call call = requester.newCall(option.xid());
+            OutboundCall call = requester.newCall(option.xid());
             call.option = option;
             toNetwork(call, promise);
         }
@@ -110,7 +110,7 @@ final class OptionalOperations extends Stage {
     }
 
     private Exception replyProblem(RpcRdmaOption option) {
-        ServedCall call = responder.call(option.xid());
+        InboundCall call = responder.call(option.xid());
         boolean isAwaited =
                 call != null
                         && call.isDelivered
@@ -124,7 +124,7 @@ final class OptionalOperations extends Stage {
 
     private void writeReply(
             ChannelHandlerContext ctx, RpcRdmaOption option, ChannelPromise promise) {
-        ServedCall call = responder.call(option.xid());
+        InboundCall call = responder.call(option.xid());
         if (!call.protocol.fitsSend(option.encodedBytes())) {
             String problem =
                     "reply of "

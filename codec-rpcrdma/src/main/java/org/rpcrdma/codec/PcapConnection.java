@@ -67,6 +67,14 @@ final class PcapConnection {
     private final RdmaPcapFile file;
     private final Stream[] streams;
 
+    // The start-up, which each file shows.
+    private Way first;
+    private byte[] request;
+    private byte[] reply;
+
+    /** The number of the file that shows it. */
+    private int fileNumber;
+
     /** Stands for the memory that the next Read goes to. */
     private int nextSink = 1;
 
@@ -78,15 +86,27 @@ final class PcapConnection {
     /**
      * The connection is made.
      *
-     * @param first the way of what the connecting side sends
+     * @param connecting the way of what the connecting side sends
      */
-    void opened(Way first, byte[] requestData, byte[] replyData) {
+    void opened(Way connecting, byte[] requestData, byte[] replyData) {
+        first = connecting;
+        request = startup("MPA ID Req Frame", requestData);
+        reply = startup("MPA ID Rep Frame", replyData);
+        synchronized (file) {
+            fileNumber = file.number();
+            showStartup();
+        }
+    }
+
+    private void showStartup() {
         Way second = first == Way.SENT ? Way.RECEIVED : Way.SENT;
-        segment(first, SYN, new byte[0]);
-        segment(second, SYN | ACK, new byte[0]);
-        segment(first, ACK, new byte[0]);
-        segment(first, PUSH | ACK, startup("MPA ID Req Frame", requestData));
-        segment(second, PUSH | ACK, startup("MPA ID Rep Frame", replyData));
+        streams[0].sequence = 0;
+        streams[1].sequence = 0;
+        put(first, SYN, new byte[0]);
+        put(second, SYN | ACK, new byte[0]);
+        put(first, ACK, new byte[0]);
+        put(first, PUSH | ACK, request);
+        put(second, PUSH | ACK, reply);
     }
 
     void closed() {
@@ -180,7 +200,19 @@ final class PcapConnection {
         return streams[way == Way.SENT ? 0 : 1];
     }
 
+    /** A file that has begun anew shows the start-up first: without it nothing behind is understood. */
     private void segment(Way way, int flags, byte[] payload) {
+        synchronized (file) {
+            file.makeRoom(IPV6_HEADER + TCP_HEADER + payload.length);
+            if (file.number() != fileNumber) {
+                fileNumber = file.number();
+                showStartup();
+            }
+            put(way, flags, payload);
+        }
+    }
+
+    private void put(Way way, int flags, byte[] payload) {
         Stream own = stream(way);
         Stream other = stream(way == Way.SENT ? Way.RECEIVED : Way.SENT);
         byte[] from = own.from.getAddress().getAddress();

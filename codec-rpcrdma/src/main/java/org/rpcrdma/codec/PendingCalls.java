@@ -19,7 +19,7 @@ import org.rpcrdma.codec.wire.RpcCallHeader;
  * are for any thread. {@link #moveTo} hands all of it over to another event loop. No user is called before the end of
  * an {@link #event}, and the owner is called within one.
  */
-final class PendingCalls implements CallIntake.Starter {
+final class PendingCalls implements CallSubmissionQueue.Starter {
 
     /** Whoever makes the channels. Called on the event loop. */
     interface Owner {
@@ -28,7 +28,7 @@ final class PendingCalls implements CallIntake.Starter {
         void callWaits();
 
         /** A call is about to go out on a channel that has answered nothing, and has nothing else out. */
-        void firstSent(ClientCall<?> call);
+        void firstSent(CallReplyFuture<?> call);
 
         /** Some deadline is over: what is late is to be {@linkplain #expire ended}. */
         void wake(long now);
@@ -50,38 +50,41 @@ final class PendingCalls implements CallIntake.Starter {
     }
 
     private final Owner owner;
-    private final CallSettings settings;
-    private final CallLoop loop;
-    private final CallIntake intake;
+    private final DefaultCallSettings settings;
+    private final CallerEventLoop loop;
+    private final CallSubmissionQueue intake;
 
     // ---- event loop only
 
-    private final Outcomes outcomes;
-    private final CallChannel channel;
-    private final CallTable table;
+    private final DeferredNotifications outcomes;
+    private final OutboundCallChannel channel;
+    private final PendingCallTable table;
     private final CallDeadlines deadlines;
-    private final Retransmission retransmission;
+    private final RetransmissionPolicy retransmission;
+    private final RefusedCalls refusedCalls;
 
     /**
      * @param number of this requester among {@code 1 << log2}: no two use the same XID
      */
-    PendingCalls(Owner owner, CallSettings settings, EventLoop loop, int number, int log2) {
+    PendingCalls(Owner owner, DefaultCallSettings settings, EventLoop loop, int number, int log2) {
         this.owner = owner;
         this.settings = settings;
-        this.loop = new CallLoop(loop, owner::terminated);
-        intake = new CallIntake(this, settings, this.loop);
+        this.loop = new CallerEventLoop(loop, owner::terminated);
+        intake = new CallSubmissionQueue(this, settings, this.loop);
         outcomes = this.loop.outcomes();
-        channel = new CallChannel(settings.fencesCancelled());
-        table = new CallTable(channel, outcomes, this::ended, number, log2);
+        channel = new OutboundCallChannel(settings.fencesCancelled());
+        table = new PendingCallTable(channel, outcomes, this::ended, number, log2);
         Runnable due = () -> event(this::wake);
         deadlines = new CallDeadlines(settings, this.loop, table, channel, due);
-        retransmission = new Retransmission(settings);
+        retransmission = new RetransmissionPolicy(settings);
+        Runnable repeat = () -> event(this::repeatRefused);
+        refusedCalls = new RefusedCalls(settings.clock(), this.loop, repeat);
     }
 
     // ------------------------------------------------------------------ any thread
 
     /** Where calls are handed in, and how many of them are not over. */
-    CallIntake intake() {
+    CallSubmissionQueue intake() {
         return intake;
     }
 
@@ -92,19 +95,19 @@ final class PendingCalls implements CallIntake.Starter {
 
     /** A user has given a call up: perhaps in the middle of an event, so it is one of its own. */
     @Override
-    public void cancelled(ClientCall<?> call) {
+    public void cancelled(CallReplyFuture<?> call) {
         // When the event loop is gone, so is everything that the call has.
         run(() -> giveUp(call));
     }
 
-    /** As {@link CallLoop#run}. */
+    /** As {@link CallerEventLoop#run}. */
     boolean run(Runnable task) {
         return loop.run(task);
     }
 
     // ------------------------------------------------------------------ events
 
-    /** As {@link CallLoop#event}. */
+    /** As {@link CallerEventLoop#event}. */
     void event(Runnable what) {
         loop.event(what);
     }
@@ -117,7 +120,7 @@ final class PendingCalls implements CallIntake.Starter {
     // ------------------------------------------------------------------ begin and end of calls
 
     @Override
-    public void start(ClientCall<?> call) {
+    public void start(CallReplyFuture<?> call) {
         call.isStarted = true;
         table.number(call);
         String end = owner.end();
@@ -138,13 +141,13 @@ final class PendingCalls implements CallIntake.Starter {
         }
     }
 
-    private void send(ClientCall<?> call) {
+    private void send(CallReplyFuture<?> call) {
         if (!channel.isActive()) {
             return; // closed already: the loss is on its way, and sees a call that was not sent
         }
         Exception problem = call.prepare();
         if (problem != null) {
-            table.fail(call, call.wasSent ? retransmission.notAgain(problem) : problem);
+            table.fail(call, retransmission.notSent(call, problem));
             return;
         }
         call.answersBefore = channel.answers();
@@ -161,65 +164,100 @@ final class PendingCalls implements CallIntake.Starter {
 
     /** The write of a call has failed: either it alone is bad, or the connection ends, which {@link #lost} sees to. */
     @Override
-    public void writeFailed(ClientCall<?> call, Throwable cause) {
+    public void writeFailed(CallReplyFuture<?> call, Throwable cause) {
         if (!table.contains(call)) {
             return;
         }
         if (cause instanceof NotSentException || cause instanceof CancellationException) {
             call.notSent();
-        } else if (cause instanceof ClosedChannelException || cause instanceof RdmaException) {
+        } else if (cause instanceof ClosedChannelException
+                || cause instanceof RdmaException
+                || OutboundCallChannel.isOut(call)) {
             call.channel.close();
         } else {
             boolean isNamed =
                     cause instanceof RpcRdmaException || cause instanceof IllegalArgumentException;
-            event(() -> table.fail(call, isNamed ? cause : new MarshalException(cause)));
+            Throwable named = isNamed ? cause : new MarshalException(cause);
+            call.notSent();
+            event(() -> table.fail(call, retransmission.notSent(call, named)));
         }
     }
 
     /**
-     * Takes what the codec of the channel has delivered, if it ends a call.
+     * Takes what the codec of the channel has delivered, if it ends a call from here: others may call on the channel
+     * too.
      *
      * @return whether it was taken; otherwise it is still the caller's
      */
     boolean received(Object message) {
         if (message instanceof RpcRdmaFailure failure) {
-            event(() -> refused(failure));
-            return true;
+            CallReplyFuture<?> call = out(failure.xid());
+            if (call != null) {
+                event(() -> refused(call, failure));
+            }
+            return call != null;
         }
         ByteBuf payload = RpcMessage.payloadOf(message);
         if (!RpcCallHeader.isOfType(payload, RpcCallHeader.REPLY)) {
             return false;
         }
+        CallReplyFuture<?> call = out(payload.getInt(payload.readerIndex()));
+        if (call == null) {
+            return false;
+        }
         outcomes.begin();
         try {
-            table.answer(payload.getInt(payload.readerIndex()), (ReferenceCounted) message);
+            table.answer(call, (ReferenceCounted) message);
         } finally {
             outcomes.end();
         }
         return true;
     }
 
-    private void refused(RpcRdmaFailure failure) {
-        ClientCall<?> call = table.get(failure.xid());
-        if (call == null) {
-            return;
-        }
+    /** The call with that XID that was written to the channel; {@code null} when there is none. */
+    private CallReplyFuture<?> out(int xid) {
+        CallReplyFuture<?> call = table.get(xid);
+        return call != null && channel.has(call) ? call : null;
+    }
+
+    private void refused(CallReplyFuture<?> call, RpcRdmaFailure failure) {
         if (failure.cause() instanceof RemoteChunkException chunk && mayGrow(call, chunk)) {
             retransmission.grow(call, chunk);
             table.renew(call);
             channel.count(RpcRdmaCounter.CALLS_REPEATED);
             send(call);
             flush();
+        } else if (failure.cause() instanceof RemoteChunkException chunk
+                && owner.end() == null
+                && retransmission.mayRepeat(call, chunk)) {
+            call.isRepeated = true;
+            call.refusal = chunk;
+            call.refused();
+            table.renew(call);
+            refusedCalls.add(call);
         } else {
             table.fail(call, failure.cause());
         }
     }
 
-    private boolean mayGrow(ClientCall<?> call, RemoteChunkException chunk) {
+    /** The pause of calls that were refused is over; what was sent on another channel meanwhile is not sent again. */
+    private void repeatRefused() {
+        for (CallReplyFuture<?> call = refusedCalls.poll();
+                call != null;
+                call = refusedCalls.poll()) {
+            if (table.contains(call) && call.channel == null && channel.isThere()) {
+                channel.count(RpcRdmaCounter.CALLS_REPEATED);
+                send(call);
+            }
+        }
+        flush();
+    }
+
+    private boolean mayGrow(CallReplyFuture<?> call, RemoteChunkException chunk) {
         return channel.mayGrow() && owner.end() == null && retransmission.mayGrow(call, chunk);
     }
 
-    private void giveUp(ClientCall<?> call) {
+    private void giveUp(CallReplyFuture<?> call) {
         // Otherwise it is over, or still handed in, and found done when it is to start.
         if (call.isStarted && table.contains(call)) {
             table.drop(call);
@@ -227,7 +265,7 @@ final class PendingCalls implements CallIntake.Starter {
         }
     }
 
-    private void ended(ClientCall<?> call) {
+    private void ended(CallReplyFuture<?> call) {
         retransmission.ended(call);
         intake.ended();
         owner.callEnded();
@@ -259,7 +297,7 @@ final class PendingCalls implements CallIntake.Starter {
      * Sends what waits; what was sent on an earlier channel goes with the same XID (RFC 8166, 4.5.5; RFC 8167, 5.4).
      */
     void sendAll() {
-        for (ClientCall<?> call : table.inOrder()) {
+        for (CallReplyFuture<?> call : table.inOrder()) {
             if (call.channel == null) {
                 if (call.wasSent) {
                     channel.count(RpcRdmaCounter.CALLS_RETRANSMITTED);
@@ -283,7 +321,8 @@ final class PendingCalls implements CallIntake.Starter {
     /** The channel is gone, and with it every handle: calls go to the next one, or fail. */
     void lost(String why, Loss loss) {
         channel.use(null);
-        for (ClientCall<?> call : table.inOrder()) {
+        refusedCalls.clear();
+        for (CallReplyFuture<?> call : table.inOrder()) {
             boolean wasInDoubt = call.isInDoubt;
             call.channel = null;
             call.isInDoubt = false;
@@ -299,12 +338,12 @@ final class PendingCalls implements CallIntake.Starter {
 
     /** There was to be a channel, and there is none. */
     void notConnected(String why, Throwable cause) {
-        for (ClientCall<?> call : table.inOrder()) {
+        for (CallReplyFuture<?> call : table.inOrder()) {
             loseOrKeep(call, why, cause);
         }
     }
 
-    private void loseOrKeep(ClientCall<?> call, String why, Throwable cause) {
+    private void loseOrKeep(CallReplyFuture<?> call, String why, Throwable cause) {
         if (!retransmission.survives(call)) {
             table.fail(call, retransmission.lostOften(call, why, cause));
         }
@@ -312,8 +351,8 @@ final class PendingCalls implements CallIntake.Starter {
 
     /** The channel is not used any more though it lives: its calls are given up there, as if it were lost. */
     void abandonChannel(String why) {
-        for (ClientCall<?> call : table.all()) {
-            channel.cancel(call);
+        for (CallReplyFuture<?> call : table.inOrder()) {
+            channel.leave(call);
         }
         lost(why, Loss.LEFT);
     }
@@ -371,12 +410,13 @@ final class PendingCalls implements CallIntake.Starter {
 
     /** Ends the calls that there are. */
     void failAll(String why) {
-        for (ClientCall<?> call : table.inOrder()) {
+        for (CallReplyFuture<?> call : table.inOrder()) {
             table.fail(call, retransmission.lost(call, why, null));
         }
     }
 
     void stopTimer() {
         deadlines.stop();
+        refusedCalls.clear();
     }
 }

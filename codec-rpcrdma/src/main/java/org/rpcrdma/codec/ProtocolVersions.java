@@ -4,7 +4,7 @@ package org.rpcrdma.codec;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Which versions of the protocol one connection speaks, and which of them its calls are sent in
+ * Versions of the protocol that one connection speaks, and the version that its calls are sent in
  * (draft-cel-nfsv4-rpcrdma-version-two-01, 5). Changed on the event loop; {@link #settled} and {@link #current} are
  * for any thread.
  */

@@ -49,9 +49,9 @@ public final class ReadChunkReplies {
             new ReadChunkReplies(64, 64L << 20, 30_000, ReplyChunks.IF_BOUNDED, null);
 
     /**
-     * What two sides use that have announced it: the number needs no bound of its own, because such a requester
-     * keeps the credit of a call until its pull completion is sent, and a reply that finds too many bytes waiting
-     * waits for them.
+     * What two sides use that have announced it: as many replies wait as calls are granted, because such a requester
+     * keeps the credit of a call until its pull completion is sent. A reply that finds too many of them, or too many
+     * bytes, is held back until they are gone.
      */
     static ReadChunkReplies announced(long maxBytes) {
         return new ReadChunkReplies(
@@ -86,7 +86,7 @@ public final class ReadChunkReplies {
      * @return a copy that differs in this; this one is left alone
      */
     public ReadChunkReplies withMaxWaiting(int replies) {
-        Checks.inRange("maxWaiting", replies, 1, 65535);
+        ArgumentChecks.inRange("maxWaiting", replies, 1, 65535);
         return new ReadChunkReplies(
                 replies, maxWaitingBytes, completionTimeoutMillis, replyChunks, optionType);
     }
@@ -98,7 +98,7 @@ public final class ReadChunkReplies {
      * @return a copy that differs in this; this one is left alone
      */
     public ReadChunkReplies withMaxWaitingBytes(long bytes) {
-        Checks.inRange("maxWaitingBytes", bytes, 1024, Long.MAX_VALUE);
+        ArgumentChecks.inRange("maxWaitingBytes", bytes, 1024, Long.MAX_VALUE);
         return new ReadChunkReplies(
                 maxWaiting, bytes, completionTimeoutMillis, replyChunks, optionType);
     }
@@ -111,7 +111,7 @@ public final class ReadChunkReplies {
      * @return a copy that differs in this; this one is left alone
      */
     public ReadChunkReplies withCompletionTimeoutMillis(int millis) {
-        Checks.inRange("completionTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+        ArgumentChecks.inRange("completionTimeoutMillis", millis, 1, Integer.MAX_VALUE);
         return new ReadChunkReplies(maxWaiting, maxWaitingBytes, millis, replyChunks, optionType);
     }
 
@@ -185,7 +185,7 @@ public final class ReadChunkReplies {
     @Override
     public String toString() {
         return "ReadChunkReplies("
-                + (maxWaiting == Integer.MAX_VALUE ? "any number" : maxWaiting)
+                + (areAnnounced() ? "as many as are granted" : maxWaiting)
                 + " and "
                 + maxWaitingBytes
                 + " bytes may wait, for "

@@ -12,7 +12,7 @@ import org.rpcrdma.codec.wire.RpcCallHeader;
  * RDMA (RFC 8166, 3.2). What cannot be read in either form is not sent, and the call that it was to answer gets an
  * answer nevertheless, because its requester would wait for ever.
  */
-final class RecordMarkRemover extends Stage {
+final class RecordMarkRemover extends CodecStageHandler {
 
     private static final int SYSTEM_ERR = 5;
 

@@ -2,8 +2,9 @@
 package org.rpcrdma.codec;
 
 /**
- * The responder answered ERR_CHUNK (RFC 8166, 4.5.2 and 4.5.3): it could not use the chunks of the call, or the reply
- * did not fit what the call offered. The two look the same to a requester. Repeating the call as it is does not help.
+ * The responder answered ERR_CHUNK (RFC 8166, 4.5.2 and 4.5.3): it could not use the chunks of the call, the reply did
+ * not fit what the call offered, or it had no memory for either at that moment. All of them look the same to a
+ * requester. An {@link RpcRdmaClient} has repeated the call, with more room or once as it is, where that is safe.
  */
 public final class RemoteChunkException extends RpcRdmaException {
 
@@ -14,12 +15,18 @@ public final class RemoteChunkException extends RpcRdmaException {
     private final long replyBytes;
     private final long missing;
     private final boolean mayGrow;
+    private final boolean coversReply;
 
     RemoteChunkException(
-            int inline, long writeBytes, long replyBytes, long possible, boolean mayGrow) {
+            int inline,
+            long writeBytes,
+            long replyBytes,
+            long possible,
+            boolean mayGrow,
+            boolean coversReply) {
         super(
-                "the responder answered ERR_CHUNK: the call has a chunk that it does not take, or"
-                        + " the reply does not fit the "
+                "the responder answered ERR_CHUNK: the call has a chunk that it does not take, it"
+                        + " had no memory at that moment, or the reply does not fit the "
                         + inline
                         + " bytes offered inline, the "
                         + writeBytes
@@ -27,11 +34,16 @@ public final class RemoteChunkException extends RpcRdmaException {
                         + replyBytes
                         + " in the Reply chunk"
                         + missing(inline, writeBytes, replyBytes, possible)
-                        + " (raise the binding's limit, maximumReply or defaultMaximumReply)");
+                        + (coversReply
+                                ? " (the upper-layer binding says that no reply is longer: look at"
+                                        + " the log of the responder)"
+                                : " (if it may be longer: raise the binding's limit, maximumReply"
+                                        + " or defaultMaximumReply)"));
         this.inline = inline;
         this.writeBytes = writeBytes;
         this.replyBytes = replyBytes;
         this.mayGrow = mayGrow;
+        this.coversReply = coversReply;
         missing = Math.max(0, possible - offered());
     }
 
@@ -48,6 +60,11 @@ public final class RemoteChunkException extends RpcRdmaException {
     /** Whether the call could be repeated with more room for its reply. */
     boolean mayGrow() {
         return mayGrow;
+    }
+
+    /** Whether the reply cannot be too long, so that it may be memory that the responder wants. */
+    boolean coversReply() {
+        return coversReply;
     }
 
     /** {@return the bytes of one Send from the responder} */

@@ -8,9 +8,9 @@ import io.netty.channel.ChannelPromise;
  */
 final class Requester {
 
-    private final Link link;
-    private final XidMap<Call> calls = new XidMap<>();
-    private final Spares<Call> spares;
+    private final ConnectionContext link;
+    private final XidMap<OutboundCall> calls = new XidMap<>();
+    private final ObjectPool<OutboundCall> spares;
 
     /** Memory of ours that calls which are not answered offer for their replies. */
     private long offeredBytes;
@@ -18,9 +18,9 @@ final class Requester {
     /** {@code null} until calls may be sent. */
     private RequesterCredits credits;
 
-    Requester(Link link) {
+    Requester(ConnectionContext link) {
         this.link = link;
-        spares = new Spares<>(() -> new Call(link));
+        spares = new ObjectPool<>(() -> new OutboundCall(link));
         link.metrics().set(RpcRdmaGauge.CREDITS_GRANTED, 1);
     }
 
@@ -55,6 +55,9 @@ final class Requester {
 
     /** Why no call with this XID can be sent; {@code null} when it can. */
     Exception problem(int xid) {
+        if (link.isOutputClosed()) {
+            return new NotSentException();
+        }
         if (!isOpen()) {
             return new IllegalStateException(
                     "call from the accepting side (expected: none before allowReverseCalls says"
@@ -74,8 +77,8 @@ final class Requester {
     }
 
     /** A call that has no {@link #problem}; {@link #finish} or {@link #fail} ends it. */
-    Call newCall(int xid) {
-        Call call = spares.take();
+    OutboundCall newCall(int xid) {
+        OutboundCall call = spares.take();
         call.xid = xid;
         call.protocol = link.versions().current();
         calls.put(xid, call);
@@ -83,13 +86,13 @@ final class Requester {
     }
 
     /** The call with this XID; {@code null} when there is none. */
-    Call call(int xid) {
+    OutboundCall call(int xid) {
         return calls.get(xid);
     }
 
     /** The call that waits for an answer under this XID; {@code null} when there is none. */
-    Call unanswered(int xid) {
-        Call call = calls.get(xid);
+    OutboundCall unanswered(int xid) {
+        OutboundCall call = calls.get(xid);
         return call == null || !call.isUnanswered() ? null : call;
     }
 
@@ -97,18 +100,18 @@ final class Requester {
      * Whether the connection's memory has room for what a call offers for its reply. One call may always offer: nothing
      * would make room for it.
      */
-    boolean hasRoom(Call call) {
+    boolean hasRoom(OutboundCall call) {
         return offeredBytes == 0
                 || offeredBytes + bytesFor(call) <= link.config().maxConnectionBytes();
     }
 
     /** The memory of ours that a call is about to offer. */
-    void offers(Call call) {
+    void offers(OutboundCall call) {
         call.offeredBytes = bytesFor(call);
         offeredBytes += call.offeredBytes;
     }
 
-    private static long bytesFor(Call call) {
+    private static long bytesFor(OutboundCall call) {
         long bytes = call.replyChunkBytes;
         if (call.payload.parts().sinks() == 0) {
             for (int i = 0; i < call.sinks.count(); i++) {
@@ -119,13 +122,13 @@ final class Requester {
     }
 
     /** What a call has offered is its reply's now, or nobody's. */
-    void offersNoMore(Call call) {
+    void offersNoMore(OutboundCall call) {
         offeredBytes -= call.offeredBytes;
         call.offeredBytes = 0;
     }
 
     /** Forgets a call; it is fenced, or was never sent. */
-    void finish(Call call) {
+    void finish(OutboundCall call) {
         offersNoMore(call);
         calls.remove(call.xid, call);
         call.clear();
@@ -137,14 +140,14 @@ final class Requester {
      *
      * @param promise of its write; the one that the call keeps is allowed
      */
-    void fail(Call call, ChannelPromise promise, Throwable cause) {
+    void fail(OutboundCall call, ChannelPromise promise, Throwable cause) {
         call.fence();
         finish(call);
         promise.tryFailure(cause);
     }
 
     /** The responder, or what was pulled from it, is to blame: the user gets this in the place of the reply. */
-    void spoil(Call call, RpcRdmaException problem) {
+    void spoil(OutboundCall call, RpcRdmaException problem) {
         call.failure = problem;
         link.metrics().increment(RpcRdmaCounter.BAD_REPLIES);
         link.problem(call.xid, problem.getMessage(), "the call fails");
@@ -152,7 +155,7 @@ final class Requester {
 
     /** Ends all calls: nobody reaches their memory any more, because the channel is closed. */
     void close() {
-        for (Call call : calls.values()) {
+        for (OutboundCall call : calls.values()) {
             if (call.isUnanswered()) {
                 link.metrics().increment(RpcRdmaCounter.CALLS_LOST);
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-/** What a requester may send (RFC 8166, 3.3.1 and 3.3.3). Credit words are unsigned. */
+/** Credit accounting of a requester (RFC 8166, 3.3.1 and 3.3.3). Credit words are unsigned. */
 final class RequesterCredits {
 
     private final int requested;

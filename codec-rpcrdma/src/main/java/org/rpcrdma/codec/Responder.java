@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelPromise;
+import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /** The side of a connection that answers: the calls that are served, and what was granted. Event loop only. */
 final class Responder {
 
-    private final Link link;
-    private final Pulls pulls;
-    private final XidMap<ServedCall> calls = new XidMap<>();
-    private final Spares<ServedCall> spares = new Spares<>(ServedCall::new);
-    private final Spares<ReplyWork> spareWork;
+    private final ConnectionContext link;
+    private final ReadChunkPulls pulls;
+    private final XidMap<InboundCall> calls = new XidMap<>();
+    private final ObjectPool<InboundCall> spares = new ObjectPool<>(InboundCall::new);
+    private final ObjectPool<OutboundReplyCompletion> spareWork;
 
     /** {@code null} at a side that sends no replies in Read chunks. */
-    private WaitingReplies waiting;
+    private PendingReadChunkReplies waiting;
 
     /** {@code null} until calls are answered here. */
     private ResponderCredits credits;
 
     /** {@code null} until calls are answered here. */
-    private GrantControl grants;
+    private CreditGrantController grants;
 
     private long chunkErrorsInRow;
 
-    Responder(Link link, Pulls pulls) {
+    Responder(ConnectionContext link, ReadChunkPulls pulls) {
         this.link = link;
         this.pulls = pulls;
-        spareWork = new Spares<>(() -> new ReplyWork(link, this::recycle));
+        spareWork = new ObjectPool<>(() -> new OutboundReplyCompletion(link, this::recycle));
     }
 
     // ------------------------------------------------------------------ credits
@@ -39,11 +43,14 @@ final class Responder {
      */
     void open(int grant, int receives) {
         ReadChunkReplies settings = link.readChunkReplies();
-        waiting = link.isServer() && settings != null ? new WaitingReplies(link, settings) : null;
         credits = new ResponderCredits(grant, receives);
+        waiting =
+                link.isServer() && settings != null
+                        ? new PendingReadChunkReplies(link, settings, credits.maximum())
+                        : null;
         // A requester that has announced to know them keeps its pull completions within the grant.
         boolean isOutside = waiting != null && !settings.areAnnounced();
-        grants = new GrantControl(link, credits, isOutside ? waiting : null, pulls::bytes);
+        grants = new CreditGrantController(link, credits, isOutside ? waiting : null, pulls::bytes);
         publishCredits();
     }
 
@@ -57,7 +64,7 @@ final class Responder {
     }
 
     /** What decides the grants. */
-    GrantControl grants() {
+    CreditGrantController grants() {
         return grants;
     }
 
@@ -87,8 +94,8 @@ final class Responder {
     // ------------------------------------------------------------------ calls
 
     /** A call that is not in progress already; {@link #finish} ends it. */
-    ServedCall newCall(int xid, int version) {
-        ServedCall call = spares.take();
+    InboundCall newCall(int xid, int version) {
+        InboundCall call = spares.take();
         call.xid = xid;
         call.protocol = link.versions().ofReply(version);
         calls.put(xid, call);
@@ -96,19 +103,19 @@ final class Responder {
     }
 
     /** The call with this XID; {@code null} when there is none. */
-    ServedCall call(int xid) {
+    InboundCall call(int xid) {
         return calls.get(xid);
     }
 
     /** Forgets a call. */
-    void finish(ServedCall call) {
+    void finish(InboundCall call) {
         calls.remove(call.xid, call);
         call.clear();
         spares.give(call);
     }
 
     /** Has a call answered with ERR_CHUNK when it is written (RFC 8166, 4.5.2 and 4.5.3); it is given back. */
-    ServedCall reject(ServedCall call, String what) {
+    InboundCall reject(InboundCall call, String what) {
         link.problem(call.xid, what, "answered with ERR_CHUNK");
         call.isRejected = true;
         call.isDelivered = false;
@@ -116,19 +123,56 @@ final class Responder {
         return call;
     }
 
+    /** Has a call answered whose arguments do not parse. */
+    InboundCall answerGarbage(InboundCall call) {
+        link.metrics().increment(RpcRdmaCounter.GARBAGE_ARGS_SENT);
+        link.problem(call.xid, "chunk and argument differ in length", "answered with GARBAGE_ARGS");
+        return answer(call, RpcCallHeader.GARBAGE_ARGS);
+    }
+
+    /** Has a call answered that code of the user, or a lack of memory, keeps from its handler, or from its reply. */
+    InboundCall answerFailed(InboundCall call, Throwable cause) {
+        link.metrics().increment(RpcRdmaCounter.SYSTEM_ERRORS_SENT);
+        UserCode.failed(
+                "what XID 0x" + Integer.toHexString(call.xid) + " needs at a responder", cause);
+        return answer(call, RpcCallHeader.SYSTEM_ERR);
+    }
+
+    /**
+     * In the place of the handler (RFC 5531, 9). The message needs no registered memory; when there is none for its
+     * Send, the connection ends (RFC 8166, 4.5.4).
+     */
+    private InboundCall answer(InboundCall call, int acceptStatus) {
+        call.releaseReceived();
+        call.isDelivered = false;
+        call.reply.clear();
+        ByteBuf reply = Unpooled.buffer(RpcCallHeader.REPLY_HEADER_BYTES);
+        reply.writeInt(call.xid).writeInt(RpcCallHeader.REPLY).writeInt(0).writeLong(0);
+        call.reply.take(reply.writeInt(acceptStatus));
+        link.flushLater();
+        return call;
+    }
+
     // ------------------------------------------------------------------ replies
 
+    /** A reply cannot be built, or not all of it: the requester has to know that none comes (RFC 8166, 4.5.4). */
+    void lose(InboundCall call, ChannelPromise promise, Throwable cause) {
+        finish(call);
+        promise.tryFailure(MarshalException.ofReply(cause));
+        link.closeNow("a reply could not be built", cause);
+    }
+
     /** The replies that wait for their pull completion; {@code null} at a side that sends none in Read chunks. */
-    WaitingReplies waiting() {
+    PendingReadChunkReplies waiting() {
         return waiting;
     }
 
     /** A promise for a work request of a reply. */
-    ReplyWork work(int xid) {
+    OutboundReplyCompletion work(int xid) {
         return spareWork.take().of(xid);
     }
 
-    private void recycle(ReplyWork work) {
+    private void recycle(OutboundReplyCompletion work) {
         spareWork.give(work);
     }
 
@@ -157,7 +201,7 @@ final class Responder {
 
     /** The connection is lost. */
     void close() {
-        calls.values().forEach(ServedCall::clear);
+        calls.values().forEach(InboundCall::clear);
         calls.clear();
         if (waiting != null) {
             waiting.close();

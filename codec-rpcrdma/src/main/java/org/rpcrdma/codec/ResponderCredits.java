@@ -2,7 +2,8 @@
 package org.rpcrdma.codec;
 
 /**
- * What a responder grants (RFC 8166, 3.3.1): an absolute limit, never 0, and never more than the receives behind it.
+ * Credit accounting of a responder (RFC 8166, 3.3.1): an absolute limit, never 0, and never more than the receives
+ * behind it.
  *
  * <p>Each grant is a promise: with it the requester may have sent, since the connection was made, as many calls as
  * were answered by then plus the grant. A lower grant later does not take that back, because calls may be on their

@@ -2,7 +2,8 @@
 package org.rpcrdma.codec;
 
 /**
- * What a {@link CreditPolicy} can look at. Belongs to one connection; valid during the call that it is an argument of.
+ * Load of a responder, as a {@link CreditPolicy} sees it. Belongs to one connection; valid during the call that it is
+ * an argument of.
  */
 public interface ResponderLoad {
 

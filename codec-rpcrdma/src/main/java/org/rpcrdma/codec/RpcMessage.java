@@ -25,8 +25,8 @@ import org.rpcrdma.codec.wire.TransportHeader;
  *       offered, and the responder writes into them directly. Under RPCSEC_GSS with integrity or privacy nothing is
  *       reduced: items go with the payload, and results come in it (8.2.2).
  *   <li>Its <b>reply</b> is read as an {@code RpcMessage} with the same sinks: {@link #sinkLength} bytes were added to
- *       each, {@link #sinkPosition} says where they belong. What is in a sink after them is undefined (4.3.2.2). Of a
- *       call without sinks the reply is whole.
+ *       each, {@link #sinkPosition} says where they belong, and so which result they are. What is in a sink after them
+ *       is undefined (4.3.2.2). Of a call without sinks the reply is whole.
  *   <li>A <b>received call</b> comes this way when the configuration says so ({@link
  *       RpcRdmaConfig.Builder#annotatedCalls}): the items are what came in Read chunks, and {@link #resultChunks} says
  *       what Write chunks there are.
@@ -55,7 +55,7 @@ public final class RpcMessage implements ByteBufHolder {
     static final RpcMessage PLAIN = new RpcMessage(Unpooled.EMPTY_BUFFER);
 
     private final ByteBuf payload;
-    private final MessageParts parts;
+    private final SharedMessageState parts;
 
     /**
      * Takes over a payload stream.
@@ -63,10 +63,10 @@ public final class RpcMessage implements ByteBufHolder {
      * @param payload reduced, XID first
      */
     public RpcMessage(ByteBuf payload) {
-        this(payload, new MessageParts(Objects.requireNonNull(payload, "payload")));
+        this(payload, new SharedMessageState(Objects.requireNonNull(payload, "payload")));
     }
 
-    private RpcMessage(ByteBuf payload, MessageParts parts) {
+    private RpcMessage(ByteBuf payload, SharedMessageState parts) {
         this.payload = payload;
         this.parts = parts;
     }
@@ -117,7 +117,9 @@ public final class RpcMessage implements ByteBufHolder {
 
     /**
      * Adds memory for the next eligible result and takes it over. Its writable bytes are offered, so they have to be
-     * enough for the longest result, without round-up.
+     * enough for the longest result, without round-up; of several sinks, for the longest of its own result and those
+     * after it, because a responder may leave the sink of a result that has no bytes to the next one. {@link
+     * #sinkPosition} says which it was. Memory without room is as {@link #addInlineSink}.
      *
      * @param memory direct and in one piece
      * @return this message

@@ -68,7 +68,8 @@ public final class RpcRdmaCallback {
     /**
      * Sends a call to the client.
      *
-     * @param call a whole RPC call, taken over; its first word, the XID, is overwritten
+     * @param call a whole RPC call, taken over; its first word, the XID, is overwritten, and a record mark in front of
+     *     it is left out
      * @return the whole reply; the caller releases it
      */
     public Future<ByteBuf> call(ByteBuf call) {
@@ -83,7 +84,7 @@ public final class RpcRdmaCallback {
      * @return as there
      */
     public Future<ByteBuf> call(ByteBuf call, CallOptions options) {
-        return connection.intake().submit(call, call, options);
+        return connection.intake().submit(call, options);
     }
 
     /**
@@ -105,7 +106,7 @@ public final class RpcRdmaCallback {
      * @return as there
      */
     public Future<RpcMessage> call(RpcMessage call, CallOptions options) {
-        return connection.intake().submit(call, call.content(), options);
+        return connection.intake().submit(call, options);
     }
 
     /**

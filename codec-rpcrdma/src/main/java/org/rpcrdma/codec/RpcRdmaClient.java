@@ -32,6 +32,7 @@ import org.rpcrdma.channel.RdmaEventLoopGroup;
  *   <li>{@link RemoteChunkException}: the responder has no room for the reply, even after the repetitions allowed,
  *   <li>{@link UnsupportedVersionException}, {@link EligibilityException}, {@link MalformedReplyException}: the
  *       responder does not keep to the protocol, or to this version of it,
+ *   <li>{@link UnmarshalException}: the reply has come, and the upper-layer binding has failed to read it,
  *   <li>{@link CallTooLongException}, {@link MarshalException}, {@link CallQueueFullException}: nothing was sent.
  * </ul>
  *
@@ -45,15 +46,15 @@ import org.rpcrdma.channel.RdmaEventLoopGroup;
 public final class RpcRdmaClient {
 
     private final SocketAddress remoteAddress;
-    private final ClientConnection[] connections;
+    private final ReconnectingClientConnection[] connections;
     private final Promise<Void> closed = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
 
     private RpcRdmaClient(Settings settings, EventLoopGroup group, int count) {
         remoteAddress = settings.remoteAddress();
-        connections = new ClientConnection[count];
+        connections = new ReconnectingClientConnection[count];
         int log2 = 32 - Integer.numberOfLeadingZeros(count - 1);
         for (int i = 0; i < count; i++) {
-            connections[i] = new ClientConnection(settings, group.next(), i, log2);
+            connections[i] = new ReconnectingClientConnection(settings, group.next(), i, log2);
         }
     }
 
@@ -71,7 +72,8 @@ public final class RpcRdmaClient {
     /**
      * Sends a call.
      *
-     * @param call a whole RPC call, taken over; its first word, the XID, is overwritten
+     * @param call a whole RPC call, taken over; its first word, the XID, is overwritten, and a record mark in front of
+     *     it is left out
      * @return the whole reply; the caller releases it
      */
     public Future<ByteBuf> call(ByteBuf call) {
@@ -86,7 +88,7 @@ public final class RpcRdmaClient {
      * @return as there
      */
     public Future<ByteBuf> call(ByteBuf call, CallOptions options) {
-        return submit(call, call, options);
+        return leastBusy().submit(call, options);
     }
 
     /**
@@ -107,7 +109,7 @@ public final class RpcRdmaClient {
      * @return as there
      */
     public Future<RpcMessage> call(RpcMessage call, CallOptions options) {
-        return submit(call, call.content(), options);
+        return leastBusy().submit(call, options);
     }
 
     /**
@@ -134,23 +136,18 @@ public final class RpcRdmaClient {
         return leastBusy().submit(encoder, options);
     }
 
-    private <V extends ReferenceCounted> Future<V> submit(
-            V message, ByteBuf payload, CallOptions options) {
-        return leastBusy().submit(message, payload, options);
-    }
-
     /** Starts at a random one, so that an idle client does not use the first connection only. */
-    private CallIntake leastBusy() {
+    private CallSubmissionQueue leastBusy() {
         int count = connections.length;
         if (count == 1) {
             return connections[0].intake();
         }
         int at = ThreadLocalRandom.current().nextInt(count);
-        CallIntake best = connections[at].intake();
+        CallSubmissionQueue best = connections[at].intake();
         int least = best.outstanding();
         for (int i = 1; i < count && least > 0; i++) {
             at = at + 1 == count ? 0 : at + 1;
-            CallIntake next = connections[at].intake();
+            CallSubmissionQueue next = connections[at].intake();
             int other = next.outstanding();
             if (other < least) {
                 least = other;
@@ -170,7 +167,7 @@ public final class RpcRdmaClient {
     public Future<Void> connect() {
         Promise<Void> all = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
         AtomicInteger left = new AtomicInteger(connections.length);
-        for (ClientConnection connection : connections) {
+        for (ReconnectingClientConnection connection : connections) {
             connection
                     .connectNow()
                     .addListener(
@@ -188,7 +185,7 @@ public final class RpcRdmaClient {
     /** {@return the connections that there are at this time: their thresholds, credits and counters} */
     public List<RpcRdmaConnection> openConnections() {
         List<RpcRdmaConnection> open = new ArrayList<>(connections.length);
-        for (ClientConnection connection : connections) {
+        for (ReconnectingClientConnection connection : connections) {
             RpcRdmaConnection current = connection.current();
             if (current != null) {
                 open.add(current);
@@ -200,7 +197,7 @@ public final class RpcRdmaClient {
     /** {@return the calls that have neither a reply nor an error yet} */
     public int outstandingCalls() {
         int sum = 0;
-        for (ClientConnection connection : connections) {
+        for (ReconnectingClientConnection connection : connections) {
             sum += connection.intake().outstanding();
         }
         return sum;
@@ -228,7 +225,7 @@ public final class RpcRdmaClient {
      */
     public Future<Void> close() {
         AtomicInteger left = new AtomicInteger(connections.length);
-        for (ClientConnection connection : connections) {
+        for (ReconnectingClientConnection connection : connections) {
             connection
                     .close()
                     .addListener(
@@ -249,7 +246,7 @@ public final class RpcRdmaClient {
     record Settings(
             SocketAddress remoteAddress,
             Bootstrap bootstrap,
-            CallSettings calls,
+            DefaultCallSettings calls,
             long minBackOffNanos,
             long maxBackOffNanos,
             int connectTimeoutMillis,
@@ -340,7 +337,7 @@ public final class RpcRdmaClient {
          * @return this builder
          */
         public Builder connections(int count) {
-            connections = Checks.inRange("connections", count, 1, 64);
+            connections = ArgumentChecks.inRange("connections", count, 1, 64);
             return this;
         }
 
@@ -354,9 +351,10 @@ public final class RpcRdmaClient {
          * @return this builder
          */
         public Builder backOffMillis(long minimum, long maximum) {
-            minBackOffMillis = Checks.inRange("minimum back-off", minimum, 1, Integer.MAX_VALUE);
+            minBackOffMillis =
+                    ArgumentChecks.inRange("minimum back-off", minimum, 1, Integer.MAX_VALUE);
             maxBackOffMillis =
-                    Checks.inRange("maximum back-off", maximum, minimum, Integer.MAX_VALUE);
+                    ArgumentChecks.inRange("maximum back-off", maximum, minimum, Integer.MAX_VALUE);
             return this;
         }
 
@@ -368,7 +366,7 @@ public final class RpcRdmaClient {
          */
         public Builder connectTimeoutMillis(int millis) {
             connectTimeoutMillis =
-                    Checks.inRange("connectTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+                    ArgumentChecks.inRange("connectTimeoutMillis", millis, 1, Integer.MAX_VALUE);
             return this;
         }
 
@@ -382,7 +380,7 @@ public final class RpcRdmaClient {
          */
         public Builder firstCallTimeoutMillis(long millis) {
             firstCallTimeoutMillis =
-                    Checks.inRange("firstCallTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+                    ArgumentChecks.inRange("firstCallTimeoutMillis", millis, 1, Integer.MAX_VALUE);
             return this;
         }
 

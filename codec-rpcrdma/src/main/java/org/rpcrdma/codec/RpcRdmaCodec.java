@@ -81,8 +81,8 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
         RpcRdmaConnection connection = new RpcRdmaConnection(channel, config);
         ChannelPipeline pipeline = ctx.pipeline();
         addStages(pipeline, ctx.name(), stages(connection));
-        if (HeaderLog.isOn()) {
-            pipeline.addAfter(ctx.name(), null, new HeaderLog());
+        if (HeaderTraceLogHandler.isOn()) {
+            pipeline.addAfter(ctx.name(), null, new HeaderTraceLogHandler());
         }
         if (config.capture() != null) {
             RdmaPcapHandler capture =
@@ -94,10 +94,10 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
     }
 
     /** From the network to the user. */
-    private List<Stage> stages(RpcRdmaConnection connection) {
+    private List<CodecStageHandler> stages(RpcRdmaConnection connection) {
         boolean hasVersionTwo = config.versionTwo() != null;
-        List<Stage> stages = new ArrayList<>();
-        stages.add(new FlushHandler(connection));
+        List<CodecStageHandler> stages = new ArrayList<>();
+        stages.add(new FlushConsolidationStage(connection));
         stages.add(new RpcRdmaHeaderCodec(connection));
         stages.add(new CreditHandler(connection));
         if (hasVersionTwo) {
@@ -113,10 +113,11 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
     }
 
     /** The last one comes first: each goes right behind that handler. */
-    private static void addStages(ChannelPipeline pipeline, String name, List<Stage> stages) {
+    private static void addStages(
+            ChannelPipeline pipeline, String name, List<CodecStageHandler> stages) {
         for (int i = stages.size() - 1; i >= 0; i--) {
             if (i > 0) {
-                Stage.join(stages.get(i - 1), stages.get(i));
+                CodecStageHandler.join(stages.get(i - 1), stages.get(i));
             }
             pipeline.addAfter(name, null, stages.get(i));
         }

@@ -12,9 +12,9 @@ import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 
 /**
- * How RPC-over-RDMA is spoken. Immutable and shared by any number of connections. {@link #applyTo(Bootstrap)} and
- * {@link #applyTo(ServerBootstrap)} set the channel options that go with it; without them the channel's own
- * options hold.
+ * Configuration of RPC-over-RDMA. Immutable and shared by any number of connections. {@link #applyTo(Bootstrap)} and
+ * {@link #applyTo(ServerBootstrap)} set the channel options that go with it; without them the channel's own options
+ * hold.
  */
 public final class RpcRdmaConfig {
 
@@ -76,7 +76,7 @@ public final class RpcRdmaConfig {
      */
     public Bootstrap applyTo(Bootstrap bootstrap) {
         setOptions(false, bootstrap::option);
-        return bootstrap.attr(PeerMemory.KEY, new PeerMemory());
+        return bootstrap.attr(PeerCache.KEY, new PeerCache());
     }
 
     /**
@@ -87,7 +87,7 @@ public final class RpcRdmaConfig {
      */
     public ServerBootstrap applyTo(ServerBootstrap bootstrap) {
         setOptions(true, bootstrap::childOption);
-        return bootstrap.childAttr(PeerMemory.KEY, new PeerMemory());
+        return bootstrap.childAttr(PeerCache.KEY, new PeerCache());
     }
 
     /** As {@link #applyTo(Bootstrap)}, of one channel that is not connected yet. */
@@ -359,7 +359,7 @@ public final class RpcRdmaConfig {
          * @return this builder
          */
         public Builder requestedCredits(int credits) {
-            requestedCredits = Checks.inRange("requestedCredits", credits, 1, 65535);
+            requestedCredits = ArgumentChecks.inRange("requestedCredits", credits, 1, 65535);
             return this;
         }
 
@@ -370,7 +370,7 @@ public final class RpcRdmaConfig {
          * @return this builder
          */
         public Builder grantedCredits(int credits) {
-            grantedCredits = Checks.inRange("grantedCredits", credits, 1, 65535);
+            grantedCredits = ArgumentChecks.inRange("grantedCredits", credits, 1, 65535);
             return this;
         }
 
@@ -381,7 +381,7 @@ public final class RpcRdmaConfig {
          * @return this builder
          */
         public Builder minimumCredits(int credits) {
-            minimumCredits = Checks.inRange("minimumCredits", credits, 1, 65535);
+            minimumCredits = ArgumentChecks.inRange("minimumCredits", credits, 1, 65535);
             return this;
         }
 
@@ -451,7 +451,7 @@ public final class RpcRdmaConfig {
          * @return this builder
          */
         public Builder inlineArguments(int bytes) {
-            inlineArguments = Checks.inRange("inlineArguments", bytes, 0, 256 << 10);
+            inlineArguments = ArgumentChecks.inRange("inlineArguments", bytes, 0, 256 << 10);
             return this;
         }
 
@@ -464,7 +464,7 @@ public final class RpcRdmaConfig {
          * @return this builder
          */
         public Builder inlineResults(int bytes) {
-            inlineResults = Checks.inRange("inlineResults", bytes, 0, 256 << 10);
+            inlineResults = ArgumentChecks.inRange("inlineResults", bytes, 0, 256 << 10);
             return this;
         }
 
@@ -521,7 +521,7 @@ public final class RpcRdmaConfig {
          * @return this builder
          */
         public Builder maxSegmentsPerChunk(int segments) {
-            maxSegmentsPerChunk = Checks.inRange("maxSegmentsPerChunk", segments, 1, 16384);
+            maxSegmentsPerChunk = ArgumentChecks.inRange("maxSegmentsPerChunk", segments, 1, 16384);
             return this;
         }
 
@@ -532,7 +532,8 @@ public final class RpcRdmaConfig {
          * @return this builder
          */
         public Builder maxSegmentsPerMessage(int segments) {
-            maxSegmentsPerMessage = Checks.inRange("maxSegmentsPerMessage", segments, 1, 16384);
+            maxSegmentsPerMessage =
+                    ArgumentChecks.inRange("maxSegmentsPerMessage", segments, 1, 16384);
             return this;
         }
 
@@ -544,7 +545,7 @@ public final class RpcRdmaConfig {
          * @return this builder
          */
         public Builder maxChunkBytes(int bytes) {
-            maxChunkBytes = Checks.inRange("maxChunkBytes", bytes, 1024, MAX_MESSAGE);
+            maxChunkBytes = ArgumentChecks.inRange("maxChunkBytes", bytes, 1024, MAX_MESSAGE);
             return this;
         }
 
@@ -555,7 +556,7 @@ public final class RpcRdmaConfig {
          * @return this builder
          */
         public Builder maxMessageBytes(int bytes) {
-            maxMessageBytes = Checks.inRange("maxMessageBytes", bytes, 1024, MAX_MESSAGE);
+            maxMessageBytes = ArgumentChecks.inRange("maxMessageBytes", bytes, 1024, MAX_MESSAGE);
             return this;
         }
 
@@ -563,8 +564,8 @@ public final class RpcRdmaConfig {
          * The memory for long messages, per connection; default 128 MiB: the most bytes pulled by RDMA Read and not
          * answered yet, the most bytes of replies that wait to be pulled, the most that calls offer for their replies
          * in memory of this library, and the most that all calls of an {@link RpcRdmaClient} offer that it has repeated
-         * after ERR_CHUNK. More calls of the peer are refused; own calls and replies wait. So it bounds a single
-         * message too, up to 512 MiB.
+         * after ERR_CHUNK. What finds no room waits, calls of the peer within their credits as own calls and replies.
+         * A single message is bounded too, up to 512 MiB: a longer one is refused.
          *
          * @param bytes 1024 or more
          * @return this builder
@@ -604,7 +605,7 @@ public final class RpcRdmaConfig {
          * @return this builder
          */
         public Builder defaultMaximumReply(int bytes) {
-            defaultMaximumReply = Checks.inRange("defaultMaximumReply", bytes, 0, 1 << 29);
+            defaultMaximumReply = ArgumentChecks.inRange("defaultMaximumReply", bytes, 0, 1 << 29);
             return this;
         }
 
@@ -615,7 +616,7 @@ public final class RpcRdmaConfig {
          * @return this builder
          */
         public Builder maxQueuedCalls(int calls) {
-            maxQueuedCalls = Checks.inRange("maxQueuedCalls", calls, 0, Integer.MAX_VALUE);
+            maxQueuedCalls = ArgumentChecks.inRange("maxQueuedCalls", calls, 0, Integer.MAX_VALUE);
             return this;
         }
 
@@ -628,7 +629,7 @@ public final class RpcRdmaConfig {
          * @return this builder
          */
         public Builder maxChunkErrors(int calls) {
-            maxChunkErrors = Checks.inRange("maxChunkErrors", calls, 0, Integer.MAX_VALUE);
+            maxChunkErrors = ArgumentChecks.inRange("maxChunkErrors", calls, 0, Integer.MAX_VALUE);
             return this;
         }
 
@@ -643,7 +644,7 @@ public final class RpcRdmaConfig {
          * @return this builder
          */
         public Builder chunksPerCall(int chunks) {
-            chunksPerCall = Checks.inRange("chunksPerCall", chunks, 1, Integer.MAX_VALUE);
+            chunksPerCall = ArgumentChecks.inRange("chunksPerCall", chunks, 1, Integer.MAX_VALUE);
             return this;
         }
 
@@ -672,7 +673,7 @@ public final class RpcRdmaConfig {
          * @return this builder
          */
         public Builder reverseCredits(int credits) {
-            reverseCredits = Checks.inRange("reverseCredits", credits, 0, 65535);
+            reverseCredits = ArgumentChecks.inRange("reverseCredits", credits, 0, 65535);
             return this;
         }
 
@@ -723,7 +724,8 @@ public final class RpcRdmaConfig {
          * @return this builder
          */
         public Builder lateReplyMillis(int millis) {
-            lateReplyMillis = Checks.inRange("lateReplyMillis", millis, 0, Integer.MAX_VALUE);
+            lateReplyMillis =
+                    ArgumentChecks.inRange("lateReplyMillis", millis, 0, Integer.MAX_VALUE);
             return this;
         }
 
@@ -779,8 +781,10 @@ public final class RpcRdmaConfig {
             if (versionTwo != null) {
                 // The default threshold, which nobody announces (draft, 2.3).
                 int least = ProtocolVersion.VERSION_TWO_THRESHOLD;
-                Checks.inRange("sendSize with version 2", sendSize, least, Integer.MAX_VALUE);
-                Checks.inRange("receiveSize with version 2", receiveSize, least, Integer.MAX_VALUE);
+                ArgumentChecks.inRange(
+                        "sendSize with version 2", sendSize, least, Integer.MAX_VALUE);
+                ArgumentChecks.inRange(
+                        "receiveSize with version 2", receiveSize, least, Integer.MAX_VALUE);
                 if (readChunkReplies != null
                         && readChunkReplies.optionType() != null
                         && versionTwo.option(readChunkReplies.optionType()) != null) {

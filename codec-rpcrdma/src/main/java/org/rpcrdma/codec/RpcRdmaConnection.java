@@ -3,7 +3,6 @@ package org.rpcrdma.codec;
 
 import io.netty.channel.Channel;
 import io.netty.util.AttributeKey;
-import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NotYetConnectedException;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
@@ -17,10 +16,10 @@ public final class RpcRdmaConnection {
     private static final AttributeKey<RpcRdmaConnection> KEY =
             AttributeKey.valueOf(RpcRdmaConnection.class, "CONNECTION");
 
-    private final Link link;
+    private final ConnectionContext link;
     private final RdmaChannel channel;
     private final RpcRdmaConfig config;
-    private final Pulls pulls;
+    private final ReadChunkPulls pulls;
     private final Requester requester;
     private final Responder responder;
 
@@ -33,14 +32,14 @@ public final class RpcRdmaConnection {
     RpcRdmaConnection(RdmaChannel channel, RpcRdmaConfig config) {
         this.channel = channel;
         this.config = config;
-        if (!PeerMemory.isKept(channel)
+        if (!PeerCache.isKept(channel)
                 && channel.config().getPrivateData().length == 0
                 && channel.isConfigurable()) {
             // The bootstrap does not know the configuration: what the peer is told comes from here.
             config.applyTo(channel);
         }
-        link = new Link(channel, config);
-        pulls = new Pulls(link);
+        link = new ConnectionContext(channel, config);
+        pulls = new ReadChunkPulls(link);
         requester = new Requester(link);
         responder = new Responder(link, pulls);
         channel.attr(KEY).set(this);
@@ -309,7 +308,7 @@ public final class RpcRdmaConnection {
             start();
         }
         if (isClosed) {
-            return new ClosedChannelException();
+            return new NotSentException();
         }
         return isStarted ? null : new NotYetConnectedException();
     }
@@ -348,7 +347,7 @@ public final class RpcRdmaConnection {
     // ------------------------------------------------------------------ parts
 
     /** What all parts of the connection stand on. */
-    Link link() {
+    ConnectionContext link() {
         return link;
     }
 
@@ -363,12 +362,12 @@ public final class RpcRdmaConnection {
     }
 
     /** What is read by RDMA Reads, for either side. */
-    Pulls pulls() {
+    ReadChunkPulls pulls() {
         return pulls;
     }
 
     /** The call from here with this XID; {@code null} when there is none. */
-    Call call(int xid) {
+    OutboundCall call(int xid) {
         return requester.call(xid);
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-/** What {@link RpcRdmaMetrics} counts. Byte counts are payload without transport headers. */
+/** Counters of {@link RpcRdmaMetrics}. Byte counts are payload without transport headers. */
 public enum RpcRdmaCounter {
     /** Calls sent as requester. */
     CALLS_SENT,
@@ -35,8 +35,12 @@ public enum RpcRdmaCounter {
 
     /** Calls that waited for a credit. */
     CALLS_QUEUED,
+    /** Calls of the peer that waited for memory before their Read chunks were read. */
+    CALLS_HELD,
     /** Times a peer granted 0 credits. */
     ZERO_GRANTS,
+    /** Results that a responder has placed with their round-up, which RFC 8166, 3.4.6.2 forbids. */
+    ROUND_UPS_PLACED,
     /** Calls given up by {@link RpcRdmaCancel}, those of a client that were too late among them. */
     CALLS_CANCELLED,
     /** Calls that were out when their connection was lost. */
@@ -73,6 +77,8 @@ public enum RpcRdmaCounter {
     OPTION_ERRORS_SENT,
     /** GARBAGE_ARGS sent by the transport. */
     GARBAGE_ARGS_SENT,
+    /** SYSTEM_ERR sent by the transport: code of the user has thrown, or there was no memory. */
+    SYSTEM_ERRORS_SENT,
     /** RDMA_ERROR received for a call of ours. */
     ERRORS_RECEIVED,
     /**

@@ -16,6 +16,7 @@ public abstract sealed class RpcRdmaException extends IOException
                 ReplyTooLongException,
                 CallQueueFullException,
                 MarshalException,
+                UnmarshalException,
                 CallTimeoutException,
                 ConnectionLostException,
                 UnknownOptionException {

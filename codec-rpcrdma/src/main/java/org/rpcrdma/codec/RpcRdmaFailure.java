@@ -4,12 +4,12 @@ package org.rpcrdma.codec;
 import java.util.Objects;
 
 /**
- * What the RPC handler reads instead of a reply when the transport has failed a call. The call is over: its memory is
- * fenced and its XID is free.
+ * Inbound message that takes the place of a reply when the transport has failed a call. The call is over: its memory
+ * is fenced and its XID is free.
  *
  * @param xid of the call
  * @param cause {@link UnsupportedVersionException}, {@link RemoteChunkException}, {@link EligibilityException}, {@link
- *     MalformedReplyException} or {@link UnknownOptionException}
+ *     MalformedReplyException}, {@link PullException}, {@link UnmarshalException} or {@link UnknownOptionException}
  */
 public record RpcRdmaFailure(int xid, RpcRdmaException cause) {
 

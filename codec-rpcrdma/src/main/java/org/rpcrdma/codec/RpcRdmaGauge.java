@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-/** What {@link RpcRdmaMetrics} knows of this moment: sums over the open connections. */
+/** Gauges of {@link RpcRdmaMetrics}: sums over the open connections at this moment. */
 public enum RpcRdmaGauge {
     /** Calls that were sent and are not answered. */
     CALLS_IN_FLIGHT,

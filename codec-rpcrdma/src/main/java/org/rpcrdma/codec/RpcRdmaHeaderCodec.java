@@ -16,21 +16,21 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * fenced here, before anybody looks at the reply (4.4.1). What only its payload can tell from the other direction is
  * pulled here (RFC 8167, 4.1).
  */
-final class RpcRdmaHeaderCodec extends Stage {
+final class RpcRdmaHeaderCodec extends CodecStageHandler {
 
     private final RpcRdmaConnection connection;
-    private final Link link;
+    private final ConnectionContext link;
     private final Requester requester;
     private final Responder responder;
     private final ConnectionMetrics metrics;
-    private final HeaderErrors errors;
-    private final ReceivedErrors receivedErrors;
-    private final ReceivedCalls calls;
-    private final ReceivedReplies replies;
-    private final Undetermined undetermined;
-    private final OptionMessages options;
+    private final OutboundTransportErrors errors;
+    private final InboundErrorReceiver receivedErrors;
+    private final InboundCallReceiver calls;
+    private final InboundReplyReceiver replies;
+    private final UnclassifiedMessages undetermined;
+    private final InboundOptionMessages options;
     private final SendEncoder sends;
-    private final CallMarshaller encoder;
+    private final OutboundCallEncoder encoder;
 
     /** The header of the message that is being handled: its lists are exchanged for those of the call it belongs to. */
     private final TransportHeader received = new TransportHeader();
@@ -42,14 +42,14 @@ final class RpcRdmaHeaderCodec extends Stage {
         responder = connection.responder();
         metrics = link.metrics();
         sends = new SendEncoder(link);
-        encoder = new CallMarshaller(link, requester, sends);
-        errors = new HeaderErrors(connection);
-        receivedErrors = new ReceivedErrors(link, requester);
-        options = new OptionMessages(connection, errors);
-        HeaderChecks checks = new HeaderChecks(link);
-        calls = new ReceivedCalls(connection, checks, errors);
-        replies = new ReceivedReplies(link, requester, connection.pulls(), checks, encoder);
-        undetermined = new Undetermined(connection, checks, errors, calls, replies);
+        encoder = new OutboundCallEncoder(link, requester, sends);
+        errors = new OutboundTransportErrors(connection);
+        receivedErrors = new InboundErrorReceiver(link, requester);
+        options = new InboundOptionMessages(connection, errors);
+        InboundHeaderValidator checks = new InboundHeaderValidator(link);
+        calls = new InboundCallReceiver(connection, checks, errors);
+        replies = new InboundReplyReceiver(link, requester, connection.pulls(), checks, encoder);
+        undetermined = new UnclassifiedMessages(connection, checks, errors, calls, replies);
     }
 
     @Override
@@ -132,11 +132,11 @@ final class RpcRdmaHeaderCodec extends Stage {
     private boolean isCompletion(ByteBuf message, TransportHeader header) {
         return responder.waiting() != null
                 && link.versions().speaks(header.version())
-                && PullCompletion.isIn(header, message, link.readChunkReplies());
+                && OutboundPullCompletion.isIn(header, message, link.readChunkReplies());
     }
 
     private void receiveError(ByteBuf message, TransportHeader header) {
-        Call call = receivedErrors.receive(message, header);
+        OutboundCall call = receivedErrors.receive(message, header);
         if (call == null) {
             return;
         }
@@ -209,7 +209,7 @@ final class RpcRdmaHeaderCodec extends Stage {
         }
         switch (direction) {
             case CALL -> {
-                ServedCall call = calls.receive(ctx, message, header, payload);
+                InboundCall call = calls.receive(ctx, message, header, payload);
                 if (call != null) {
                     boolean isTaken = !call.isLong;
                     toUser(call);
@@ -217,7 +217,7 @@ final class RpcRdmaHeaderCodec extends Stage {
                 }
             }
             case REPLY -> {
-                Call call = replies.receive(ctx, message, header, payload);
+                OutboundCall call = replies.receive(ctx, message, header, payload);
                 if (call != null) {
                     boolean isTaken = !call.isLong;
                     toUser(call);
@@ -239,11 +239,11 @@ final class RpcRdmaHeaderCodec extends Stage {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (message instanceof PullCompletion completion) {
+        if (message instanceof OutboundPullCompletion completion) {
             toNetwork(encoder.encode(completion), promise);
-        } else if (message instanceof Call call) {
+        } else if (message instanceof OutboundCall call) {
             writeCall(call, promise);
-        } else if (!(message instanceof ServedCall call)) {
+        } else if (!(message instanceof InboundCall call)) {
             toNetwork(message, promise);
         } else if (call.isRejected) {
             metrics.callEnded(
@@ -257,18 +257,18 @@ final class RpcRdmaHeaderCodec extends Stage {
         }
     }
 
-    private void writeCall(Call call, ChannelPromise promise) {
+    private void writeCall(OutboundCall call, ChannelPromise promise) {
         ByteBuf send;
         try {
             send = encoder.encode(call);
-        } catch (Exception e) {
+        } catch (Throwable t) {
             // This call fails, and nothing else (RFC 8166, 4.5.4).
             requester.credits().notSent();
             requester.publishCredits();
-            requester.fail(call, promise, writeFailure(e));
+            requester.fail(call, promise, writeFailure(t));
             return;
         }
-        call.state = Call.State.SENT;
+        call.state = OutboundCall.State.SENT;
         metrics.increment(RpcRdmaCounter.CALLS_SENT);
         if (call.option == null) {
             metrics.countCall(RpcRdmaRole.REQUESTER, call.header, call.isLong);
@@ -276,22 +276,19 @@ final class RpcRdmaHeaderCodec extends Stage {
         toNetwork(send, promise);
     }
 
-    private Exception writeFailure(Exception cause) {
+    private Exception writeFailure(Throwable cause) {
         if (!link.channel().isActive()) {
             return new NotSentException(); // closed, and channelInactive is on its way
         }
-        return cause instanceof RpcRdmaException ? cause : new MarshalException(cause);
+        return cause instanceof RpcRdmaException known ? known : new MarshalException(cause);
     }
 
-    private void writeReply(ServedCall call, ChannelPromise promise) {
+    private void writeReply(InboundCall call, ChannelPromise promise) {
         ByteBuf send;
         try {
             send = encodeReply(call);
-        } catch (Exception e) {
-            // The requester has to know that no reply comes (RFC 8166, 4.5.4).
-            responder.finish(call);
-            promise.tryFailure(e);
-            link.closeNow("a reply could not be built", e);
+        } catch (Throwable t) {
+            responder.lose(call, promise, t);
             return;
         }
         metrics.increment(RpcRdmaCounter.REPLIES_SENT);
@@ -301,14 +298,14 @@ final class RpcRdmaHeaderCodec extends Stage {
         metrics.callEnded(
                 RpcRdmaRole.RESPONDER, call.procedureName, CallOutcome.REPLIED, call.startNanos);
         responder.replySent(call.protocol);
-        ReplyWork work = responder.work(call.xid);
+        OutboundReplyCompletion work = responder.work(call.xid);
         Object message = call.mayInvalidate ? new RdmaSend(send, call.invalidateHandle) : send;
         responder.finish(call);
         toNetwork(message, work.behind(promise));
     }
 
     /** The Send of a reply whose chunks are written, and whose lists have the lengths. */
-    private ByteBuf encodeReply(ServedCall call) throws CallTooLongException {
+    private ByteBuf encodeReply(InboundCall call) throws CallTooLongException {
         int credit = responder.nextGrant();
         if (call.option != null) {
             return sends.option(call.protocol, call.option, credit);

@@ -3,8 +3,8 @@ package org.rpcrdma.codec;
 
 /**
  * Is told how long things have taken, by {@link RpcRdmaMetrics#addListener}. Runs on the event loop of the
- * connection, in the middle of a message: it must be quick, must not throw, and must not touch the channel. All times
- * are in nanoseconds.
+ * connection, in the middle of a message: it must be quick, and must not touch the channel. What it throws is logged.
+ * All times are in nanoseconds.
  */
 public interface RpcRdmaListener {
 

@@ -7,9 +7,9 @@ import org.rpcrdma.codec.wire.TransportHeader;
 /** Builds Sends: one registered buffer for the header and what goes inline. */
 final class SendEncoder {
 
-    private final Link link;
+    private final ConnectionContext link;
 
-    SendEncoder(Link link) {
+    SendEncoder(ConnectionContext link) {
         this.link = link;
     }
 
@@ -20,7 +20,10 @@ final class SendEncoder {
      * @throws CallTooLongException when a header is longer than any Send
      */
     ByteBuf message(
-            RpcRdmaRole role, ProtocolVersion protocol, TransportHeader header, Payload payload)
+            RpcRdmaRole role,
+            ProtocolVersion protocol,
+            TransportHeader header,
+            OutboundPayload payload)
             throws CallTooLongException {
         boolean isInline = header.proc() == TransportHeader.RDMA_MSG;
         int inline = isInline ? payload.reducedBytes() : 0;

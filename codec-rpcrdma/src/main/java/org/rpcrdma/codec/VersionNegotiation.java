@@ -20,7 +20,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * With the answer the version is settled, what has waited is written, and this handler leaves. The others never see
  * two versions.
  */
-final class VersionNegotiation extends Stage {
+final class VersionNegotiation extends CodecStageHandler {
 
     /** The NULL call and the first call of the user may both end up in a duplicate request cache. */
     private static final int OTHER_XID = 0x80000000;
@@ -42,7 +42,7 @@ final class VersionNegotiation extends Stage {
     }
 
     private final RpcRdmaConnection connection;
-    private final Link link;
+    private final ConnectionContext link;
     private final Queue<Held> held = new ArrayDeque<>();
     private State state = State.IDLE;
     private ScheduledFuture<?> timeout;

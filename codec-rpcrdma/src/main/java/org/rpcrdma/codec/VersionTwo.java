@@ -7,8 +7,8 @@ import java.util.concurrent.TimeUnit;
 import org.rpcrdma.Experimental;
 
 /**
- * How version 2 of the protocol is spoken (draft-cel-nfsv4-rpcrdma-version-two-01), which is off without this: {@link
- * RpcRdmaConfig.Builder#versionTwo}. Immutable and shared by any number of connections.
+ * Configuration of version 2 of the protocol (draft-cel-nfsv4-rpcrdma-version-two-01), which is off by default:
+ * {@link RpcRdmaConfig.Builder#versionTwo}. Immutable and shared by any number of connections.
  *
  * <p>A connecting side proposes version 2 on each new connection with an RPC NULL call, and goes on in version 1 on the
  * same connection when the responder does not speak it; calls wait meanwhile. A responder that does not even answer is
@@ -86,7 +86,8 @@ public final class VersionTwo {
          * @return this builder
          */
         public Builder probeTimeoutMillis(int millis) {
-            probeTimeoutMillis = Checks.inRange("probeTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+            probeTimeoutMillis =
+                    ArgumentChecks.inRange("probeTimeoutMillis", millis, 1, Integer.MAX_VALUE);
             return this;
         }
 
@@ -98,7 +99,7 @@ public final class VersionTwo {
          * @return this builder
          */
         public Builder memoryMillis(int millis) {
-            memoryMillis = Checks.inRange("memoryMillis", millis, 0, Integer.MAX_VALUE);
+            memoryMillis = ArgumentChecks.inRange("memoryMillis", millis, 0, Integer.MAX_VALUE);
             return this;
         }
 

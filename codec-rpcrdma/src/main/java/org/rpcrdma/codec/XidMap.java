@@ -7,8 +7,8 @@ import java.util.Iterator;
 import java.util.NoSuchElementException;
 
 /**
- * What belongs to XIDs, most of which count up, by one or by a power of two. A value stands at the place of its XID or
- * at the next free one after it; half of the places are free at least.
+ * Open-addressing hash map keyed by XIDs, most of which count up, by one or by a power of two. A value stands at the
+ * place of its XID or at the next free one after it; half of the places are free at least.
  */
 final class XidMap<V> {
 

@@ -111,7 +111,7 @@ class BindingTraceTest {
                         payload,
                         results,
                         out.readableBytes(),
-                        (position, ordinal) -> header.writes().chunks() > ordinal));
+                        (position, ordinal, length) -> header.writes().chunks() > ordinal));
         assertThat(cursor.items()).isEqualTo(header.writes().chunks());
         if (cursor.items() == 1) {
             assertThat(cursor.itemLength(0)).isEqualTo((int) header.writes().chunkLength(0));
@@ -164,10 +164,10 @@ class BindingTraceTest {
         ByteBuf in = Trace.load("nfs3").get(0).buffer();
         for (int procedure = 0; procedure < 30; procedure++) {
             binding.walkArguments(
-                    1, procedure, cursor.wrap(in, 0, 0, in.readableBytes(), (p, o) -> true));
+                    1, procedure, cursor.wrap(in, 0, 0, in.readableBytes(), (p, o, l) -> true));
             assertThat(cursor.items()).isZero();
             binding.walkResults(
-                    1, procedure, cursor.wrap(in, 0, 0, in.readableBytes(), (p, o) -> true));
+                    1, procedure, cursor.wrap(in, 0, 0, in.readableBytes(), (p, o, l) -> true));
             assertThat(cursor.items()).isZero();
         }
         assertThat(registry.find(100003, 5)).isSameAs(binding);

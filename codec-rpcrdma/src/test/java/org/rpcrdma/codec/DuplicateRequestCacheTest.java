@@ -9,6 +9,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.ReferenceCountUtil;
 import java.net.InetAddress;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
@@ -16,6 +17,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.codec.DuplicateRequestCache.Call;
@@ -212,6 +214,39 @@ class DuplicateRequestCacheTest {
                 assertThat(pair.clientConnection().creditsGranted()).isEqualTo(64);
                 assertThat(pair.serverConnection().value(RpcRdmaCounter.DUPLICATES_REPLAYED))
                         .isEqualTo(attempt == 0 ? 0 : 1);
+            }
+        }
+    }
+
+    /** The same call, inline and in Read chunks: how it has come says nothing about what it is. */
+    @ParameterizedTest
+    @CsvSource({"8192, 4096, false", "8192, 4096, true", "4096, 8192, false", "4096, 8192, true"})
+    @Proves("V1-ERR-22")
+    void aCallIsTheSameHoweverItComes(int firstSize, int secondSize, boolean areAnnotated)
+            throws Exception {
+        DuplicateRequestCache cache = caching().duplicateRequestCache();
+        RpcRdmaConfig server =
+                RpcPair.usual()
+                        .sendSize(8192)
+                        .receiveSize(8192)
+                        .annotatedCalls(areAnnotated)
+                        .duplicateRequestCache(cache)
+                        .build();
+        byte[] data = Rpc.random(5001);
+        for (int size : new int[] {firstSize, secondSize}) {
+            RpcRdmaConfig client = RpcPair.usual().sendSize(size).receiveSize(size).build();
+            try (RpcPair pair = RpcPair.of(client, server)) {
+                pair.call(Rpc.write3(7, data)).sync();
+                if (size == firstSize) {
+                    ReferenceCountUtil.release(pair.server.take());
+                    pair.reply(Rpc.reply(7).writeInt(0));
+                }
+                assertThat(pair.client.takeBytes()).hasSize(28);
+                assertThat(pair.serverConnection().value(RpcRdmaCounter.DUPLICATES_REPLAYED))
+                        .isEqualTo(size == firstSize ? 0 : 1);
+                assertThat(pair.clientConnection().value(RpcRdmaCounter.READ_CHUNK_CALLS))
+                        .isEqualTo(size == 4096 ? 1 : 0);
+                assertThat(pair.server.messages).isEmpty();
             }
         }
     }

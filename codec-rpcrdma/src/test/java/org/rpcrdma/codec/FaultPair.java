@@ -59,7 +59,7 @@ final class FaultPair implements AutoCloseable {
     }
 
     /** What the responders of all connections remember; {@code null} when each is to have a memory of its own. */
-    PeerMemory memory;
+    PeerCache memory;
 
     private int receiveDepth;
     private RegistrationPolicy registration = RegistrationPolicy.EXACT;
@@ -148,7 +148,7 @@ final class FaultPair implements AutoCloseable {
                             .childHandler(with(responderConfig, new Responder(service)));
             responderConfig.applyTo(server);
             if (memory != null) {
-                server.childAttr(PeerMemory.KEY, memory);
+                server.childAttr(PeerCache.KEY, memory);
             }
             if (receiveDepth > 0) {
                 server.childOption(RdmaChannelOption.RECEIVE_DEPTH, receiveDepth);

@@ -11,6 +11,7 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
@@ -103,7 +104,7 @@ class FlightEventsTest {
     void aConnectionThatIsClosedForWhatItsPeerDoesIsRecorded() throws Exception {
         recording.start();
         try (RpcPair pair = RpcPair.of(CONFIG, CONFIG)) {
-            Link link = RpcRdmaConnection.of(pair.serverChannel).link();
+            ConnectionContext link = RpcRdmaConnection.of(pair.serverChannel).link();
             pair.serverChannel.eventLoop().submit(() -> link.closeNow("it lies", null)).sync();
         }
         RecordedEvent close = events("rpcrdma.Close").get(0);
@@ -136,7 +137,7 @@ class FlightEventsTest {
         RpcRdmaClient client = RpcRdmaClient.builder(group, responder).build();
         assertThatThrownBy(() -> client.connect().sync()).isInstanceOf(Exception.class);
         client.close().sync();
-        group.shutdownGracefully().sync();
+        group.shutdownGracefully(0, RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
         RecordedEvent connect = events("rpcrdma.Connect").get(0);
         assertThat(connect.getBoolean("connected")).isFalse();
         assertThat(connect.getString("responder")).contains(String.valueOf(nobody));

@@ -254,6 +254,27 @@ class FlowTest {
         }
     }
 
+    /** What is in the way is gone: nobody has to be answered first. */
+    @Test
+    @Proves("V1-CRED-20")
+    void aCallThatWaitsForMemoryAndIsGivenUpHoldsNobodyUp() throws Exception {
+        RpcRdmaConfig small = RpcPair.usual().maxConnectionBytes(100_000).build();
+        try (RpcPair pair = RpcPair.of(small, fresh())) {
+            pair.call(Rpc.call(0, Rpc.NFS, 3, 0));
+            pair.reply(Rpc.reply(pair.server.takeXid()));
+            pair.client.takeXid();
+            pair.call(Rpc.read3(1, 60_000));
+            assertThat(pair.server.takeXid()).isEqualTo(1);
+            ChannelFuture waits = pair.call(Rpc.read3(2, 60_000));
+            pair.call(Rpc.call(3, Rpc.NFS, 3, 0));
+            // On the event loop: a write from another thread does not wake it up before a flush.
+            RpcPair.on(pair.clientChannel, () -> pair.clientChannel.write(new RpcRdmaCancel(2)));
+            assertThat(pair.server.takeXid()).isEqualTo(3);
+            assertThat(waits.cause()).isInstanceOf(CancellationException.class);
+            assertThat(pair.clientConnection().callsInFlight()).isEqualTo(2);
+        }
+    }
+
     @Test
     @Proves({"V1-WRITE-16", "V1-WRITE-19"})
     void failedReadReturnsItsChunkUnused() throws Exception {

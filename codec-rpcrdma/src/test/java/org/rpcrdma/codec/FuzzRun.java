@@ -427,7 +427,7 @@ final class FuzzRun {
             problem(user.unanswered() + " calls to answer, granted: " + mostGranted());
         }
         int promised = servesHere() ? connection.responder().credits().outstanding() : 0;
-        WaitingReplies waiting = connection.responder().waiting();
+        PendingReadChunkReplies waiting = connection.responder().waiting();
         int completions = waiting == null ? 0 : waiting.count();
         if (servesHere() && promised + completions > codec().keptReceives()) {
             problem(
@@ -480,7 +480,7 @@ final class FuzzRun {
             }
         }
         for (FuzzPeer.Called call : peer.calls) {
-            Call known = connection().call(call.xid());
+            OutboundCall known = connection().call(call.xid());
             if (known != null && known.isUnanswered()) {
                 peer.answer(call, new byte[0]);
                 return true;
@@ -534,7 +534,7 @@ final class FuzzRun {
         if (goodCalls > 0 && !peer.isAnswered(GOOD_XID)) {
             problem("a good call has no answer: " + this);
         }
-        WaitingReplies waiting = connection.responder().waiting();
+        PendingReadChunkReplies waiting = connection.responder().waiting();
         if (waiting != null && (waiting.count() != 0 || waiting.bytes() != 0)) {
             problem("replies that wait: " + waiting.count() + ", bytes " + waiting.bytes());
         }

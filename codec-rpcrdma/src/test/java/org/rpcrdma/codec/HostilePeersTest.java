@@ -2,6 +2,7 @@
 package org.rpcrdma.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
@@ -220,23 +221,37 @@ class HostilePeersTest {
     }
 
     @Test
-    @Proves({"SEC-09", "V1-ERR-23", "V1-CHUNK-12"})
+    @Proves({"SEC-09", "V1-CHUNK-12", "V1-CRED-21"})
     void whatOneConnectionMayHavePulledIsBounded() throws Exception {
         TransportHeader first = longCall(1, held(1, 60_000));
         TransportHeader second = longCall(2, held(2, 40_004));
+        TransportHeader third = longCall(3, held(3, 1_000));
         bad.send(first, RawPeer.nothing());
         bad.send(second, RawPeer.nothing());
-        assertThat(bad.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
-        assertThat(bad.header.xid()).isEqualTo(2);
+        bad.send(third, RawPeer.nothing());
+        await().until(() -> config.metrics().value(RpcRdmaCounter.CALLS_HELD) == 2);
         assertThat(config.metrics().value(RpcRdmaCounter.READ_BYTES)).isEqualTo(60_000);
-        // The answer to the first makes room for the second.
-        echo.answer(1);
-        bad.take();
-        bad.send(second, RawPeer.nothing());
-        echo.answer(2);
-        bad.take();
-        assertThat(bad.header.xid()).isEqualTo(2);
-        assertThat(bad.header.proc()).isEqualTo(TransportHeader.RDMA_MSG);
+        // The answer to the first makes room for the others, in their order.
+        for (int xid = 1; xid <= 3; xid++) {
+            echo.answer(xid);
+            bad.take();
+            assertThat(bad.header.xid()).isEqualTo(xid);
+            assertThat(bad.header.proc()).isEqualTo(TransportHeader.RDMA_MSG);
+        }
+        assertThat(config.metrics().value(RpcRdmaCounter.READ_BYTES)).isEqualTo(101_004);
+        assertThat(config.metrics().value(RpcRdmaCounter.CHUNK_ERRORS_SENT)).isZero();
+    }
+
+    /** Calls that wait go with their connection. */
+    @Test
+    void aLostConnectionHoldsNoCalls() throws Exception {
+        bad.send(longCall(1, held(1, 60_000)), RawPeer.nothing());
+        bad.send(longCall(2, held(2, 40_004)), RawPeer.nothing());
+        await().until(() -> config.metrics().value(RpcRdmaCounter.CALLS_HELD) == 1);
+        bad.channel.close().sync();
+        await().until(() -> config.metrics().connections() == 1);
+        assertWorks(good, 9);
+        assertThat(config.metrics().value(RpcRdmaGauge.PULLED_BYTES)).isZero();
     }
 
     private int takeXid(ByteBuf reply) {

@@ -101,7 +101,7 @@ final class ItemWalk {
     }
 
     private void checkReduced(byte[] message, int index, Walk walk, Found whole, boolean[] leaves) {
-        Reduction reduction = (position, ordinal) -> leaves[ordinal];
+        Reduction reduction = (position, ordinal, length) -> leaves[ordinal];
         byte[] rest = without(message, whole, leaves);
         Found filled = walk(Arrays.copyOf(rest, message.length), index, reduction, walk);
         assertThat(filled.complete).isTrue();

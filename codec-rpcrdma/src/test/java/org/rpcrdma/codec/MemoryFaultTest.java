@@ -2,19 +2,32 @@
 package org.rpcrdma.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPipeline;
+import io.netty.channel.ChannelPromise;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.rpcrdma.NeedsDevice;
+import org.rpcrdma.Proves;
+import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.codec.FaultPair.Role;
 import org.rpcrdma.codec.fault.FaultPlan;
 import org.rpcrdma.codec.fault.Step;
 
-/** The heap has no memory for one long message: its call ends, with the cause, and the connection goes on. */
+/** There is no memory for one long message: nothing else waits for it, and the connection goes on. */
 @NeedsDevice("privateDataOnAccept")
 class MemoryFaultTest {
 
@@ -35,38 +48,205 @@ class MemoryFaultTest {
         pair.close();
     }
 
-    @ParameterizedTest
-    @EnumSource
-    void aLackOfHeapCostsTheMessageAlone(Role role) throws Exception {
-        boolean isCall = role == Role.RESPONDER;
+    @Test
+    void aLackOfHeapCostsTheReplyAlone() throws Exception {
         try (FaultPair.Connection connection = connect()) {
             call(connection, 1, SHORT);
-            AtomicInteger lacks = new AtomicInteger();
-            connection.plan(
-                    role,
-                    step -> {
-                        if (step == Step.REGISTER) {
-                            lacks.incrementAndGet();
-                            throw new OutOfMemoryError("Java heap space");
-                        }
-                    });
-            int xid = isCall ? 3 : LONG;
-            assertThat(call(connection, xid, isCall ? LONG : SHORT))
-                    .contains(isCall ? "RemoteChunkException" : "PullException");
+            AtomicInteger lacks = lack(connection, Role.REQUESTER);
+            assertThat(call(connection, LONG, SHORT)).contains("PullException");
             assertThat(lacks).hasPositiveValue();
-            connection.plan(role, FaultPlan.NONE);
+            connection.plan(Role.REQUESTER, FaultPlan.NONE);
             assertThat(call(connection, 4, SHORT)).isEqualTo("replied");
-            assertThat(call(connection, isCall ? 6 : LONG + 1, isCall ? LONG : SHORT))
-                    .isEqualTo("replied");
+            assertThat(call(connection, LONG + 1, SHORT)).isEqualTo("replied");
         }
+    }
+
+    /** The responder has granted it, so the want is its own: ERR_CHUNK would be permanent. */
+    @ParameterizedTest
+    @CsvSource({"3, " + LONG, LONG + ", " + SHORT})
+    @Proves("V1-CRED-21")
+    void aCallAndItsReplyWaitForMemoryAtTheResponder(int xid, int bytes) throws Exception {
+        try (FaultPair.Connection connection = connect()) {
+            call(connection, 1, SHORT);
+            AtomicInteger lacks = lack(connection, Role.RESPONDER);
+            connection.expectCalls(1);
+            connection.call(Rpc.echo(xid, bytes));
+            await().until(() -> lacks.get() >= 2);
+            assertThat(call(connection, 4, SHORT)).isEqualTo("replied"); // waits for nothing
+            assertThat(connection.outcomes()).doesNotContainKey(xid);
+            connection.expectCalls(1);
+            connection.plan(Role.RESPONDER, FaultPlan.NONE);
+            assertThat(connection.outcomes()).containsEntry(xid, "replied");
+            // Nothing is left of the attempts in what the peer's address may have begun.
+            RdmaChannel responder = connection.channel(Role.RESPONDER);
+            int limit = (int) Math.min(1 << 30, responder.config().getIncompleteBytesPerAddress());
+            RpcPair.on(
+                    responder,
+                    () -> {
+                        responder.incompleteBegins(1);
+                        responder.incompleteBegins(limit - 1);
+                        responder.incompleteEnds(limit);
+                        return null;
+                    });
+        }
+    }
+
+    /** Whatever is waited for is nobody's when the connection is lost. */
+    @ParameterizedTest
+    @CsvSource({"3, " + LONG, LONG + ", " + SHORT})
+    void nothingWaitsForMemoryOnALostConnection(int xid, int bytes) throws Exception {
+        try (FaultPair.Connection connection = connect()) {
+            call(connection, 1, SHORT);
+            AtomicInteger lacks = lack(connection, Role.RESPONDER);
+            connection.expectCalls(1);
+            connection.call(Rpc.echo(xid, bytes));
+            await().until(() -> lacks.get() >= 2);
+        }
+        assertThat(pair.memoryInUse(Role.RESPONDER)).isZero();
+    }
+
+    /** What the transport answers itself. */
+    private enum Answer {
+        ERR_VERS,
+        ERR_CHUNK,
+        ERR_CHUNK_OF_A_REPLY
+    }
+
+    /** Not even the Send of an error can be built: the requester has to know that no answer comes. */
+    @ParameterizedTest
+    @EnumSource
+    @Proves("V1-ERR-21")
+    void anErrorThatFindsNoMemoryEndsTheConnection(Answer answer) throws Exception {
+        RpcRdmaConfig config = RpcPair.usual().announceReadChunkReplies(false).build();
+        try (FaultPair.Connection connection = connect(config)) {
+            call(connection, 1, SHORT);
+            List<ByteBuf> taken = takeAll(connection);
+            connection.expectCalls(1);
+            if (answer == Answer.ERR_CHUNK_OF_A_REPLY) {
+                connection.call(Rpc.echo(LONG, SHORT));
+            } else {
+                RdmaChannel requester = connection.channel(Role.REQUESTER);
+                requester.pipeline().firstContext().writeAndFlush(bad(answer));
+            }
+            boolean isClosed =
+                    connection
+                            .channel(Role.REQUESTER)
+                            .closeFuture()
+                            .await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
+            assertThat(isClosed).isTrue();
+            release(connection, taken);
+        }
+    }
+
+    /** In the memory of the call that is given up. */
+    @Test
+    @Proves("V1-ERR-24")
+    void aSystemErrorNeedsNoMemory() throws Exception {
+        LinkageError thrown = new LinkageError("thrown");
+        RpcRdmaConfig config =
+                RpcPair.usual()
+                        .duplicateRequestCache(new UserCodeTest.ThrowingCache("covers", thrown, 1))
+                        .build();
+        try (FaultPair.Connection connection = connect(config)) {
+            call(connection, 1, SHORT);
+            List<ByteBuf> taken = takeAll(connection);
+            assertThat(call(connection, 3, SHORT)).isEqualTo("replied");
+            assertThat(connection.channel(Role.REQUESTER).isActive()).isTrue();
+            release(connection, taken);
+        }
+    }
+
+    /** Whenever a message comes to the codec, from either side. */
+    private static List<ByteBuf> takeAll(FaultPair.Connection connection) throws Exception {
+        List<ByteBuf> taken = new ArrayList<>();
+        RdmaChannel responder = connection.channel(Role.RESPONDER);
+        ChannelPipeline pipeline = responder.pipeline();
+        pipeline.addFirst(new Taker(responder, taken));
+        pipeline.addBefore(pipeline.lastContext().name(), null, new Taker(responder, taken));
+        connection.plan(
+                Role.RESPONDER,
+                step -> {
+                    if (step == Step.REGISTER) {
+                        throw new OutOfMemoryError("Java heap space");
+                    }
+                });
+        return taken;
+    }
+
+    /** Takes all memory of the event loop, to the last block. */
+    private static final class Taker extends ChannelDuplexHandler {
+        private final RdmaChannel channel;
+        private final List<ByteBuf> taken;
+
+        Taker(RdmaChannel channel, List<ByteBuf> taken) {
+            this.channel = channel;
+            this.taken = taken;
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object message) {
+            takeAll();
+            ctx.fireChannelRead(message);
+        }
+
+        @Override
+        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+            takeAll();
+            ctx.write(message, promise);
+        }
+
+        private void takeAll() {
+            for (int size = 1 << 19; size > 0; size >>= 1) {
+                try {
+                    while (true) {
+                        taken.add(channel.registeredBuffer(size));
+                    }
+                } catch (OutOfMemoryError e) {
+                    assertThat(e).hasMessage("Java heap space"); // then the next smaller size
+                }
+            }
+        }
+    }
+
+    private static void release(FaultPair.Connection connection, List<ByteBuf> taken)
+            throws Exception {
+        RpcPair.on(
+                connection.channel(Role.RESPONDER),
+                () -> {
+                    taken.forEach(ByteBuf::release);
+                    return null;
+                });
+    }
+
+    /** A header in another version, or with a marker that is neither 0 nor 1. */
+    private static ByteBuf bad(Answer answer) {
+        ByteBuf out = Unpooled.buffer().writeInt(77).writeInt(answer == Answer.ERR_VERS ? 7 : 1);
+        return out.writeInt(32).writeInt(0).writeInt(5).writeZero(64);
+    }
+
+    private static AtomicInteger lack(FaultPair.Connection connection, Role role) throws Exception {
+        AtomicInteger lacks = new AtomicInteger();
+        connection.plan(
+                role,
+                step -> {
+                    if (step == Step.REGISTER) {
+                        lacks.incrementAndGet();
+                        throw new OutOfMemoryError("Java heap space");
+                    }
+                });
+        return lacks;
     }
 
     /** An XID above all others asks for a long reply. */
     private FaultPair.Connection connect() throws Exception {
+        return connect(RpcPair.usual().build());
+    }
+
+    private FaultPair.Connection connect(RpcRdmaConfig responder) throws Exception {
         FaultPair.Connection connection =
                 pair.connect(
                         RpcPair.usual().build(),
-                        RpcPair.usual().build(),
+                        responder,
                         call -> {
                             int xid = Rpc.xid((ByteBuf) call);
                             return Rpc.reply(xid).writeZero(xid >= LONG ? LONG : SHORT);

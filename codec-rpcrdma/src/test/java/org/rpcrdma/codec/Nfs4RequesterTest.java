@@ -17,7 +17,9 @@ class Nfs4RequesterTest {
     private static final int GETFH = 10;
     private static final int PUTFH = 22;
     private static final int READ = 25;
+    private static final int READDIR = 26;
     private static final int READLINK = 27;
+    private static final int READ_PLUS = 68;
     private static final int WRITE = 38;
     private static final int EXTENSION = 4711;
 
@@ -30,6 +32,15 @@ class Nfs4RequesterTest {
 
     private static ByteBuf read(ByteBuf out, int count) {
         return out.writeInt(READ).writeZero(16 + 8).writeInt(count);
+    }
+
+    private static ByteBuf readPlus(ByteBuf out, int count) {
+        return out.writeInt(READ_PLUS).writeZero(16 + 8).writeInt(count);
+    }
+
+    /** With a reply that does not fit inline. */
+    private static ByteBuf readdir(ByteBuf out) {
+        return out.writeInt(READDIR).writeZero(8 + 8).writeInt(8192).writeInt(8192).writeInt(0);
     }
 
     private static ByteBuf write(ByteBuf out, int length) {
@@ -72,7 +83,7 @@ class Nfs4RequesterTest {
         RpcRdmaConfig config = RpcPair.usual().build();
         TransportHeader header = offered(config, read(read(putfh(compound(1, 3)), 20_000), 65537));
         assertThat(header.writes().chunks()).isEqualTo(1);
-        assertThat(header.writes().chunkLength(0)).isEqualTo(20_000);
+        assertThat(header.writes().chunkLength(0)).isEqualTo(65537); // for either of the two
         assertThat(header.writes().segments()).isEqualTo(1);
         assertThat(header.reply().segments()).isEqualTo(1);
         assertThat(header.reply().chunkLength()).isBetween(65540L, 65540L + 1000);
@@ -127,11 +138,49 @@ class Nfs4RequesterTest {
     @Test
     @Proves({"V1-WRITE-13", "V1-WRITE-10", "API-05"})
     void severalReadsOfferAsManyWriteChunksAndNoReplyChunk() throws Exception {
-        TransportHeader header = offered(read(putfh(read(putfh(compound(1, 4)), 4096)), 65537));
+        TransportHeader header = offered(read(putfh(read(putfh(compound(1, 4)), 65537)), 4096));
         assertThat(header.writes().chunks()).isEqualTo(2);
-        assertThat(header.writes().chunkLength(0)).isEqualTo(4096);
-        assertThat(header.writes().chunkLength(1)).isEqualTo(65537);
+        assertThat(header.writes().chunkLength(0)).isEqualTo(65537);
+        assertThat(header.writes().chunkLength(1)).isEqualTo(4096);
         assertThat(header.reply().isPresent()).isFalse();
+    }
+
+    /** A READ at the end of its file may leave its chunk to the next one. What reads nothing needs none. */
+    @Test
+    @Proves({"V1-WRITE-17", "V1-WRITE-29"})
+    void aWriteChunkHasRoomForTheReadsBehindIt() throws Exception {
+        ByteBuf call = read(read(read(putfh(compound(1, 5)), 4096), 65537), 5000);
+        TransportHeader header = offered(read(call, 0));
+        assertThat(header.writes().chunks()).isEqualTo(3);
+        assertThat(header.writes().chunkLength(0)).isEqualTo(65537);
+        assertThat(header.writes().chunkLength(1)).isEqualTo(65537);
+        assertThat(header.writes().chunkLength(2)).isEqualTo(5000);
+
+        header = offered(read(read(putfh(compound(1, 3)), 0), 9000));
+        assertThat(header.writes().chunks()).isEqualTo(2);
+        assertThat(header.writes().chunkLength(0)).isEqualTo(9000);
+
+        header = offered(read(read(readdir(putfh(compound(1, 4))), 0), 0));
+        assertThat(header.writes().chunks()).isZero();
+        assertThat(header.reply().segments()).isEqualTo(1);
+    }
+
+    /** A Linux server puts data of READ_PLUS into a Write chunk, which may be any that a READ has not used. */
+    @Test
+    @Proves({"ULB-08", "ULB-30"})
+    void aReadBesideAReadPlusOffersNoWriteChunk() throws Exception {
+        ByteBuf call = readPlus(putfh(compound(1, 3)), 100);
+        TransportHeader header = offered(read(call, 20_000));
+        assertThat(header.writes().chunks()).isZero();
+        assertThat(header.reply().chunkLength()).isGreaterThan(20_100);
+
+        header = offered(readPlus(read(putfh(compound(1, 3)), 20_000), 100));
+        assertThat(header.writes().chunks()).isZero();
+        assertThat(header.reply().chunkLength()).isGreaterThan(20_100);
+
+        header = offered(read(putfh(compound(1, 3)), 20_000).writeInt(READLINK));
+        assertThat(header.writes().chunks()).isZero();
+        assertThat(header.reply().chunkLength()).isGreaterThan(20_000 + 4096);
     }
 
     @Test

@@ -159,7 +159,8 @@ class Nfs4TraceTest {
         assertThat(items).isEqualTo(header.writes().chunks());
         long position = items > 0 ? cursor.itemPosition(0) : 0;
         int start = exchange.reply.headerBytes();
-        binding.walkResults(4, procedure, results(out, start, header.writes()));
+        binding.walkResults(
+                4, procedure, results(out, start, new ResultChunks().of(header.writes())));
         assertThat(cursor.remaining()).isZero();
         assertThat(cursor.items()).isEqualTo(items);
         if (items > 0) {

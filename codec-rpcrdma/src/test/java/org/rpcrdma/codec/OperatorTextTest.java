@@ -35,11 +35,11 @@ class OperatorTextTest {
                 "RDMA_MSG version 1 XID 0x00001234 credits 64, Read at 108 [0x00000007 4096 bytes"
                     + " at 0x1000], Write [0x00000008 512 bytes at 0x2000] [0x00000009 512 bytes at"
                     + " 0x3000], Reply [0x0000000a 1024 bytes at 0x4000]";
-        assertThat(HeaderLog.line(message))
+        assertThat(HeaderTraceLogHandler.line(message))
                 .startsWith(expected + ", ")
                 .contains(" bytes inline: call of program ");
         assertThat(header).hasToString(expected);
-        assertThat(HeaderLog.line(new RdmaSend(message, 11)))
+        assertThat(HeaderTraceLogHandler.line(new RdmaSend(message, 11)))
                 .startsWith(expected)
                 .endsWith(", invalidates 0x0000000b");
     }
@@ -58,19 +58,19 @@ class OperatorTextTest {
     void errorsAreNamed() {
         ByteBuf error = Unpooled.buffer();
         TransportError.encode(error, 2, 1, 3, TransportError.ERR_CHUNK);
-        assertThat(HeaderLog.line(error))
+        assertThat(HeaderTraceLogHandler.line(error))
                 .isEqualTo("RDMA_ERROR version 1 XID 0x00000002 credits 3, ERR_CHUNK");
         error.clear();
         TransportError.encodeVersions(error, 2, 1, 3, 1);
-        assertThat(HeaderLog.line(error)).endsWith(", ERR_VERS 1 to 1");
+        assertThat(HeaderTraceLogHandler.line(error)).endsWith(", ERR_VERS 1 to 1");
     }
 
     @Test
     void operationsSayWhere() {
         ByteBuf data = Unpooled.buffer().writeZero(5);
-        assertThat(HeaderLog.line(new RdmaWrite(data, -1, 16)))
+        assertThat(HeaderTraceLogHandler.line(new RdmaWrite(data, -1, 16)))
                 .isEqualTo("RDMA Write of 5 bytes to 0xffffffff at 0x10");
-        assertThat(HeaderLog.line(new RdmaRead(data, 1, -1)))
+        assertThat(HeaderTraceLogHandler.line(new RdmaRead(data, 1, -1)))
                 .isEqualTo("RDMA Read of 5 bytes from 0x00000001 at 0xffffffffffffffff");
         assertThat(new RdmaWrite(data, 1, 2).toString()).contains("to 0x00000001 at 0x2");
         assertThat(new RdmaRead(data, 1, 2).toString()).contains("from 0x00000001 at 0x2");
@@ -81,7 +81,7 @@ class OperatorTextTest {
     @Property(tries = 2000)
     void anyBytesHaveALine(@ForAll @Size(max = 200) byte[] bytes) {
         ByteBuf message = Unpooled.wrappedBuffer(bytes);
-        assertThat(HeaderLog.line(message)).isNotBlank().doesNotContain("\n");
+        assertThat(HeaderTraceLogHandler.line(message)).isNotBlank().doesNotContain("\n");
         assertThat(message.readableBytes()).isEqualTo(bytes.length);
     }
 

@@ -19,6 +19,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
+import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaSend;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.wire.TransportError;
@@ -312,7 +313,7 @@ class ReadChunkResponderTest {
         connect(config(ReadChunkReplies.DEFAULT.withMaxWaiting(2)));
         int kept = on(pair.serverChannel, pair.serverChannel::keptReceives);
         assertThat(kept).isGreaterThanOrEqualTo(64 + 2);
-        GrantControl grants = pair.serverConnection().responder().grants();
+        CreditGrantController grants = pair.serverConnection().responder().grants();
         assertThat(on(pair.serverChannel, () -> grants.keepsReceives(2))).isTrue();
         assertThat(on(pair.serverChannel, () -> grants.keepsReceives(kept))).isFalse();
     }
@@ -342,6 +343,50 @@ class ReadChunkResponderTest {
         assertThat(pair.serverConnection().value(RpcRdmaCounter.DROPPED_COMPLETIONS)).isEqualTo(2);
         client.read(handle, offset, 1);
         assertThat(pair.server.awaitInactive()).isTrue();
+    }
+
+    /** Both sides have announced it and no more: a requester that completes nothing gets as many as it has credits. */
+    @NeedsDevice("privateDataOnAccept")
+    @Test
+    @Proves("RR-34")
+    void asManyWaitAsAreGrantedAndTheOthersAreHeldBack() throws Exception {
+        RpcRdmaConfig config = RpcPair.usual().grantedCredits(4).build();
+        pair =
+                RpcPair.rawClient(
+                        config,
+                        config,
+                        bootstrap ->
+                                bootstrap.option(
+                                        RdmaChannelOption.PRIVATE_DATA,
+                                        config.privateData().encode()));
+        client = RawPeer.client(pair);
+        List<ByteBuf> replies = new ArrayList<>();
+        for (int xid = 1; xid <= 8; xid++) {
+            call(xid);
+            replies.add(ReadChunks.direct(ReadChunks.reply(xid, LENGTH)));
+            pair.reply(replies.get(xid - 1));
+        }
+        RpcPair.settle(pair.serverChannel);
+        assertThat(waiting()).isEqualTo(4);
+        for (int xid = 1; xid <= 4; xid++) {
+            client.take();
+            assertThat(client.header.xid()).isEqualTo(xid);
+        }
+        assertThat(client.inbox.messages).isEmpty();
+        assertThat(pair.serverConnection().value(RpcRdmaGauge.CALLS_IN_PROGRESS)).isEqualTo(4);
+        // Each completion lets one more out.
+        for (int xid = 1; xid <= 4; xid++) {
+            client.send(ReadChunks.done(xid));
+            client.take();
+            assertThat(client.header.xid()).isEqualTo(4 + xid);
+        }
+        assertThat(waiting()).isEqualTo(4);
+        assertThat(pair.serverConnection().value(RpcRdmaGauge.CALLS_IN_PROGRESS)).isZero();
+        assertThat(pair.serverConnection().value(RpcRdmaCounter.CHUNK_ERRORS_SENT)).isZero();
+        client.channel.close().sync();
+        assertThat(pair.server.awaitInactive()).isTrue();
+        RpcPair.settle(pair.serverChannel);
+        assertThat(replies).allMatch(reply -> reply.refCnt() == 0);
     }
 
     private void expireIn(long millis) throws Exception {

@@ -13,6 +13,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
@@ -334,11 +335,27 @@ class RequesterTest {
             assertThat(pair.client.takeBytes())
                     .isEqualTo(ByteBufUtil.getBytes(Rpc.read3Reply(returned, data)));
         }
+        assertThat(pair.clientConnection().value(RpcRdmaCounter.ROUND_UPS_PLACED)).isOne();
+    }
+
+    /** NFS-Ganesha adds the length modulo 4. */
+    @ParameterizedTest
+    @CsvSource({"1, 2", "2, 4", "3, 6", "4, 4", "70002, 70004", "70003, 70006", "70003, 70003"})
+    @Proves("V1-WRITE-27")
+    void returnedLengthMayBeUpToThreeBytesTooMany(int length, int returned) throws Exception {
+        byte[] data = Rpc.random(length);
+        send(Rpc.read3(7, 80_000));
+        replyRead(data, returned);
+        assertThat(pair.client.takeBytes())
+                .isEqualTo(ByteBufUtil.getBytes(Rpc.read3Reply(7, data)));
+        assertThat(pair.clientConnection().value(RpcRdmaCounter.ROUND_UPS_PLACED))
+                .isEqualTo(returned == length ? 0 : 1);
+        assertThat(pair.clientConnection().value(RpcRdmaCounter.BAD_REPLIES)).isZero();
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {5000, 5002, 5005, 1})
-    @Proves({"V1-WRITE-26", "API-13"})
+    @ValueSource(ints = {5000, 5005, 8192, 1})
+    @Proves({"V1-WRITE-26", "V1-WRITE-27", "API-13"})
     void countAndChunkLengthDiffer(int returned) throws Exception {
         send(Rpc.read3(5, 8192));
         replyRead(Rpc.random(5001), returned);

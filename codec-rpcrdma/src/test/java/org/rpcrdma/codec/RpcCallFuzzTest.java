@@ -129,7 +129,7 @@ class RpcCallFuzzTest extends FuzzTarget {
                                     Arrays.copyOf(
                                             ItemWalk.without(call, found, leaves), call.length),
                                     index,
-                                    (position, ordinal) -> true))
+                                    (position, ordinal, length) -> true))
                     .usingRecursiveComparison()
                     .isEqualTo(limits);
         }

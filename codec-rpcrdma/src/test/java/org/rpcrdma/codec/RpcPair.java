@@ -60,11 +60,11 @@ final class RpcPair implements AutoCloseable {
     static RpcPair rawClient(
             RpcRdmaConfig client, RpcRdmaConfig server, Consumer<Bootstrap> options)
             throws Exception {
-        return new RpcPair(client, false, server, true, options, new PeerMemory());
+        return new RpcPair(client, false, server, true, options, new PeerCache());
     }
 
     /** As above, with a server that remembers peers of earlier connections. */
-    static RpcPair rawClient(RpcRdmaConfig client, RpcRdmaConfig server, PeerMemory memory)
+    static RpcPair rawClient(RpcRdmaConfig client, RpcRdmaConfig server, PeerCache memory)
             throws Exception {
         return new RpcPair(client, false, server, true, bootstrap -> {}, memory);
     }
@@ -77,7 +77,7 @@ final class RpcPair implements AutoCloseable {
     static RpcPair rawServer(
             RpcRdmaConfig client, RpcRdmaConfig server, Consumer<Bootstrap> options)
             throws Exception {
-        return new RpcPair(client, true, server, false, options, new PeerMemory());
+        return new RpcPair(client, true, server, false, options, new PeerCache());
     }
 
     /** A raw responder that announces nothing. */
@@ -97,7 +97,7 @@ final class RpcPair implements AutoCloseable {
                 serverConfig,
                 serverCodec,
                 bootstrap -> {},
-                new PeerMemory());
+                new PeerCache());
     }
 
     private RpcPair(
@@ -106,7 +106,7 @@ final class RpcPair implements AutoCloseable {
             RpcRdmaConfig serverConfig,
             boolean serverCodec,
             Consumer<Bootstrap> options,
-            PeerMemory memory)
+            PeerCache memory)
             throws Exception {
         Bootstrap bootstrap =
                 new Bootstrap()
@@ -127,7 +127,7 @@ final class RpcPair implements AutoCloseable {
             serverConfig
                     .applyTo(serverBootstrap)
                     .childOption(RdmaChannelOption.PEER_PRIVATE_DATA, assumed(clientConfig))
-                    .childAttr(PeerMemory.KEY, memory);
+                    .childAttr(PeerCache.KEY, memory);
             bootstrap.option(RdmaChannelOption.PEER_PRIVATE_DATA, assumed(serverConfig));
             if (!serverCodec) {
                 serverBootstrap.childOption(RdmaChannelOption.PRIVATE_DATA, foreign(serverConfig));

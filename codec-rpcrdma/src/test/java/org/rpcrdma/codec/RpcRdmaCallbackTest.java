@@ -7,12 +7,14 @@ import static org.rpcrdma.codec.RpcPair.PATIENCE_SECONDS;
 import static org.rpcrdma.codec.RpcPair.on;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
+import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Future;
 import java.util.ArrayList;
 import java.util.List;
@@ -468,6 +470,69 @@ class RpcRdmaCallbackTest {
         }
     }
 
+    /** What was written to the sink is not touched by the reply to the call on the connection before. */
+    @Test
+    @Proves({"V1-MR-11", "V1-MR-01", "BIDI-19"})
+    void aCallThatMovesIsFencedFirst() throws Exception {
+        RpcRdmaConfig chunks =
+                RpcPair.usual()
+                        .bindings(List.of(new BlobBinding()))
+                        .reverseCredits(4)
+                        .reverseChunks(true)
+                        .build();
+        connectTwice(chunks, chunks);
+        RdmaChannel first = server.accepted.get(0);
+        RdmaChannel second = server.accepted.get(1);
+        callback = on(first, () -> RpcRdmaCallback.builder(chunks).attachTo(first));
+        works();
+        ByteBuf sink = Unpooled.directBuffer(9000, 9000);
+        Future<RpcMessage> call =
+                callback.call(
+                        new RpcMessage(BlobBinding.call(BlobBinding.GET, 9000, 4, new byte[0]))
+                                .addSink(sink));
+        Received before = take();
+        on(second, () -> callback.attach(second));
+        Received again = take();
+        assertThat(again.xid()).isEqualTo(before.xid());
+        byte[] data = Rpc.random(9000);
+        again.channel().writeAndFlush(BlobBinding.reply(again.xid(), 4, data));
+        RpcMessage reply = call.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        assertThat(ByteBufUtil.getBytes(reply.sink(0))).isEqualTo(data);
+        before.channel().writeAndFlush(BlobBinding.reply(before.xid(), 4, new byte[9000]));
+        // It costs the connection that it was fenced on, and nothing else.
+        assertThat(first.closeFuture().await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        assertThat(ByteBufUtil.getBytes(reply.sink(0))).isEqualTo(data);
+        reply.release();
+        works();
+    }
+
+    /** As on the client's side: it may have been executed on the connection that was lost. */
+    @Test
+    @Proves({"API-21", "BIDI-23"})
+    void aCallThatCannotGoToTheNextConnectionIsInDoubt() throws Exception {
+        connectTwice();
+        RdmaChannel first = server.accepted.get(0);
+        RdmaChannel second = server.accepted.get(1);
+        callback = on(first, () -> RpcRdmaCallback.builder(config).attachTo(first));
+        works();
+        second.pipeline()
+                .addLast(
+                        new ChannelOutboundHandlerAdapter() {
+                            @Override
+                            public void write(
+                                    ChannelHandlerContext ctx, Object written, ChannelPromise to) {
+                                ReferenceCountUtil.release(written);
+                                to.setFailure(new CallTooLongException("a call of 9 bytes"));
+                            }
+                        });
+        Future<ByteBuf> call = callback.call(Rpc.echo(0, 8));
+        take();
+        on(second, () -> callback.attach(second));
+        ConnectionLostException lost = failure(call, ConnectionLostException.class);
+        assertThat(lost.isSent()).isTrue();
+        assertThat(lost).hasStackTraceContaining("a call of 9 bytes");
+    }
+
     @Test
     @Proves({"BIDI-27", "SEC-19"})
     void aClientThatDiesByTheFirstCallGetsNoOther() throws Exception {
@@ -590,12 +655,12 @@ class RpcRdmaCallbackTest {
                         .build();
         client.connect().sync();
         Channel last = null;
-        for (int i = 0; i < ReverseLosses.MOST; i++) {
+        for (int i = 0; i < ReverseCallLossCounter.MOST; i++) {
             last = lose(dead);
         }
         clock.advanceMillis(1000);
         settle(last);
-        assertThat(attempts).hasValue(ReverseLosses.MOST);
+        assertThat(attempts).hasValue(ReverseCallLossCounter.MOST);
         assertThat(client.openConnections()).isEmpty();
 
         // Nor after connections that a call has needed, which end in the same way.
@@ -604,7 +669,7 @@ class RpcRdmaCallbackTest {
         lose(dead);
         clock.advanceMillis(100_000);
         failure(call, CallTimeoutException.class);
-        int seen = ReverseLosses.MOST + 1;
+        int seen = ReverseCallLossCounter.MOST + 1;
         Awaitility.await()
                 .atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
                 .until(() -> seen + dead.size() == attempts.get());
@@ -740,6 +805,11 @@ class RpcRdmaCallbackTest {
     }
 
     private void connectTwice(RpcRdmaConfig serverConfig) throws Exception {
+        connectTwice(serverConfig, config);
+    }
+
+    private void connectTwice(RpcRdmaConfig serverConfig, RpcRdmaConfig clientConfig)
+            throws Exception {
         server =
                 new ScriptedResponder(
                         serverConfig,
@@ -747,7 +817,7 @@ class RpcRdmaCallbackTest {
                                 channel.writeAndFlush(Rpc.reply(Rpc.xid(call))));
         client =
                 RpcRdmaClient.builder(group, server.address())
-                        .config(config)
+                        .config(clientConfig)
                         .connections(2)
                         .reverseProgram(Program::new)
                         .build();

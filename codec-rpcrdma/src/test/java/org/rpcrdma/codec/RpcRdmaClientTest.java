@@ -12,12 +12,17 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
 import io.netty.channel.nio.NioEventLoopGroup;
+import io.netty.util.ReferenceCountUtil;
+import io.netty.util.ReferenceCounted;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import io.netty.util.concurrent.Promise;
 import io.netty.util.concurrent.PromiseNotifier;
+import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -30,6 +35,7 @@ import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
@@ -37,6 +43,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
@@ -598,6 +606,20 @@ class RpcRdmaClientTest {
     }
 
     @Test
+    @Proves("API-23")
+    void aFirstCallThatFailsHereSaysNothingOfTheResponder() throws Exception {
+        timed(1);
+        get(client.connect());
+        Future<ByteBuf> tooLong = client.call(Rpc.call(0, Rpc.UNKNOWN, 1, 1).writeZero(5 << 20));
+        failure(tooLong, CallTooLongException.class);
+        clock.advanceMillis(1);
+        Future<ByteBuf> good = client.call(Rpc.echo(0, 8));
+        responder.take().reply(Rpc.reply(0));
+        done(good);
+        assertThat(responder.accepted).hasSize(1);
+    }
+
+    @Test
     void lateReplyToACancelledFirstCallIsLife() throws Exception {
         int firstCallMillis = 2000;
         timed(firstCallMillis);
@@ -1033,6 +1055,221 @@ class RpcRdmaClientTest {
         assertThat(lost).hasStackTraceContaining("the ticket is over");
     }
 
+    // ------------------------------------------------------------------ what was sent
+
+    /** Fails calls that are written behind the client, in the order in which they come. */
+    private static final class FailingWrites extends ChannelOutboundHandlerAdapter {
+        private final AtomicInteger passing;
+        private final Exception cause;
+
+        /**
+         * @param passing calls that are let through
+         */
+        FailingWrites(AtomicInteger passing, Exception cause) {
+            this.passing = passing;
+            this.cause = cause;
+        }
+
+        @Override
+        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+            if (!(message instanceof ReferenceCounted) || passing.getAndDecrement() > 0) {
+                ctx.write(message, promise);
+            } else {
+                ReferenceCountUtil.release(message);
+                promise.setFailure(cause);
+            }
+        }
+    }
+
+    static List<Exception> localFailures() {
+        return List.of(
+                new CallTooLongException("a call of 9 bytes"),
+                new MarshalException(new IllegalStateException("no memory")),
+                new IllegalStateException("no memory"),
+                new IllegalArgumentException("no call"));
+    }
+
+    /** It was executed, perhaps, on the connection that was lost. */
+    @ParameterizedTest
+    @MethodSource("localFailures")
+    @Proves({"API-21", "API-13"})
+    void aCallThatCannotBeSentAgainIsInDoubt(Exception cause) throws Exception {
+        AtomicInteger passing = new AtomicInteger(1);
+        responder = ScriptedResponder.manual(config);
+        client =
+                builder(responder.address())
+                        .handler(() -> new FailingWrites(passing, cause))
+                        .build();
+        Future<ByteBuf> call = client.call(Rpc.echo(0, 8));
+        responder.take();
+        responder.accepted.get(0).close();
+        ConnectionLostException lost = failure(call, ConnectionLostException.class);
+        assertThat(lost.isSent()).isTrue();
+        assertThat(lost.isRetryable()).isFalse();
+        assertThat(lost).hasStackTraceContaining(cause.getMessage());
+        // One that has not left before was not sent.
+        passing.set(0);
+        assertThat(failure(client.call(Rpc.echo(0, 8)), Exception.class))
+                .isNotInstanceOf(ConnectionLostException.class);
+    }
+
+    /** The refusal may have come behind the execution. */
+    @Test
+    @Proves({"API-21", "V1-ERR-11"})
+    void aRefusedCallThatCannotBeRepeatedKeepsItsRefusal() throws Exception {
+        answering(100_000);
+        client.close().sync();
+        client =
+                builder(responder.address())
+                        .config(open().build())
+                        .handler(
+                                () ->
+                                        new FailingWrites(
+                                                new AtomicInteger(2),
+                                                new CallTooLongException("a call of 9 bytes")))
+                        .build();
+        Future<ByteBuf> call = client.call(BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0]));
+        RemoteChunkException refused = failure(call, RemoteChunkException.class);
+        assertThat(refused).hasStackTraceContaining("a call of 9 bytes");
+        assertThat(responder.calls).hasSize(2);
+        await().until(() -> client.outstandingCalls() == 0);
+    }
+
+    /** A Send that is posted and fails by whatever has happened behind it may have arrived. */
+    @Test
+    @Proves({"API-21", "V1-ERR-22"})
+    void aCallWhoseSendHasFailedIsInDoubt() throws Exception {
+        responder = ScriptedResponder.manual(config);
+        client =
+                builder(responder.address())
+                        .handler(
+                                () ->
+                                        new ChannelOutboundHandlerAdapter() {
+                                            @Override
+                                            public void handlerAdded(ChannelHandlerContext ctx) {
+                                                ctx.pipeline().addFirst(new LostCompletion());
+                                            }
+                                        })
+                        .build();
+        Future<ByteBuf> call = client.call(Rpc.echo(0, 8), ONCE);
+        responder.take();
+        assertThat(failure(call, ConnectionLostException.class).isSent()).isTrue();
+    }
+
+    /** Posts what is written, and says that posting has failed. */
+    private static final class LostCompletion extends ChannelOutboundHandlerAdapter {
+        private ChannelPromise promise;
+
+        @Override
+        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise written) {
+            promise = written;
+            ctx.write(message);
+        }
+
+        @Override
+        public void flush(ChannelHandlerContext ctx) {
+            ctx.flush();
+            if (promise != null) {
+                promise.tryFailure(new IOException("posting failed"));
+            }
+        }
+    }
+
+    /** While a close waits for what is posted, nothing more leaves. */
+    @Test
+    @Proves("API-21")
+    void aCallThatIsWrittenDuringACloseWasNotSent() throws Exception {
+        AtomicReference<RpcRdmaClient.NewConnection> made = new AtomicReference<>();
+        responder = ScriptedResponder.manual(config);
+        client = builder(responder.address()).onConnection(made::set).build();
+        Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
+        responder.take().reply(Rpc.reply(0));
+        done(first);
+        RdmaChannel channel = client.openConnections().get(0).link().channel();
+        List<Future<ByteBuf>> calls =
+                on(
+                        channel,
+                        () -> {
+                            Future<ByteBuf> posted = made.get().call(Rpc.echo(0, 8));
+                            channel.close();
+                            assertThat(channel.isActive()).isTrue();
+                            return List.of(posted, made.get().call(Rpc.echo(0, 8)));
+                        });
+        assertThat(failure(calls.get(0), ConnectionLostException.class).isSent()).isTrue();
+        ConnectionLostException late = failure(calls.get(1), ConnectionLostException.class);
+        assertThat(late.isSent()).isFalse();
+        assertThat(late.isRetryable()).isTrue();
+        responder.take();
+        assertThat(responder.calls).isEmpty();
+    }
+
+    // ------------------------------------------------------------------ others on the channel
+
+    @Test
+    @Proves({"API-22", "BIDI-03"})
+    void aReplyToACallOfAnotherGoesToTheHandlers() throws Exception {
+        RpcPair.Inbox inbox = new RpcPair.Inbox();
+        responder =
+                new ScriptedResponder(
+                        config,
+                        (channel, connection, call) -> {
+                            int xid = Rpc.xid(call);
+                            boolean isRefused = xid == 0x5AFE0002;
+                            channel.writeAndFlush(
+                                    isRefused ? Rpc.reply(xid).writeZero(1 << 20) : Rpc.reply(xid));
+                        });
+        client = builder(responder.address()).handler(() -> inbox).build();
+        done(client.call(Rpc.echo(0, 8)));
+        RdmaChannel channel = client.openConnections().get(0).link().channel();
+        channel.writeAndFlush(Rpc.echo(0x5AFE0001, 8));
+        assertThat(inbox.takeXid()).isEqualTo(0x5AFE0001);
+        channel.writeAndFlush(Rpc.echo(0x5AFE0002, 8));
+        assertThat(inbox.takeFailure()).isInstanceOf(RemoteChunkException.class);
+        done(client.call(Rpc.echo(0, 8)));
+        assertThat(inbox.messages).isEmpty();
+    }
+
+    // ------------------------------------------------------------------ record marks
+
+    /** As TCP has it, in one fragment or in two. */
+    private static ByteBuf marked(ByteBuf call, boolean isOneFragment) {
+        ByteBuf out = Unpooled.buffer();
+        if (isOneFragment) {
+            out.writeInt(0x80000000 | call.readableBytes());
+        } else {
+            out.writeInt(40).writeBytes(call, 40).writeInt(0x80000000 | call.readableBytes());
+        }
+        out.writeBytes(call);
+        call.release();
+        return out;
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 0x1234, -1})
+    @Proves({"API-20", "V1-FRAME-03"})
+    void aRecordMarkIsLeftOut(int xid) throws Exception {
+        manual();
+        byte[] call = Rpc.bytes(Rpc.echo(0, 8));
+        for (boolean isOneFragment : new boolean[] {true, false}) {
+            List<Future<ByteBuf>> calls =
+                    List.of(
+                            client.call(marked(Rpc.echo(xid, 8), isOneFragment)),
+                            client.call(own -> marked(Rpc.echo(own, 8), isOneFragment)));
+            for (Future<ByteBuf> future : calls) {
+                ScriptedResponder.Call received = responder.take();
+                byte[] bytes = received.bytes();
+                Unpooled.wrappedBuffer(bytes).setInt(0, 0);
+                assertThat(bytes).isEqualTo(call);
+                received.reply(Rpc.reply(0));
+                done(future);
+            }
+        }
+        RpcMessage apart = new RpcMessage(marked(Rpc.echo(xid, 8), true));
+        assertThat(failure(client.call(apart), IllegalArgumentException.class))
+                .hasMessageContaining("record mark");
+        assertThat(apart.refCnt()).isZero();
+    }
+
     // ------------------------------------------------------------------ ERR_CHUNK
 
     /** Nobody knows how long the results of these get, and nothing is offered for them at first. */
@@ -1072,17 +1309,85 @@ class RpcRdmaClientTest {
         assertThat(responder.accepted).hasSize(1);
     }
 
-    /** It cannot be, by the binding, so more room does not help. */
+    /** It cannot be, by the binding, so more room does not help: the responder may want memory, for once. */
     @Test
     @Proves({"V1-ERR-11", "ULB-28", "ULB-29"})
-    void aReplyThatIsLongerThanItCanBeIsNotAskedForAgain() throws Exception {
+    void aReplyThatIsLongerThanItCanBeIsAskedForOnceMoreInTheSameRoom() throws Exception {
         answering(100_000, config);
+        client.close().sync();
+        client = builder(responder.address()).clock(clock).build();
         for (int maximum : new int[] {0, 8001}) {
-            failure(
-                    client.call(BlobBinding.call(BlobBinding.GET, maximum, 4, new byte[0])),
-                    RemoteChunkException.class);
+            Future<ByteBuf> call =
+                    client.call(BlobBinding.call(BlobBinding.GET, maximum, 4, new byte[0]));
+            refusals(maximum == 0 ? 1 : 3);
+            clock.advanceMillis(RefusedCalls.PAUSE_MILLIS);
+            RemoteChunkException refused = failure(call, RemoteChunkException.class);
+            assertThat(refused)
+                    .hasMessageContaining("it had no memory at that moment")
+                    .hasMessageNotContaining("raise");
+            assertThat(refused.writeBytes()).isEqualTo(maximum);
         }
-        assertThat(responder.calls).hasSize(2);
+        assertThat(responder.calls).hasSize(4);
+    }
+
+    /** Returns when the client has seen so many. */
+    private RpcRdmaConnection refusals(int count) throws Exception {
+        get(client.connect());
+        RpcRdmaConnection connection = client.openConnections().get(0);
+        await().until(() -> connection.value(RpcRdmaCounter.ERRORS_RECEIVED) == count);
+        get(client.connect()); // behind the refusal, on the event loop of the client
+        return connection;
+    }
+
+    /** A responder that wants memory for a moment has no other error for it than ERR_CHUNK. */
+    @NeedsDevice("privateDataOnAccept")
+    @Test
+    @Proves("V1-ERR-25")
+    void aCallThatIsRefusedForWantOfMemoryIsRepeatedAfterAPause() throws Exception {
+        byte[] data = Rpc.random(8001);
+        AtomicBoolean isLacking = new AtomicBoolean(true);
+        responder =
+                new ScriptedResponder(
+                        config,
+                        (channel, connection, call) ->
+                                channel.writeAndFlush(
+                                        BlobBinding.reply(
+                                                Rpc.xid(call),
+                                                4,
+                                                isLacking.get() ? Rpc.random(100_000) : data)));
+        client = builder(responder.address()).clock(clock).build();
+        Future<ByteBuf> append =
+                client.call(BlobBinding.call(BlobBinding.APPEND, 8001, 4, new byte[0]));
+        failure(append, RemoteChunkException.class); // may not be executed twice
+        Future<ByteBuf> get = client.call(BlobBinding.call(BlobBinding.GET, 8001, 4, new byte[0]));
+        responder.take();
+        int first = responder.take().xid();
+        RpcRdmaConnection connection = refusals(2);
+        assertThat(get).isNotDone();
+        assertThat(responder.calls).isEmpty();
+        isLacking.set(false);
+        clock.advanceMillis(RefusedCalls.PAUSE_MILLIS);
+        done(get);
+        assertThat(responder.take().xid()).isNotEqualTo(first);
+        assertThat(connection.value(RpcRdmaCounter.CALLS_REPEATED)).isEqualTo(1);
+    }
+
+    /** It is sent on the next connection, once. */
+    @NeedsDevice("privateDataOnAccept")
+    @Test
+    @Proves("V1-ERR-25")
+    void aCallThatWasRefusedSurvivesALoss() throws Exception {
+        answering(100_000, config);
+        client.close().sync();
+        client = builder(responder.address()).clock(clock).build();
+        Future<ByteBuf> get = client.call(BlobBinding.call(BlobBinding.GET, 8001, 4, new byte[0]));
+        responder.take();
+        refusals(1);
+        responder.accepted.get(0).close();
+        client.connect().sync();
+        clock.advanceMillis(RefusedCalls.PAUSE_MILLIS);
+        failure(get, RemoteChunkException.class);
+        assertThat(responder.calls).hasSize(1);
     }
 
     @NeedsDevice("privateDataOnAccept")

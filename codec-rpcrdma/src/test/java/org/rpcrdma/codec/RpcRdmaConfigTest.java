@@ -28,12 +28,12 @@ class RpcRdmaConfigTest {
         RpcRdmaConfig config = RpcRdmaConfig.defaults();
         Object server = memory(config);
         assertThat(server).isNotNull().isNotSameAs(memory(config));
-        assertThat(config.applyTo(new Bootstrap()).config().attrs().get(PeerMemory.KEY))
+        assertThat(config.applyTo(new Bootstrap()).config().attrs().get(PeerCache.KEY))
                 .isNotNull()
                 .isNotSameAs(server);
     }
 
     private static Object memory(RpcRdmaConfig config) {
-        return config.applyTo(new ServerBootstrap()).config().childAttrs().get(PeerMemory.KEY);
+        return config.applyTo(new ServerBootstrap()).config().childAttrs().get(PeerCache.KEY);
     }
 }

@@ -68,7 +68,7 @@ class StageChainTest {
                     ChannelPipeline pipeline = channel.pipeline();
                     List<String> stages = new ArrayList<>();
                     for (Map.Entry<String, ChannelHandler> entry : pipeline) {
-                        if (entry.getValue() instanceof Stage) {
+                        if (entry.getValue() instanceof CodecStageHandler) {
                             stages.add(entry.getKey());
                         }
                     }

@@ -242,7 +242,7 @@ class VersionNegotiationTest {
     @Proves("V2-NEG-07")
     void memoryIsBoundedAndExpires() {
         AtomicLong now = new AtomicLong();
-        VersionMemory memory = new VersionMemory(now::get);
+        PeerVersionCache memory = new PeerVersionCache(now::get);
         SocketAddress first = InetSocketAddress.createUnresolved("a", 1);
         SocketAddress other = InetSocketAddress.createUnresolved("a", 2);
         memory.add(first);
@@ -253,7 +253,7 @@ class VersionNegotiationTest {
         now.set(100);
         assertThat(memory.contains(first, 100)).isFalse();
         assertThat(memory.contains(other, 100)).isTrue();
-        for (int i = 0; i < VersionMemory.RESPONDERS; i++) {
+        for (int i = 0; i < PeerVersionCache.RESPONDERS; i++) {
             assertThat(memory.contains(other, 100)).isTrue();
             memory.add(InetSocketAddress.createUnresolved("b", i + 1));
         }
@@ -423,7 +423,7 @@ class VersionNegotiationTest {
             server.take();
             pair.clientChannel.close().sync();
             assertThatThrownBy(held::sync).isInstanceOf(ClosedChannelException.class);
-            VersionMemory memory = PeerMemory.of(pair.clientChannel).versions();
+            PeerVersionCache memory = PeerCache.of(pair.clientChannel).versions();
             assertThat(memory.contains(responder, Long.MAX_VALUE)).isFalse();
         }
     }

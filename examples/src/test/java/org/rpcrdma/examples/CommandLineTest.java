@@ -9,6 +9,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.regex.Matcher;
@@ -72,6 +73,10 @@ class CommandLineTest {
                 "demo --size x",
                 "leases --clients 0",
                 "leases --rounds x",
+                "ping 127.0.0.1:1 --pcap-size 1M",
+                "ping 127.0.0.1:1 --pcap /nonexistent/file --pcap-size 1000",
+                "ping 127.0.0.1:1 --pcap /nonexistent/file --pcap-files 0",
+                "ping 127.0.0.1:1 --pcap /nonexistent/file --pcap-snap x",
                 "top",
                 "top localhost",
                 "top localhost:9090 --interval 0",
@@ -134,6 +139,15 @@ class CommandLineTest {
     void failuresAreOneLineAndExitCode1(String line) {
         assertThat(run(line.split(" "))).isEqualTo(1);
         assertOneLine();
+    }
+
+    @Test
+    void aCaptureHasTheBoundsThatItIsGiven() throws Exception {
+        Path file = local.resolve("f");
+        run("ping", "127.0.0.1:1", "--pcap", file.toString(), "--pcap-snap", "512");
+        assertThat(ByteBuffer.wrap(Files.readAllBytes(file)).getInt(40)).isEqualTo(512);
+        run("ping", "127.0.0.1:1", "--pcap", file.toString());
+        assertThat(ByteBuffer.wrap(Files.readAllBytes(file)).getInt(40)).isZero();
     }
 
     @Test

@@ -12,6 +12,8 @@ import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /** Sources and documents can be read beside each other: no line is wider than {@link #COLUMNS}. */
@@ -19,6 +21,17 @@ class ProseTest {
 
     private static final int COLUMNS = 120;
     private static final Path ROOT = Path.of("..");
+
+    /** The comment in front of a type, without its first asterisks. */
+    private static final Pattern DESCRIPTION =
+            Pattern.compile(
+                    "/\\*\\*[\\s*]*((?:(?!\\*/).)*+)\\*/\\s*"
+                            + "(?:@\\w+(?:\\([^)]*\\))?\\s*)*(?:(?:public|abstract|final|sealed) )*"
+                            + "(?:class|interface|enum|record|@interface) ",
+                    Pattern.DOTALL);
+
+    private static final Pattern QUESTION =
+            Pattern.compile("(What|How|By which|Whether|When|Which|Where|Who|Why)\\b");
 
     @Test
     void noLineIsWide() throws IOException {
@@ -33,6 +46,22 @@ class ProseTest {
                         "lines of more than %d columns: break them, comments where they read best",
                         COLUMNS)
                 .isEmpty();
+    }
+
+    /** The description of a class says what it is or does, by a noun phrase or a verb. */
+    @Test
+    void noClassOfTheLibrariesIsDescribedByAQuestion() throws IOException {
+        List<String> questions = new ArrayList<>();
+        for (Path file : files()) {
+            String path = ROOT.relativize(file).toString();
+            if (path.matches("(netty-transport-rdma|codec-rpcrdma)/src/main/.*\\.java")) {
+                Matcher description = DESCRIPTION.matcher(Files.readString(file));
+                if (description.find() && QUESTION.matcher(description.group(1)).lookingAt()) {
+                    questions.add(path);
+                }
+            }
+        }
+        assertThat(questions).isEmpty();
     }
 
     private static void addWide(Path file, List<String> wide) {

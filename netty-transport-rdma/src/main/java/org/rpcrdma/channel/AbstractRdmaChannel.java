@@ -7,7 +7,7 @@ import io.netty.channel.EventLoop;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 
-/** What the event loop knows of its channels. */
+/** Base class of all channels, as far as the event loop knows them. */
 abstract class AbstractRdmaChannel extends AbstractChannel {
 
     /** Whether this channel stands in the loop's list of those that have something to deliver. */

@@ -2,6 +2,7 @@
 package org.rpcrdma.channel;
 
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import java.io.IOException;
@@ -17,18 +18,18 @@ import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
 
 /**
- * What Netty asks of a channel that is a connection, and what a queue pair reports to it. How the connection begins and
- * ends is known by {@link ConnectionStart} and {@link ConnectionEnd}, what is sent and received on it by its
- * {@link Traffic}.
+ * Base class of connected channels: implements Netty's operations and receives the events of a queue pair. {@link
+ * ConnectionEstablishment} and {@link ConnectionTeardown} establish and tear down the connection, its {@link
+ * ChannelProtocol} sends and receives.
  */
 abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
     private final ChannelQueuePair queuePair;
-    private final ConnectionStart start;
-    private final ConnectionEnd end = new ConnectionEnd();
+    private final ConnectionEstablishment start;
+    private final ConnectionTeardown end = new ConnectionTeardown();
 
     /** Of the queue pair, or of the last one when there is none. */
-    private Traffic<?> traffic;
+    private ChannelProtocol<?> traffic;
 
     /** A channel to connect. */
     AbstractRdmaConnection() {
@@ -39,7 +40,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     AbstractRdmaConnection(Channel parent, ConnectionRequest request) {
         super(parent);
         queuePair = new ChannelQueuePair(request);
-        start = new ConnectionStart(this, queuePair);
+        start = new ConnectionEstablishment(this, queuePair);
     }
 
     // ------------------------------------------------------------------ for the subclass
@@ -47,8 +48,8 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     /** The size of the queue pair that is about to be created. */
     abstract QueuePairConfig queuePairConfig();
 
-    /** What will be sent and received on a queue pair; it takes no memory before {@link Traffic#begin}. */
-    abstract Traffic<?> newTraffic(QueuePair made);
+    /** What will be sent and received on a queue pair; it takes no memory before {@link ChannelProtocol#begin}. */
+    abstract ChannelProtocol<?> newTraffic(QueuePair made);
 
     /** How long a close waits for posted work, in milliseconds. */
     abstract int drainMillis();
@@ -71,6 +72,17 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
      */
     public final boolean isConfigurable() {
         return queuePair.isConfigurable();
+    }
+
+    /** A queue pair keeps what it is made from. */
+    final void checkConfigurable(ChannelOption<?> option) {
+        if (!isConfigurable()) {
+            throw new IllegalStateException(
+                    "option "
+                            + option
+                            + " is fixed once the channel is bound or connects (set it in the"
+                            + " bootstrap, or in the child's initChannel)");
+        }
     }
 
     @Override
@@ -135,7 +147,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         traffic.begin();
     }
 
-    final Traffic<?> traffic() {
+    final ChannelProtocol<?> traffic() {
         return traffic;
     }
 
@@ -360,6 +372,11 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         @Override
         public ReceiveMemory receiveMemory(long id, int length) {
             return traffic.receiveMemory(id, length);
+        }
+
+        @Override
+        public ReceiveMemory writeMemory(int key, int start, int length) {
+            return traffic.writeMemory(key, start, length);
         }
 
         /** Receives are replaced when their messages are delivered. */

@@ -4,7 +4,10 @@ package org.rpcrdma.channel;
 import java.net.BindException;
 import java.net.InetSocketAddress;
 
-/** Why an address cannot be bound, in one sentence for users: what sockets say of it has not even the address. */
+/**
+ * Explains in one sentence for users why an address cannot be bound: the socket's own message does not even have the
+ * address.
+ */
 final class BindFailure {
 
     /** Below, ports may need a privilege: {@code net.ipv4.ip_unprivileged_port_start} of Linux. */

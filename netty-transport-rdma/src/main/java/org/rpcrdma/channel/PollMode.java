@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
-/** How an event loop waits when there is nothing to do. */
+/** Waiting strategy of an event loop without work. */
 public enum PollMode {
     /** Block at once: least CPU time, and a wake-up's latency on each message. */
     BLOCKING,

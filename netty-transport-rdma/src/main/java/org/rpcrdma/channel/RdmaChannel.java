@@ -48,10 +48,10 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     private final RdmaChannelConfig config = new RdmaChannelConfig(this);
 
     /** Known once the channel is registered. */
-    private MessageMemory memory;
+    private MessageRegistration memory;
 
     /** Of the queue pair, or of the last one when there is none. */
-    private MessageTraffic traffic;
+    private MessageChannelProtocol traffic;
 
     /** What receives take, where it was said before there are any; 0 for what is configured. */
     private int receiveUpTo;
@@ -174,7 +174,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
      */
     public boolean exposesInPlace(ByteBuf buffer, int index, int length) {
         checkInEventLoop("exposesInPlace");
-        return MessageMemory.isInOnePiece(buffer)
+        return MessageRegistration.isInOnePiece(buffer)
                 && ((config.getRegistrationPolicy() == RegistrationPolicy.EXACT
                                 && !buffer.isReadOnly())
                         || memory.pooled(buffer, index, length) != null);
@@ -186,8 +186,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
      * @param handle an unsigned 32-bit number, from {@link #expose}
      */
     public long exposedOffset(int handle) {
-        checkInEventLoop("exposedOffset");
-        return traffic.exposures.offset(handle);
+        return madeTraffic("exposedOffset").exposures.offset(handle);
     }
 
     /**
@@ -236,6 +235,36 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         }
     }
 
+    /**
+     * Counts memory that is about to be taken for data which the peer has announced and not delivered, as that of RDMA
+     * Reads, against {@link RdmaChannelOption#INCOMPLETE_BYTES_PER_ADDRESS}, until {@link #incompleteEnds} or the end
+     * of the channel. Event loop only.
+     *
+     * @param bytes from 0
+     * @throws IllegalStateException when the peer's address has its part already, or another thread calls; nothing is
+     *     counted then
+     */
+    @Experimental
+    public void incompleteBegins(int bytes) {
+        checkInEventLoop("incompleteBegins");
+        if (isActive()) {
+            traffic.incomplete.take(bytes);
+        }
+    }
+
+    /**
+     * The data are there, or nobody wants them any more. Does nothing when the channel is closed. Event loop only.
+     *
+     * @param bytes as they were counted by {@link #incompleteBegins}
+     */
+    @Experimental
+    public void incompleteEnds(int bytes) {
+        if (isActive()) {
+            checkInEventLoop("incompleteEnds");
+            traffic.incomplete.give(bytes);
+        }
+    }
+
     // ------------------------------------------------------------------ receives
 
     /**
@@ -278,32 +307,58 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     /**
      * {@return the receives that are posted at least at any time while the pipeline reads; fewer than {@link
      * RdmaChannelOption#RECEIVE_DEPTH} because they are replaced in batches} Event loop only, of a channel that is
-     * active.
+     * active, or was.
+     *
+     * @throws IllegalStateException when the channel has no receives yet, or another thread calls
      */
     public int keptReceives() {
-        checkInEventLoop("keptReceives");
-        return traffic.receives.least();
+        return madeTraffic("keptReceives").receives.least();
+    }
+
+    /** There is none before the channel is bound, connects or is accepted. */
+    private MessageChannelProtocol madeTraffic(String method) {
+        checkInEventLoop(method);
+        if (traffic == null) {
+            throw new IllegalStateException(
+                    method
+                            + " was called before there is a connection: "
+                            + this
+                            + " (expected: a channel that is active)");
+        }
+        return traffic;
     }
 
     /**
      * Changes {@link #keptReceives()}. More are posted before this returns, so that they may be promised to the peer.
      * When it is fewer, nothing is withdrawn: receives that are used up are not replaced until the rest is down to the
-     * new number. Event loop only, of a channel that is active.
+     * new number. Changes nothing once the channel is closed. Event loop only, of a channel that is active, or was.
      *
      * @param count from 1
      * @return how many are kept now: less than asked for when {@link RdmaChannelOption#RECEIVE_DEPTH} or the registered
      *     memory end before
-     * @throws IllegalStateException when the device refuses receives; the channel is closed then
+     * @throws IllegalStateException when the device refuses receives, and the channel is closed then; or when the
+     *     channel has no receives yet, or another thread calls
      */
     public int keepReceives(int count) {
         checkPositive(count, "count");
-        checkInEventLoop("keepReceives");
+        PostedReceives receives = madeTraffic("keepReceives").receives;
         try {
-            return traffic.receives.keep(count);
+            return receives.keep(count);
         } catch (RuntimeException e) {
             unsafe().close(voidPromise());
             throw new IllegalStateException("receives cannot be posted: " + this, e);
         }
+    }
+
+    /**
+     * The clock that deadlines of this channel and the scheduled tasks of its event loop go by. Callable from any
+     * thread, once the channel is registered.
+     *
+     * @return nanoseconds from an arbitrary origin, as {@link System#nanoTime}
+     */
+    @Experimental
+    public long nanoTime() {
+        return loop().context().nanoTime();
     }
 
     // ------------------------------------------------------------------ flushing
@@ -326,7 +381,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     @Override
     protected void doRegister() throws Exception {
         memory =
-                new MessageMemory(
+                new MessageRegistration(
                         loop().pool(), loop().context().capabilities().cheapRegistration());
         super.doRegister();
     }
@@ -342,8 +397,8 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     @Override
-    MessageTraffic newTraffic(QueuePair made) {
-        traffic = new MessageTraffic(this, memory, made);
+    MessageChannelProtocol newTraffic(QueuePair made) {
+        traffic = new MessageChannelProtocol(this, memory, made);
         return traffic;
     }
 
@@ -352,6 +407,10 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     @Override
     protected Object filterOutboundMessage(Object message) throws Exception {
         if (message instanceof ByteBuf buffer) {
+            if (!buffer.isReadable()) {
+                buffer.release();
+                return ChannelProtocol.NOTHING;
+            }
             checkLength(buffer);
             return memory.sendable(buffer);
         }
@@ -368,7 +427,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         }
         if (message instanceof RdmaRead read) {
             ByteBuf sink = read.content();
-            if (!MessageMemory.isInOnePiece(sink) || sink.isReadOnly()) {
+            if (!MessageRegistration.isInOnePiece(sink) || sink.isReadOnly()) {
                 throw new IllegalArgumentException(
                         "sink of an RDMA Read: "
                                 + sink

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
+import static io.netty.channel.ChannelOption.SO_KEEPALIVE;
 import static io.netty.util.internal.ObjectUtil.checkInRange;
 import static io.netty.util.internal.ObjectUtil.checkNotNull;
 import static io.netty.util.internal.ObjectUtil.checkPositive;
 import static io.netty.util.internal.ObjectUtil.checkPositiveOrZero;
 import static org.rpcrdma.channel.RdmaChannelOption.DRAIN_MILLIS;
+import static org.rpcrdma.channel.RdmaChannelOption.INCOMPLETE_BYTES_PER_ADDRESS;
+import static org.rpcrdma.channel.RdmaChannelOption.KEEP_ALIVE_SECONDS;
 import static org.rpcrdma.channel.RdmaChannelOption.MAX_SEND_SIZE;
 import static org.rpcrdma.channel.RdmaChannelOption.PEER_PRIVATE_DATA;
 import static org.rpcrdma.channel.RdmaChannelOption.PRIVATE_DATA;
 import static org.rpcrdma.channel.RdmaChannelOption.READ_DEPTH;
+import static org.rpcrdma.channel.RdmaChannelOption.READ_TIMEOUT_MILLIS;
 import static org.rpcrdma.channel.RdmaChannelOption.RECEIVE_DEPTH;
 import static org.rpcrdma.channel.RdmaChannelOption.RECEIVE_SIZE;
 import static org.rpcrdma.channel.RdmaChannelOption.REGISTRATION;
@@ -25,13 +29,19 @@ import io.netty.channel.WriteBufferWaterMark;
 import java.util.Map;
 import org.rpcrdma.verbs.QueuePairConfig;
 
-/** The configuration of a {@link RdmaChannel}: see {@link RdmaChannelOption} for units, defaults and limits. */
+/**
+ * The configuration of a {@link RdmaChannel}: see {@link RdmaChannelOption} for units, defaults and limits.
+ * {@link io.netty.channel.ChannelOption#SO_KEEPALIVE} is on by default.
+ */
 public final class RdmaChannelConfig extends DefaultChannelConfig {
 
     /** What every receiver has to take at least (RFC 8166, 3.3.3). */
     private static final int LEAST_RECEIVE_SIZE = 1024;
 
     private static final int MOST_READS = 128;
+
+    /** What TCP takes. */
+    private static final int MOST_KEEP_ALIVE_SECONDS = 32767;
 
     /** A peer is taken to be configured as this end is, until somebody knows better. */
     private static final int AS_RECEIVED = 0;
@@ -43,7 +53,12 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
     private volatile int sendDepth = 256;
     private volatile int maxSendSize = AS_RECEIVED;
     private volatile int readDepth = MOST_READS;
+    private volatile int readTimeoutMillis = 30_000;
+    private volatile long incompleteBytesPerAddress =
+            Math.max(1, RdmaChannel.registeredBytesLimit() / 2);
     private volatile int drainMillis = 2000;
+    private volatile boolean keepAlive = true;
+    private volatile int keepAliveSeconds = 60;
     private volatile byte[] privateData = NO_DATA;
     private volatile byte[] peerPrivateData = NO_DATA;
     private volatile RegistrationPolicy registrationPolicy = RegistrationPolicy.EXACT;
@@ -63,7 +78,11 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
                 PRIVATE_DATA,
                 PEER_PRIVATE_DATA,
                 READ_DEPTH,
+                READ_TIMEOUT_MILLIS,
+                INCOMPLETE_BYTES_PER_ADDRESS,
                 DRAIN_MILLIS,
+                SO_KEEPALIVE,
+                KEEP_ALIVE_SECONDS,
                 REGISTRATION);
     }
 
@@ -91,8 +110,20 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
         if (option == READ_DEPTH) {
             return (T) (Integer) readDepth;
         }
+        if (option == READ_TIMEOUT_MILLIS) {
+            return (T) (Integer) readTimeoutMillis;
+        }
+        if (option == INCOMPLETE_BYTES_PER_ADDRESS) {
+            return (T) (Long) incompleteBytesPerAddress;
+        }
         if (option == DRAIN_MILLIS) {
             return (T) (Integer) drainMillis;
+        }
+        if (option == SO_KEEPALIVE) {
+            return (T) (Boolean) keepAlive;
+        }
+        if (option == KEEP_ALIVE_SECONDS) {
+            return (T) (Integer) keepAliveSeconds;
         }
         if (option == REGISTRATION) {
             return (T) registrationPolicy;
@@ -117,25 +148,26 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
             setPeerPrivateData((byte[]) value);
         } else if (option == READ_DEPTH) {
             setReadDepth((Integer) value);
+        } else if (option == READ_TIMEOUT_MILLIS) {
+            setReadTimeoutMillis((Integer) value);
+        } else if (option == INCOMPLETE_BYTES_PER_ADDRESS) {
+            setIncompleteBytesPerAddress((Long) value);
         } else if (option == DRAIN_MILLIS) {
             setDrainMillis((Integer) value);
+        } else if (option == SO_KEEPALIVE) {
+            setKeepAlive((Boolean) value);
+        } else if (option == KEEP_ALIVE_SECONDS) {
+            setKeepAliveSeconds((Integer) value);
         } else if (option == REGISTRATION) {
             setRegistrationPolicy((RegistrationPolicy) value);
         } else {
-            return SocketOptions.ignores(option) || super.setOption(option, value);
+            return IgnoredSocketOptions.ignores(option) || super.setOption(option, value);
         }
         return true;
     }
 
-    /** A queue pair keeps the size that it is made with. */
     private void checkConfigurable(ChannelOption<?> option) {
-        if (!((RdmaChannel) channel).isConfigurable()) {
-            throw new IllegalStateException(
-                    "option "
-                            + option
-                            + " is fixed once the channel is bound or connects (set it in the"
-                            + " bootstrap, or in the child's initChannel)");
-        }
+        ((RdmaChannel) channel).checkConfigurable(option);
     }
 
     @Override
@@ -227,6 +259,38 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
         return this;
     }
 
+    /** {@return how long an RDMA Read may make no progress, in milliseconds; 0 for any time} */
+    public int getReadTimeoutMillis() {
+        return readTimeoutMillis;
+    }
+
+    /**
+     * Sets {@link RdmaChannelOption#READ_TIMEOUT_MILLIS}.
+     *
+     * @param millis from 0
+     * @return this configuration
+     */
+    public RdmaChannelConfig setReadTimeoutMillis(int millis) {
+        readTimeoutMillis = checkPositiveOrZero(millis, "READ_TIMEOUT_MILLIS");
+        return this;
+    }
+
+    /** {@return the most bytes for what peers of one address have begun and not delivered} */
+    public long getIncompleteBytesPerAddress() {
+        return incompleteBytesPerAddress;
+    }
+
+    /**
+     * Sets {@link RdmaChannelOption#INCOMPLETE_BYTES_PER_ADDRESS}.
+     *
+     * @param bytes from 1
+     * @return this configuration
+     */
+    public RdmaChannelConfig setIncompleteBytesPerAddress(long bytes) {
+        incompleteBytesPerAddress = checkPositive(bytes, "INCOMPLETE_BYTES_PER_ADDRESS");
+        return this;
+    }
+
     /** {@return what is sent as connection private data} */
     public byte[] getPrivateData() {
         return privateData.clone();
@@ -274,6 +338,38 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
      */
     public RdmaChannelConfig setDrainMillis(int millis) {
         drainMillis = checkPositiveOrZero(millis, "DRAIN_MILLIS");
+        return this;
+    }
+
+    /** {@return whether the peer of an idle channel is looked for} */
+    public boolean isKeepAlive() {
+        return keepAlive;
+    }
+
+    /**
+     * Sets {@link io.netty.channel.ChannelOption#SO_KEEPALIVE}.
+     *
+     * @param looks whether the peer of an idle channel is looked for; fixed once it connects
+     * @return this configuration
+     */
+    public RdmaChannelConfig setKeepAlive(boolean looks) {
+        keepAlive = looks;
+        return this;
+    }
+
+    /** {@return after how many seconds without traffic the peer is looked for} */
+    public int getKeepAliveSeconds() {
+        return keepAliveSeconds;
+    }
+
+    /**
+     * Sets {@link RdmaChannelOption#KEEP_ALIVE_SECONDS}.
+     *
+     * @param seconds 1 to 32767; fixed once the channel connects
+     * @return this configuration
+     */
+    public RdmaChannelConfig setKeepAliveSeconds(int seconds) {
+        keepAliveSeconds = checkInRange(seconds, 1, MOST_KEEP_ALIVE_SECONDS, "KEEP_ALIVE_SECONDS");
         return this;
     }
 
@@ -386,6 +482,8 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
                 + privateData.length
                 + " bytes of private data, drains for "
                 + drainMillis
-                + " ms)";
+                + " ms, SO_KEEPALIVE "
+                + (keepAlive ? keepAliveSeconds + " s" : "off")
+                + ")";
     }
 }

@@ -4,7 +4,7 @@ package org.rpcrdma.channel;
 import org.rpcrdma.verbs.CompletionError;
 import org.rpcrdma.verbs.DeviceCounter;
 
-/** What event loops and their devices count, see {@link RdmaEventLoopGroup#value(RdmaCounter)}. */
+/** Counters of event loops and their devices, see {@link RdmaEventLoopGroup#value(RdmaCounter)}. */
 public enum RdmaCounter {
     /** Rounds of event loops: a poll of the device, then tasks. */
     ROUNDS,
@@ -36,6 +36,8 @@ public enum RdmaCounter {
      * none where these are less than four: its peer has sent so much at once, or the pipeline does not read.
      */
     RECEIVES_LOW,
+    /** Connections of a {@link RdmaChannel} that ended because the peer did not answer an RDMA Read in time. */
+    READS_STALLED,
     /** As {@link DeviceCounter#BYTES_IN}. */
     BYTES_IN(DeviceCounter.BYTES_IN),
     /** As {@link DeviceCounter#BYTES_OUT}. */
@@ -52,6 +54,8 @@ public enum RdmaCounter {
     CONNECTIONS_ENDED(DeviceCounter.CONNECTIONS_ENDED),
     /** As {@link DeviceCounter#CONNECTIONS_LOST}. */
     CONNECTIONS_LOST(DeviceCounter.CONNECTIONS_LOST),
+    /** As {@link DeviceCounter#CONNECTIONS_STALLED}. */
+    CONNECTIONS_STALLED(DeviceCounter.CONNECTIONS_STALLED),
     /** As {@link DeviceCounter#STARTUPS_REFUSED}. */
     STARTUPS_REFUSED(DeviceCounter.STARTUPS_REFUSED),
     /** As {@link DeviceCounter#STARTUPS_TIMED_OUT}. */

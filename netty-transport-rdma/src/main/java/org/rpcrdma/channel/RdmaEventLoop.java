@@ -53,13 +53,14 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
             TimeUnit.MILLISECONDS.toNanos(RdmaEventLoopGroup.STALL_MILLIS);
 
     private final VerbsContext context;
+    private final long origin;
     private final PollMode mode;
     private final RegisteredBufferPool pool;
     private final Set<AbstractRdmaChannel> channels = new LinkedHashSet<>();
 
-    private final LoopCounters counters = new LoopCounters();
-    private final ReceiveCounts receives = new ReceiveCounts();
-    private final RareLog log = new RareLog();
+    private final EventLoopCounters counters = new EventLoopCounters();
+    private final EventLoopReceiveCounters receives = new EventLoopReceiveCounters();
+    private final RateLimitedLogger log = new RateLimitedLogger();
 
     /** Channels with something to deliver, each at most once. */
     private final ArrayDeque<AbstractRdmaChannel> ready = new ArrayDeque<>();
@@ -95,6 +96,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
                 newTaskQueue(taskQueueFactory),
                 rejectedHandler);
         this.context = context;
+        this.origin = context.nanoTime() - nettyNanoTime();
         this.mode = mode;
         this.pool =
                 new RegisteredBufferPool(context, budget, this::inEventLoop, this::callCollector);
@@ -108,6 +110,20 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         return DEFAULT_MAX_PENDING_TASKS == Integer.MAX_VALUE
                 ? PlatformDependent.newMpscQueue()
                 : PlatformDependent.newMpscQueue(DEFAULT_MAX_PENDING_TASKS);
+    }
+
+    /** The clock of Netty's scheduled tasks; the oldest supported Netty tells it in no other way. */
+    private static long nettyNanoTime() {
+        return Long.MAX_VALUE - deadlineToDelayNanos(Long.MAX_VALUE);
+    }
+
+    /**
+     * Scheduled tasks go by the clock of the device, with Netty's origin. A Netty that does not ask goes by {@link
+     * System#nanoTime}, as all devices but simulated ones do.
+     */
+    @Override
+    protected long getCurrentTimeNanos() {
+        return context.nanoTime() - origin;
     }
 
     VerbsContext context() {
@@ -131,7 +147,11 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         };
     }
 
-    ReceiveCounts receives() {
+    void count(RdmaCounter counter) {
+        counters.increment(counter);
+    }
+
+    EventLoopReceiveCounters receives() {
         return receives;
     }
 
@@ -148,7 +168,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         }
     }
 
-    RareLog log() {
+    RateLimitedLogger log() {
         return log;
     }
 
@@ -201,30 +221,43 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
 
     @Override
     protected void run() {
-        long start = System.nanoTime();
+        long start = context.nanoTime();
         long lastWork = start;
         for (; ; ) {
+            Throwable failure = null;
             try {
-                boolean worked = pollOnce();
-                long polled = System.nanoTime();
+                boolean worked = false;
+                try {
+                    worked = pollOnce();
+                } catch (Throwable t) {
+                    // Tasks, deadlines among them, run whatever the device does.
+                    failure = t;
+                }
+                long polled = context.nanoTime();
                 long now = polled;
                 if (runTasks(polled - start)) {
                     worked = true;
-                    now = System.nanoTime();
+                    now = context.nanoTime();
                 }
                 counters.increment(RdmaCounter.ROUNDS);
-                if (worked) {
+                if (failure != null) {
+                    start = now;
+                } else if (worked) {
                     countRound(polled - start, now - polled);
                     lastWork = now;
                     start = now;
                 } else {
                     start = idle(now, lastWork);
                 }
-                failures = 0;
             } catch (Throwable t) {
+                failure = t;
+            }
+            if (failure == null) {
+                failures = 0;
+            } else {
                 // Whatever it is, the other channels of this loop have nothing to do with it.
-                roundFailed(t);
-                start = System.nanoTime();
+                roundFailed(failure);
+                start = context.nanoTime();
             }
             try {
                 if (isShuttingDown() && hasEnded()) {
@@ -305,15 +338,15 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
             long deadline = nextScheduledTaskDeadlineNanos();
             // A task that is added from now on wakes the context: wakeup() ends the current await
             // or else the next one.
-            context.await(deadline == -1 ? -1 : deadlineToDelayNanos(deadline));
-        } else if (!channels.isEmpty()) {
+            context.await(deadline == -1 ? -1 : Math.max(0, deadline - getCurrentTimeNanos()));
+        } else if (!channels.isEmpty() || context.isLingering()) {
             context.await(LAST_TASKS_NANOS);
         }
         if (Thread.interrupted()) {
             // Otherwise nothing could block any more.
             logger.debug("The thread of an event loop was interrupted, which has no effect on it");
         }
-        return System.nanoTime();
+        return context.nanoTime();
     }
 
     private void roundFailed(Throwable t) {
@@ -321,14 +354,26 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         counters.increment(RdmaCounter.FAILED_ROUNDS);
         try {
             logger.warn("A round of the event loop failed; the loop goes on", t);
+        } catch (Throwable ignored) {
+            // Then without a word: no memory, or an appender that fails.
+        }
+        try {
             if (failures > FAILURES_IN_A_ROW) {
-                Thread.sleep(PAUSE_MILLIS);
+                Thread.sleep(pauseMillis());
             }
         } catch (InterruptedException ignored) {
             // The loop goes on; shutdown does not use interrupts.
-        } catch (OutOfMemoryError ignored) {
-            // Then without a word.
         }
+    }
+
+    /** Until the next deadline, at most. */
+    private long pauseMillis() {
+        long deadline = nextScheduledTaskDeadlineNanos();
+        return deadline == -1
+                ? PAUSE_MILLIS
+                : Math.min(
+                        PAUSE_MILLIS,
+                        TimeUnit.NANOSECONDS.toMillis(deadlineToDelayNanos(deadline)));
     }
 
     @Override
@@ -345,7 +390,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     }
 
     private boolean isOverdueBy(long nanos) {
-        long spent = isClosing ? System.nanoTime() - closingSince : 0;
+        long spent = isClosing ? context.nanoTime() - closingSince : 0;
         return spent >= shutdownNanos && spent - shutdownNanos >= nanos;
     }
 
@@ -353,7 +398,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     private boolean hasEnded() {
         if (!isClosing) {
             isClosing = true;
-            closingSince = System.nanoTime();
+            closingSince = context.nanoTime();
         }
         boolean isOverdue = isOverdue();
         for (AbstractRdmaChannel channel : List.copyOf(channels)) {
@@ -363,7 +408,8 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
             }
         }
         // Once shut down, a loop takes no tasks: what closing needs has to be over before.
-        return (channels.isEmpty() || isOverdueBy(CUT_NANOS)) && confirmShutdown();
+        boolean areClosed = channels.isEmpty() && (isOverdue || !context.isLingering());
+        return (areClosed || isOverdueBy(CUT_NANOS)) && confirmShutdown();
     }
 
     @Override

@@ -39,7 +39,7 @@ public final class RdmaServerChannelConfig extends DefaultChannelConfig {
     @Override
     public <T> boolean setOption(ChannelOption<T> option, T value) {
         if (option != SO_BACKLOG) {
-            return SocketOptions.ignores(option) || super.setOption(option, value);
+            return IgnoredSocketOptions.ignores(option) || super.setOption(option, value);
         }
         validate(option, value);
         setBacklog((Integer) value);

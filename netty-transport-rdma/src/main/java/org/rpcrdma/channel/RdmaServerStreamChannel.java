@@ -38,7 +38,7 @@ public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel {
 
     @Override
     protected void doBind(SocketAddress address) throws Exception {
-        StreamTraffic.checkDevice(loop().context().capabilities(), true);
+        StreamWire.checkDevice(loop().context().capabilities(), true);
         super.doBind(address);
     }
 

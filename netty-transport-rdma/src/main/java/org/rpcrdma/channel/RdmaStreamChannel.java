@@ -5,11 +5,13 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelMetadata;
+import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.FileRegion;
 import io.netty.channel.socket.DuplexChannel;
 import io.netty.util.internal.StringUtil;
 import java.io.IOException;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NotYetConnectedException;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.Experimental;
@@ -45,10 +47,13 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements D
     private final RdmaStreamChannelConfig config = new RdmaStreamChannelConfig(this);
 
     /** Of the queue pair, or of the last one when there is none. */
-    private StreamTraffic traffic;
+    private StreamChannelProtocol traffic;
 
     private volatile boolean inputShutdown;
     private volatile boolean outputShutdown;
+
+    /** Of an end of the output that waits for what was flushed before it; {@code null} if there is none. */
+    private ChannelPromise endOfOutput;
 
     /** A channel to connect. */
     public RdmaStreamChannel() {}
@@ -91,12 +96,12 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements D
     QueuePairConfig queuePairConfig() {
         // No Read is ever posted, but a connection without any is not understood everywhere.
         return new QueuePairConfig(
-                config.getSendDepth(), StreamReceives.count(config.getReceiveDepth()), 1, 1);
+                config.getSendDepth(), PostedStreamReceives.count(config.getReceiveDepth()), 1, 1);
     }
 
     @Override
-    StreamTraffic newTraffic(QueuePair made) {
-        traffic = new StreamTraffic(this, made);
+    StreamChannelProtocol newTraffic(QueuePair made) {
+        traffic = new StreamChannelProtocol(this, made);
         return traffic;
     }
 
@@ -142,10 +147,13 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements D
         return shutdownOutput(newPromise());
     }
 
-    /** Tells the peer that no data follows what was posted. What is not posted yet fails. */
+    /**
+     * Tells the peer that no data follows, behind all that was flushed: the promise succeeds when that is done. What is
+     * written from now on fails at once, and so does in the end what was written before and never flushed.
+     */
     @Override
     public ChannelFuture shutdownOutput(ChannelPromise promise) {
-        inLoop(() -> ((AbstractUnsafe) unsafe()).shutdownOutput(promise));
+        inLoop(() -> shutdownOutput0(promise));
         return promise;
     }
 
@@ -181,6 +189,44 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements D
         }
     }
 
+    private void shutdownOutput0(ChannelPromise promise) {
+        if (!promise.setUncancellable()) {
+            return;
+        }
+        if (isOutputShutdown()) {
+            promise.setFailure(new ClosedChannelException());
+        } else if (!isActive()) {
+            promise.setFailure(new NotYetConnectedException());
+        } else {
+            outputShutdown = true;
+            endOfOutput = promise;
+            outputMayEnd();
+            if (endOfOutput != null) {
+                closeFuture()
+                        .addListener(closed -> promise.tryFailure(new ClosedChannelException()));
+            }
+        }
+    }
+
+    /** Ends the output if that is wanted and nothing that was flushed is left. */
+    void outputMayEnd() {
+        ChannelPromise promise = endOfOutput;
+        if (promise == null) {
+            return;
+        }
+        ChannelOutboundBuffer outbound = unsafe().outboundBuffer();
+        if (outbound == null || outbound.current() == null) {
+            endOfOutput = null;
+            ((AbstractUnsafe) unsafe()).shutdownOutput(promise);
+        }
+    }
+
+    /** Ends the output without waiting: nobody takes what is flushed, which fails. */
+    void endOutputAtOnce() {
+        ((AbstractUnsafe) unsafe()).shutdownOutput(newPromise());
+        outputMayEnd();
+    }
+
     private void shutdownInput0(ChannelPromise promise) {
         if (!promise.setUncancellable()) {
             return;
@@ -212,13 +258,16 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements D
     // ------------------------------------------------------------------ writing
 
     @Override
-    protected Object filterOutboundMessage(Object message) {
+    protected Object filterOutboundMessage(Object message) throws ClosedChannelException {
+        if (outputShutdown) {
+            throw new ClosedChannelException();
+        }
         if (message instanceof ByteBuf buffer) {
             if (buffer.isReadable()) {
                 return buffer;
             }
             buffer.release();
-            return StreamOutput.NOTHING;
+            return ChannelProtocol.NOTHING;
         }
         if (message instanceof FileRegion) {
             return message;

@@ -30,8 +30,9 @@ import org.rpcrdma.Experimental;
  *
  * <table>
  * <caption>Options</caption>
- * <tr><td>{@code SO_RCVBUF}<td>most bytes of registered memory that the peer may fill, in two halves, which begin with
- * 64512 bytes each and grow when the peer fills them with few messages; from 512, default 516096
+ * <tr><td>{@code SO_RCVBUF}<td>most bytes that the peer may send and the pipeline has not read, in two halves, which
+ * begin with 64512 bytes each and grow when the peer fills them with few messages; from 512, default 516096. The
+ * software RNIC has registered memory for what has arrived alone, other devices for both halves
  * <tr><td>{@code SO_SNDBUF}<td>most bytes under way; from 512, default 262144
  * <tr><td>{@code SO_LINGER}<td>seconds that a close waits until the peer has everything; 0 breaks the connection at
  *     once, negative (the default) goes by {@link RdmaChannelOption#DRAIN_MILLIS}
@@ -137,10 +138,13 @@ public final class RdmaStreamChannelConfig extends DefaultChannelConfig
         } else if (option == ALLOW_HALF_CLOSURE) {
             allowHalfClosure = (Boolean) value;
         } else if (option == RECEIVE_DEPTH) {
+            checkConfigurable(option);
             receiveDepth = checkInRange((Integer) value, 16, 1 << 15, "RECEIVE_DEPTH");
         } else if (option == SEND_DEPTH) {
+            checkConfigurable(option);
             sendDepth =
-                    checkInRange((Integer) value, 2 * StreamWork.RESERVE, 1 << 16, "SEND_DEPTH");
+                    checkInRange(
+                            (Integer) value, 2 * PostedStreamWrites.RESERVE, 1 << 16, "SEND_DEPTH");
         } else if (option == DRAIN_MILLIS) {
             drainMillis = checkPositiveOrZero((Integer) value, "DRAIN_MILLIS");
         } else if (option == KEEP_ALIVE_SECONDS) {
@@ -151,12 +155,16 @@ public final class RdmaStreamChannelConfig extends DefaultChannelConfig
         return true;
     }
 
+    private void checkConfigurable(ChannelOption<?> option) {
+        ((RdmaStreamChannel) channel).checkConfigurable(option);
+    }
+
     @Override
     protected void autoReadCleared() {
         ((RdmaStreamChannel) channel).clearReadPending();
     }
 
-    /** {@return the most bytes of registered memory that the peer may fill} */
+    /** {@return the most bytes that the peer may send and the pipeline has not read} */
     public int getReceiveBufferSize() {
         return receiveBufferSize;
     }

@@ -2,8 +2,8 @@
 package org.rpcrdma.channel;
 
 /**
- * How large the next receive buffer of a stream is: a stream whose peer fills each with a few messages gets larger
- * ones, since each costs a message and a look at the table, and keeps them until small messages have filled one.
+ * Sizes the next receive buffer of a stream: a peer that fills each one with a few messages gets larger ones, since
+ * each costs a message and a read of the table, and keeps them until small messages have filled one.
  */
 final class ReceiveBufferSize {
 

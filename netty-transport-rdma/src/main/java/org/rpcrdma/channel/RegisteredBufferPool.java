@@ -19,8 +19,8 @@ import org.rpcrdma.verbs.VerbsContext;
 
 /**
  * Registered memory of one event loop. It is allocated and registered slab by slab ({@link Slabs}) and lent in
- * blocks of any size ({@link Blocks}); small buffers wait with their memory for whoever needs it next ({@link
- * ReadyBuffers}). A slab of which nothing is lent is given back, but for what {@link DirectMemory}
+ * blocks of any size ({@link SlabAllocator}); small buffers wait with their memory for whoever needs it next ({@link
+ * SizeClassBufferCache}). A slab of which nothing is lent is given back, but for what {@link DirectMemory}
  * spares.
  *
  * <p>Buffers are taken on the event loop and may be released anywhere.
@@ -38,7 +38,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     private static final int BUSY = SLAB / 2;
 
     /** Less is not worth taking back from a buffer that is lent. */
-    private static final int LEAST_TRIMMED = 4096;
+    static final int LEAST_TRIMMED = 4096;
 
     /** Buffers without memory that are kept for later. */
     private static final int MOST_SHELLS = 1024;
@@ -46,8 +46,8 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     private final DirectMemory budget;
     private final BooleanSupplier inEventLoop;
     private final Slabs slabs;
-    private final Blocks blocks = new Blocks();
-    private final ReadyBuffers ready = new ReadyBuffers();
+    private final SlabAllocator blocks = new SlabAllocator();
+    private final SizeClassBufferCache ready = new SizeClassBufferCache();
     private final ArrayDeque<RegisteredMemory> buffers = new ArrayDeque<>();
 
     /** Released on other threads. */
@@ -119,7 +119,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         if (isCollectorCalled.get()) {
             fetchReturned();
         }
-        int size = FreeBlocks.size(capacity);
+        int size = FreeBlockLists.size(capacity);
         RegisteredMemory buffer = ready.poll(size);
         if (buffer == null) {
             buffer = cut(size);
@@ -137,20 +137,21 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     private RegisteredMemory cut(int size) {
-        Block block = freeBlock(size);
+        // What may fail comes before what would have to be taken back.
+        if (buffers.isEmpty()) {
+            buffers.addLast(new RegisteredMemory(this));
+        }
+        SlabBlock block = freeBlock(size);
         if (block.size > size) {
             blocks.cut(block, size);
         }
         RegisteredMemory buffer = buffers.pollLast();
-        if (buffer == null) {
-            buffer = new RegisteredMemory(this);
-        }
         buffer.hold(block);
         return buffer;
     }
 
-    private Block freeBlock(int size) {
-        Block block = blocks.take(size);
+    private SlabBlock freeBlock(int size) {
+        SlabBlock block = blocks.take(size);
         if (block == null && !ready.isEmpty()) {
             freeReady();
             block = blocks.take(size);
@@ -174,8 +175,8 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
      * @param used its bytes that are needed, from index 0 on
      */
     void trim(RegisteredMemory buffer, int used) {
-        Block block = buffer.block();
-        int size = FreeBlocks.size(used);
+        SlabBlock block = buffer.block();
+        int size = FreeBlockLists.size(used);
         int spared = block.size - size;
         if (spared < LEAST_TRIMMED) {
             return;
@@ -205,7 +206,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     private void putBack(RegisteredMemory buffer) {
-        Block block = buffer.block();
+        SlabBlock block = buffer.block();
         Slab slab = block.slab;
         lentBytes -= block.size;
         if (closed || !ready.offer(buffer)) {
@@ -221,7 +222,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     private void free(RegisteredMemory buffer) {
-        Block block = buffer.block();
+        SlabBlock block = buffer.block();
         buffer.forget();
         if (buffers.size() < MOST_SHELLS) {
             buffers.addLast(buffer);
@@ -283,7 +284,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     /** Lets a buffer out of the hands of the transport: from now on it is watched by Netty's leak detector. */
-    static ByteBuf watched(RegisteredMemory memory) {
+    static ByteBuf watched(ByteBuf memory) {
         return toLeakAwareBuffer(memory);
     }
 

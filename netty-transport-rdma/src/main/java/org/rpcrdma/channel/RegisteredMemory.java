@@ -12,7 +12,7 @@ import org.rpcrdma.verbs.ReceiveMemory;
 final class RegisteredMemory extends SlabBytes implements ReceiveMemory {
 
     private final RegisteredBufferPool pool;
-    private Block block;
+    private SlabBlock block;
     private Slab slab;
     private int capacity;
 
@@ -21,7 +21,7 @@ final class RegisteredMemory extends SlabBytes implements ReceiveMemory {
     }
 
     /** Gets its memory. */
-    void hold(Block newBlock) {
+    void hold(SlabBlock newBlock) {
         block = newBlock;
         slab = newBlock.slab;
     }
@@ -41,7 +41,7 @@ final class RegisteredMemory extends SlabBytes implements ReceiveMemory {
         capacity = newCapacity;
     }
 
-    Block block() {
+    SlabBlock block() {
         return block;
     }
 

@@ -2,7 +2,7 @@
 package org.rpcrdma.channel;
 
 /**
- * What a handle that is advertised to a peer stands for, and what is registered for it. Set by {@link
+ * Granularity of the handles that are advertised to a peer, and of the registrations behind them. Set by {@link
  * RdmaChannelOption#REGISTRATION}.
  */
 public enum RegistrationPolicy {

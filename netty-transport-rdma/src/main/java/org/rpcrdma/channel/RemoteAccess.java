@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
-/** What a peer may do with exposed memory. Never both: an RPC's memory is either argument or result. */
+/** Access rights of a peer to exposed memory. Never both: an RPC's memory is either argument or result. */
 public enum RemoteAccess {
     /** The peer may read, and nothing else. */
     READ,

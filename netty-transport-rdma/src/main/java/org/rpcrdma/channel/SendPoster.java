@@ -3,8 +3,10 @@ package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufHolder;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.util.internal.StringUtil;
+import java.nio.channels.ClosedChannelException;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.WorkStatus;
@@ -19,10 +21,13 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
     private static final long SEND = 1L << 62;
 
     private final QueuePair queuePair;
-    private final MessageMemory memory;
+    private final MessageRegistration memory;
     private final int depth;
-    private final SendRing posted;
+    private final PostedSends posted;
     private ChannelOutboundBuffer outbound;
+
+    /** The number of the last Read that was posted; -1 for none. */
+    private long lastRead = -1;
 
     private int skip;
     private int room;
@@ -37,11 +42,11 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
     private boolean blocked;
 
     /** @param depth the most work requests of the queue pair's send queue */
-    SendPoster(QueuePair queuePair, MessageMemory memory, int depth) {
+    SendPoster(QueuePair queuePair, MessageRegistration memory, int depth) {
         this.queuePair = queuePair;
         this.memory = memory;
         this.depth = depth;
-        this.posted = new SendRing();
+        this.posted = new PostedSends();
     }
 
     /** Whether a work request id is of the send queue. */
@@ -57,6 +62,21 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
     /** Whether flushed messages wait until work completes. */
     boolean isBlocked() {
         return blocked;
+    }
+
+    /** Whether a Read is under way. */
+    boolean hasReads() {
+        return lastRead >= posted.head();
+    }
+
+    /** Whether a Read is the oldest of all that is under way. */
+    boolean isReadOldest() {
+        return !posted.isEmpty() && posted.headMessage() instanceof RdmaRead;
+    }
+
+    /** The number of the oldest that is under way. */
+    long oldest() {
+        return posted.head();
     }
 
     // ------------------------------------------------------------------ posting
@@ -80,7 +100,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
             }
             removeCancelled();
             // Whoever hears of an empty buffer may flush more.
-        } while (completeNothings());
+        } while (completeNothings() > 0);
     }
 
     @Override
@@ -94,11 +114,12 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
             return false;
         }
         room--;
-        if (isNothing(message)) {
+        if (message == ChannelProtocol.NOTHING) {
             postHeld(QueuePair.SIGNALED);
             posted.addNothing(message);
         } else {
-            postHeld(0);
+            // What is unsignalled completes with a Read behind it alone, and would look as slow.
+            postHeld(message instanceof RdmaRead ? QueuePair.SIGNALED : 0);
             held = message;
         }
         return true;
@@ -125,6 +146,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
         if (message instanceof RdmaWrite write) {
             queuePair.write(id, flags, write.offset(), write.handle());
         } else if (message instanceof RdmaRead read) {
+            lastRead = posted.next();
             queuePair.read(id, flags | QueuePair.SIGNALED, read.offset(), read.handle());
         } else if (message instanceof RdmaSend send) {
             queuePair.sendWithInvalidate(id, flags, send.invalidateHandle());
@@ -135,11 +157,6 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
 
     private static ByteBuf content(Object message) {
         return message instanceof ByteBuf buffer ? buffer : ((ByteBufHolder) message).content();
-    }
-
-    /** An empty buffer is Netty's way to wait for what was written before it; it is not a message. */
-    private static boolean isNothing(Object message) {
-        return message instanceof ByteBuf buffer && !buffer.isReadable();
     }
 
     // ------------------------------------------------------------------ completing
@@ -157,62 +174,66 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
     }
 
     private void completeHead(WorkStatus status) {
-        if (status == WorkStatus.FLUSHED) {
-            // The outbound buffer fails the message, with the cause of the close that follows.
-            posted.removeHead();
-            return;
-        }
         Object message = posted.headMessage();
-        boolean isHead = isHeadOfOutbound();
         posted.removeHead();
-        if (!isHead) {
-            return;
-        }
-        if (status == WorkStatus.SUCCESS) {
-            outbound.remove();
-        } else {
-            outbound.remove(new RdmaException(StringUtil.simpleClassName(message), status));
+        switch (status) {
+            case SUCCESS -> succeed(message);
+            case FLUSHED -> {
+                // The outbound buffer fails the message, with the cause of the close that follows.
+            }
+            default -> fail(message, status);
         }
     }
 
-    /** Completes empty buffers that have nothing posted before them any more; returns whether there was one. */
-    private boolean completeNothings() {
-        boolean hasCompleted = false;
+    private void succeed(Object message) {
+        if (isNextOfOutbound(message)) {
+            outbound.remove();
+            removeCancelled();
+        }
+    }
+
+    /** Work before it that was flushed has failed with it. */
+    private void fail(Object message, WorkStatus status) {
+        RdmaException failure = new RdmaException(StringUtil.simpleClassName(message), status);
+        ClosedChannelException ofOthers = new ClosedChannelException();
+        ofOthers.initCause(failure);
+        while (outbound.current() != message && outbound.remove(ofOthers)) {
+            // up to the message, if it is still there
+        }
+        outbound.remove(failure);
+        removeCancelled();
+    }
+
+    /** Completes empty buffers that have nothing posted before them any more; returns how many. */
+    private int completeNothings() {
+        int completed = 0;
         while (!posted.isEmpty() && posted.headIsNothing()) {
-            boolean isHead = isHeadOfOutbound();
             posted.removeHead();
-            if (isHead) {
-                hasCompleted = true;
+            if (isNextOfOutbound(ChannelProtocol.NOTHING)) {
+                completed++;
                 outbound.remove();
+                removeCancelled();
             }
         }
-        return hasCompleted;
+        return completed;
     }
 
     /**
-     * Makes the oldest posted message the head of the outbound buffer too: cancelled ones before it go. False when the
-     * buffer was emptied meanwhile, because the output was shut down.
+     * Whether all before a posted message has its outcome. It has not behind work that was flushed: that stays in the
+     * outbound buffer, which fails it and all that follows. Nor when the output was shut down and the buffer is empty.
      */
-    private boolean isHeadOfOutbound() {
-        Object message = posted.headMessage();
-        while (outbound.current() != message) {
-            if (!outbound.remove()) {
-                return false;
-            }
-        }
-        return true;
+    private boolean isNextOfOutbound(Object message) {
+        return outbound.current() == message;
     }
 
-    /** With nothing in flight, what is left of the flushed messages was cancelled before it could be posted. */
+    /** Messages that were cancelled before they were flushed have no work to wait for. */
     private void removeCancelled() {
-        if (posted.isEmpty()) {
-            while (outbound.size() > 0) {
-                outbound.remove();
-            }
+        while (outbound.current() == Unpooled.EMPTY_BUFFER) {
+            outbound.remove();
         }
     }
 
-    /** See {@link Traffic#outputEnds}. */
+    /** See {@link ChannelProtocol#outputEnds}. */
     void hold() {
         posted.hold();
     }

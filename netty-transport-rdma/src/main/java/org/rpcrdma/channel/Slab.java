@@ -12,7 +12,7 @@ final class Slab {
     private final MemoryRegion region;
 
     /** The block that begins where the slab does: all of the slab when the others are joined with it. */
-    Block first;
+    SlabBlock first;
 
     /** Buffers that have a block of this. */
     int lent;

@@ -7,11 +7,10 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.NativeAddress;
 import org.rpcrdma.verbs.VerbsContext;
 
-/**
- * What is registered with a context: the {@linkplain Slab slabs} of a pool, by their addresses, and memory of others.
- */
+/** Registrations of a context: the {@linkplain Slab slabs} of a pool, by their addresses, and memory of others. */
 final class Slabs {
 
     private final VerbsContext context;
@@ -37,7 +36,7 @@ final class Slabs {
         this.budget = budget;
     }
 
-    /** Whether the JVM tells native addresses. */
+    /** Whether Netty reaches memory by its address. */
     boolean hasAddresses() {
         return hasUnsafe;
     }
@@ -60,7 +59,7 @@ final class Slabs {
     Slab make(ByteBuffer memory) {
         MemoryRegion region = null;
         try {
-            long address = hasUnsafe ? PlatformDependent.directBufferAddress(memory) : 0;
+            long address = NativeAddress.of(memory);
             region = register(memory, address);
             // A device that registers when it has to does so now, or refuses.
             region.localKey();
@@ -150,15 +149,18 @@ final class Slabs {
      * @param buffer direct and in one piece
      */
     MemoryRegion register(ByteBuf buffer, int index, int length) {
+        ByteBuffer memory = buffer.nioBuffer(index, length);
         return register(
-                buffer.nioBuffer(index, length),
-                buffer.hasMemoryAddress() ? buffer.memoryAddress() + index : 0);
+                memory,
+                buffer.hasMemoryAddress()
+                        ? buffer.memoryAddress() + index
+                        : NativeAddress.of(memory));
     }
 
     private MemoryRegion register(ByteBuffer memory, long address) {
         long known = address;
         if (known == 0) {
-            // Without Unsafe nobody knows the address; any will do that no other region has.
+            // Nobody knows the address; any will do that no other region has.
             known = nextVirtualAddress;
             nextVirtualAddress += memory.remaining() + 4096L;
         }

@@ -8,47 +8,49 @@ import org.rpcrdma.stream.PublishedBuffers;
 import org.rpcrdma.stream.ReceiveCredits;
 import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.stream.TargetEntry;
+import org.rpcrdma.verbs.ReceiveMemory;
 
 /**
- * The receive buffers of a stream: at most two, each published under a key of its own. A key ends when its buffer is
- * full, so that the peer cannot change what was delivered; until then only copies are delivered. A peer that announces
- * bytes without writing them gets zeros delivered, not what somebody else has left there: devices that do not know what
- * was written get buffers that are cleared.
+ * The receive buffers of a stream: at most two, each published under a key of its own, which ends when the buffer is
+ * full. Another one is published when the oldest was delivered to its end.
  */
 final class StreamInput {
 
-    private static final int BUFFERS = 2;
+    static final int BUFFERS = 2;
 
-    private final RegisteredBufferPool pool;
-    private final Exposures exposures;
-    private final ReceiveBufferSize sizes;
+    private final PeerAccessibleMemory exposures;
+    private final InputMemory memory;
     private final ReceiveCredits credits;
     private final PublishedBuffers published;
 
-    /** The buffers by age; the writer index says what was received, the reader index what was delivered. */
-    private final RegisteredMemory[] buffers = new RegisteredMemory[BUFFERS];
-
+    /** The buffers by age. */
     private final int[] keys = new int[BUFFERS];
+
     private final int[] lengths = new int[BUFFERS];
+
+    /** Bytes of each that were not delivered, those that did not arrive included. */
+    private final int[] undelivered = new int[BUFFERS];
+
     private int oldest;
     private int count;
 
     /** How many of them are full. */
     private int full;
 
+    /** Whether there was no memory for a buffer when it was time for it. */
+    private boolean lacksMemory;
+
     /**
      * Makes the first buffer.
      *
-     * @param most of each buffer, in bytes
      * @param window the credits that the private data offers
      */
-    StreamInput(RegisteredBufferPool pool, Exposures exposures, int most, int window) {
-        this.pool = pool;
+    StreamInput(PeerAccessibleMemory exposures, InputMemory memory, int window) {
         this.exposures = exposures;
-        this.sizes = new ReceiveBufferSize(most);
+        this.memory = memory;
         this.credits = new ReceiveCredits(window);
-        this.published = new PublishedBuffers(sizes.next());
         add();
+        this.published = new PublishedBuffers(lengths[0]);
     }
 
     private int slot(int age) {
@@ -56,30 +58,11 @@ final class StreamInput {
     }
 
     private void add() {
-        RegisteredMemory memory = take();
-        int size = sizes.next();
         int slot = slot(count);
-        try {
-            keys[slot] = exposures.exposeBlank(memory.buffer(), size);
-        } catch (RuntimeException e) {
-            memory.buffer().release();
-            throw e;
-        }
-        buffers[slot] = memory;
-        lengths[slot] = size;
+        keys[slot] = memory.expose();
+        lengths[slot] = memory.length();
+        undelivered[slot] = lengths[slot];
         count++;
-    }
-
-    private RegisteredMemory take() {
-        while (true) {
-            try {
-                return pool.take(sizes.next());
-            } catch (IllegalStateException e) {
-                if (!sizes.refused()) {
-                    throw e;
-                }
-            }
-        }
     }
 
     /** The buffer that was made last, as the peer has to be told of it. */
@@ -92,10 +75,16 @@ final class StreamInput {
         published.open(peer);
     }
 
-    /** Publishes buffers and grants credits, as far as it is time for it and messages can go out. */
+    /** Publishes buffers and grants credits, as far as it is time for it, messages can go out and there is memory. */
     void replenish(StreamOutput output) {
         while (count < BUFFERS && output.takesControl()) {
-            add();
+            try {
+                add();
+            } catch (IllegalStateException e) {
+                lacksMemory = true;
+                break;
+            }
+            lacksMemory = false;
             int slot = slot(count - 1);
             int key = keys[slot];
             int size = lengths[slot];
@@ -109,12 +98,22 @@ final class StreamInput {
 
     /** Whether {@link #replenish} has something to do. */
     boolean wantsReplenishing() {
-        return count < BUFFERS || credits.isDue();
+        return (count < BUFFERS && !lacksMemory) || credits.isDue();
+    }
+
+    /** Whether a buffer waits for memory. */
+    boolean lacksMemory() {
+        return lacksMemory;
     }
 
     /** A message came that costs a credit. */
     void creditUsed() throws StreamProtocolException {
         credits.received();
+    }
+
+    /** Memory for bytes that the peer writes, see {@link InputMemory#forWrite}. */
+    ReceiveMemory forWrite(int key, int start, int bytes) {
+        return memory.forWrite(key, start, bytes);
     }
 
     /**
@@ -124,74 +123,53 @@ final class StreamInput {
      */
     void received(int bytes) throws StreamProtocolException {
         boolean isFull = published.received(bytes);
-        int slot = slot(full);
-        ByteBuf buffer = buffers[slot].buffer();
-        int end = buffer.writerIndex() + bytes;
-        int written = Math.max(exposures.written(keys[slot], end), buffer.writerIndex());
-        if (written < end) {
-            buffer.setZero(written, end - written);
-        }
-        buffer.writerIndex(end);
-        sizes.message();
+        memory.received(bytes);
         if (isFull) {
-            sizes.filled(lengths[slot]);
+            int slot = slot(full);
             exposures.invalidate(keys[slot]);
+            memory.filled(lengths[slot]);
             full++;
         }
     }
 
     /** Whether there are bytes that were not delivered. */
     boolean isReadable() {
-        return count > 0 && buffers[oldest].buffer().isReadable();
+        return memory.isReadable();
     }
 
-    /**
-     * The next bytes: the buffer itself if it is full and most of it was not delivered yet, else a copy. The caller
-     * releases it.
-     *
-     * @param most the most bytes to be copied
-     */
+    /** The next bytes, see {@link InputMemory#read}. */
     ByteBuf read(int most, ByteBufAllocator allocator) {
-        ByteBuf buffer = buffers[oldest].buffer();
-        int readable = buffer.readableBytes();
-        if (full > 0 && readable > lengths[oldest] / 2) {
-            return RegisteredBufferPool.watched(removeOldest());
-        }
-        int length = Math.min(readable, most);
-        ByteBuf copy = allocator.ioBuffer(length);
-        copy.writeBytes(buffer, length);
-        releaseDelivered();
-        return copy;
+        ByteBuf bytes = memory.read(most, allocator);
+        delivered(bytes.readableBytes());
+        return bytes;
     }
 
     /** Nobody wants what has arrived. */
     void discard() {
-        while (isReadable()) {
-            buffers[oldest].buffer().skipBytes(buffers[oldest].buffer().readableBytes());
-            releaseDelivered();
+        delivered(memory.discard());
+    }
+
+    private void delivered(int bytes) {
+        int left = bytes;
+        while (left > 0) {
+            int taken = Math.min(left, undelivered[oldest]);
+            undelivered[oldest] -= taken;
+            left -= taken;
+            if (undelivered[oldest] == 0) {
+                oldest = slot(1);
+                count--;
+                full--;
+            }
         }
     }
 
-    private void releaseDelivered() {
-        if (full > 0 && !buffers[oldest].buffer().isReadable()) {
-            removeOldest().buffer().release();
-        }
-    }
-
-    private RegisteredMemory removeOldest() {
-        RegisteredMemory memory = buffers[oldest];
-        buffers[oldest] = null;
-        oldest = slot(1);
-        count--;
-        full--;
-        return memory;
+    /** Gives back what is not needed before more arrives. */
+    void rest() {
+        memory.rest();
     }
 
     /** Lets all memory go, when the queue pair is gone. */
     void release() {
-        for (int i = 0; i < count; i++) {
-            buffers[slot(i)].buffer().release();
-        }
-        count = 0;
+        memory.release();
     }
 }

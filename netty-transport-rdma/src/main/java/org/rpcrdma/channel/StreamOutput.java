@@ -18,24 +18,21 @@ import org.rpcrdma.verbs.QueuePair;
  */
 final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
 
-    /** Stands for an empty buffer, Netty's way to wait for what was written before it. */
-    static final Object NOTHING = new Object();
-
-    /** So many SGL messages are under way at most. */
-    private static final int MOST_CONTROLS = 4;
-
     /** A Write of its own costs more than copying less than this. */
     private static final int LEAST_IN_PLACE = 256;
 
     private static final int SMALLEST_COPY = 1 << 10;
     private static final int LARGEST_COPY = 1 << 16;
 
-    private final MessageMemory memory;
+    /** Instead of a number of bytes: none can be added now. */
+    private static final int NO_ROOM = -1;
+
+    private final MessageRegistration memory;
     private final RegisteredBufferPool pool;
     private final int window;
     private final TargetTable table;
-    private final StreamWork work;
-    private final CopySink sink = new CopySink();
+    private final PostedStreamWrites work;
+    private final BoundedFileRegionCopy sink = new BoundedFileRegionCopy();
 
     private SendCredits credits;
     private int tableKey;
@@ -49,10 +46,13 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
 
     private int bytesUnderWay;
 
-    private final PostedMessages posted = new PostedMessages();
+    private final OutboundBufferProgress posted = new OutboundBufferProgress();
     private ChannelOutboundBuffer outbound;
     private int skip;
     private boolean blocked;
+
+    /** Whether they wait for memory to copy to. */
+    private boolean lacksMemory;
 
     /** What the next DATA message will count. */
     private int open;
@@ -75,7 +75,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     StreamOutput(
             QueuePair queuePair,
             StreamWire wire,
-            MessageMemory memory,
+            MessageRegistration memory,
             RegisteredBufferPool pool,
             int depth,
             int window,
@@ -84,7 +84,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         this.pool = pool;
         this.window = window;
         this.table = new TargetTable(targetMemory);
-        this.work = new StreamWork(queuePair, wire, pool, depth);
+        this.work = new PostedStreamWrites(queuePair, wire, pool, depth);
     }
 
     void open(ConnectionData peer) {
@@ -110,6 +110,11 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         return blocked;
     }
 
+    /** Whether flushed bytes wait for memory. */
+    boolean lacksMemory() {
+        return lacksMemory;
+    }
+
     // ------------------------------------------------------------------ data
 
     /**
@@ -123,6 +128,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         do {
             skip = posted.count();
             blocked = false;
+            lacksMemory = false;
             try {
                 in.forEachFlushedMessage(this);
             } finally {
@@ -140,15 +146,11 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
             return true;
         }
         while (hasMore(message)) {
-            int room = room();
-            if (room == 0) {
+            int added = add(message);
+            if (added == NO_ROOM) {
                 blocked = true;
                 return false;
             }
-            int added =
-                    message instanceof FileRegion region
-                            ? read(region, room)
-                            : add((ByteBuf) message, room);
             posted.add(added);
             open += added;
             if (isBufferFull) {
@@ -157,6 +159,17 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         }
         posted.end(message);
         return true;
+    }
+
+    /** Adds bytes of a message to what is being sent; returns how many, or {@link #NO_ROOM}. */
+    private int add(Object message) throws IOException {
+        int room = room();
+        if (room == 0) {
+            return NO_ROOM;
+        }
+        return message instanceof FileRegion region
+                ? read(region, room)
+                : add((ByteBuf) message, room);
     }
 
     private boolean hasMore(Object message) {
@@ -176,7 +189,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         return (int) Math.min(table.room(), Math.max(0, most));
     }
 
-    /** Adds bytes of a buffer to what is being sent; returns how many, at least one. */
+    /** As {@link #add(Object)} for a buffer. */
     private int add(ByteBuf buffer, int room) {
         int start = buffer.readerIndex() + (int) posted.begun();
         int length = Math.min(buffer.writerIndex() - start, room);
@@ -187,16 +200,22 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
             return length;
         }
         ByteBuf target = copyTarget(length);
+        if (target == null) {
+            return NO_ROOM;
+        }
         int bytes = Math.min(length, target.writableBytes());
         target.writeBytes(buffer, start, bytes);
         isBufferFull = table.written(bytes);
         return bytes;
     }
 
-    /** Adds what a region writes; returns how many bytes, and none if it has only gone on. */
+    /** As {@link #add(Object)} for what a region writes; no byte if it has only gone on. */
     private int read(FileRegion region, int room) throws IOException {
         long before = region.transferred();
         ByteBuf target = copyTarget((int) Math.min(region.count() - before, room));
+        if (target == null) {
+            return NO_ROOM;
+        }
         sink.begin(target, room);
         region.transferTo(sink, before);
         int bytes = sink.taken();
@@ -213,7 +232,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         return bytes;
     }
 
-    /** A buffer to copy to, with room for at least one byte. */
+    /** A buffer to copy to, with room for at least one byte, or {@code null} if there is no memory for it now. */
     private ByteBuf copyTarget(int length) {
         if (copy != null && !copy.buffer().isWritable()) {
             postCopy();
@@ -224,11 +243,23 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
             while (size < wanted && size < LARGEST_COPY) {
                 size <<= 2;
             }
-            copy = pool.take(size);
+            copy = take(size);
+            if (copy == null) {
+                return null;
+            }
             copyOffset = table.offset();
             copyKey = table.key();
         }
         return copy.buffer();
+    }
+
+    private RegisteredMemory take(int size) {
+        try {
+            return pool.take(size);
+        } catch (IllegalStateException e) {
+            lacksMemory = size == SMALLEST_COPY;
+            return lacksMemory ? null : take(SMALLEST_COPY);
+        }
     }
 
     /** Posts the Write of what was copied. */
@@ -267,7 +298,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
 
     /** Whether a SGL message may be sent now: only few are under way at a time. */
     boolean takesControl() {
-        return controls < MOST_CONTROLS;
+        return controls < PostedStreamWrites.MOST_ENTRIES;
     }
 
     /** Tells the peer of a receive buffer; {@link #doorbell()} follows. */

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
+import org.rpcrdma.stream.ConnectionData;
 import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
- * How the messages of a stream cross the wire. Nobody agrees on it: each end looks at its own device, and over iWARP a
- * message is a Send, over InfiniBand and RoCE the immediate of an RDMA Write.
+ * Encoding of a stream's messages on the wire. Nobody agrees on it: each end looks at its own device, and over iWARP
+ * a message is a Send, over InfiniBand and RoCE the immediate of an RDMA Write.
  */
 abstract class StreamWire {
 
@@ -19,6 +20,19 @@ abstract class StreamWire {
 
     static StreamWire of(DeviceCapabilities device, QueuePair queuePair) {
         return device.writesWithImmediate() ? new Immediates(queuePair) : new Sends(queuePair);
+    }
+
+    /** Connection private data is all of the handshake: without it there is no stream. */
+    static void checkDevice(DeviceCapabilities device, boolean accepts) {
+        if (device.maxPrivateData() < ConnectionData.BYTES
+                || (accepts && !device.privateDataOnAccept())) {
+            throw new UnsupportedOperationException(
+                    "a byte stream needs "
+                            + ConnectionData.BYTES
+                            + " bytes of connection private data in both directions, which this"
+                            + " RDMA provider does not carry; use another one"
+                            + " (-Dorg.rpcrdma.provider=iwarp)");
+        }
     }
 
     /** How many bytes of memory a message needs where it is received. */

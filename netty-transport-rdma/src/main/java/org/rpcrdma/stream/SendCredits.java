@@ -2,7 +2,7 @@
 package org.rpcrdma.stream;
 
 /**
- * How many DATA messages may be sent. The peer names an absolute limit, modulo 2<sup>16</sup>.
+ * Credits for DATA messages to send. The peer names an absolute limit, modulo 2<sup>16</sup>.
  *
  * <p>Credits count DATA messages only, and over iWARP a message that finds no receive costs the connection. An end of
  * librdmacm posts as many receives as it grants credits, so half of them are left for the messages that nobody counts.

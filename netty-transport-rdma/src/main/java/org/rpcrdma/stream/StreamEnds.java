@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.stream;
 
-/** Which directions of a stream are over, and who has said so. */
+/** Tracks which directions of a stream have ended, and on which side. */
 public final class StreamEnds {
 
     private boolean inputOver;

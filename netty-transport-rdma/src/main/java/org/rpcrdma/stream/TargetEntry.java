@@ -4,7 +4,8 @@ package org.rpcrdma.stream;
 import io.netty.buffer.ByteBuf;
 
 /**
- * Where a receive buffer is: an entry of a target SGL, 16 bytes. This end reads its own table in little-endian order.
+ * Address of a receive buffer: an entry of a target SGL, 16 bytes. This end reads its own table in little-endian
+ * order.
  *
  * @param offset of the first byte, unsigned
  * @param key of the memory

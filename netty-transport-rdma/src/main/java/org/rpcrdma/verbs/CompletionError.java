@@ -2,8 +2,8 @@
 package org.rpcrdma.verbs;
 
 /**
- * Why a work request has failed by itself, as a context counts it, see {@link VerbsContext#value(CompletionError)}.
- * Finer than {@link WorkStatus}, which is what a connection has to know.
+ * Reasons for which work requests have failed, as a context counts them, see {@link
+ * VerbsContext#value(CompletionError)}. Finer than {@link WorkStatus}, which is what a connection has to know.
  */
 public enum CompletionError {
     /** A message did not fit the memory given for it. */

@@ -2,8 +2,8 @@
 package org.rpcrdma.verbs;
 
 /**
- * What a device can do. What it cannot do the layer above replaces by rule. Made by a {@link Builder}, which names
- * each value.
+ * Capabilities and limits of a device. What it cannot do the layer above replaces by rule. Made by a {@link Builder},
+ * which names each value.
  *
  * @param maxScatterGather the most memory ranges in one work request
  * @param maxReadRanges the most memory ranges of an RDMA Read that takes one place on the send queue; one with more
@@ -24,9 +24,13 @@ package org.rpcrdma.verbs;
  * @param ipv6 whether addresses may be of IPv6
  * @param receivesWithoutMemory whether a receive may be posted without memory, see
  *     {@link QueuePair#postReceive(long, int)}
+ * @param exposesWithoutMemory whether a range may be exposed for writing without memory, see
+ *     {@link QueuePair#expose(int)}
  * @param writesWithImmediate whether an RDMA Write may carry an immediate, see {@link QueuePair#writeWithImmediate}: on
  *     every device of InfiniBand and RoCE that the library lets it, and on none of iWARP (RFC 5040), so that it tells
  *     protocols that know both kinds which of the two this is
+ * @param keepAlive whether the device itself finds out that the peer of an idle connection is gone, see
+ *     {@link QueuePair#keepAlive}; where it does not, an RDMA Write without data makes it look
  */
 public record DeviceCapabilities(
         int maxScatterGather,
@@ -43,7 +47,9 @@ public record DeviceCapabilities(
         boolean keyPerConnection,
         boolean ipv6,
         boolean receivesWithoutMemory,
-        boolean writesWithImmediate) {
+        boolean exposesWithoutMemory,
+        boolean writesWithImmediate,
+        boolean keepAlive) {
 
     /** {@return a builder for a device that can do nothing but messages from one memory range} */
     public static Builder builder() {
@@ -67,7 +73,9 @@ public record DeviceCapabilities(
                 .keyPerConnection(keyPerConnection)
                 .ipv6(ipv6)
                 .receivesWithoutMemory(receivesWithoutMemory)
-                .writesWithImmediate(writesWithImmediate);
+                .exposesWithoutMemory(exposesWithoutMemory)
+                .writesWithImmediate(writesWithImmediate)
+                .keepAlive(keepAlive);
     }
 
     /**
@@ -90,7 +98,9 @@ public record DeviceCapabilities(
         private boolean keyPerConnection;
         private boolean ipv6;
         private boolean receivesWithoutMemory;
+        private boolean exposesWithoutMemory;
         private boolean writesWithImmediate;
+        private boolean keepAlive;
 
         private Builder() {}
 
@@ -249,6 +259,17 @@ public record DeviceCapabilities(
         }
 
         /**
+         * Sets {@link DeviceCapabilities#exposesWithoutMemory()}.
+         *
+         * @param value whether the device does so
+         * @return this builder
+         */
+        public Builder exposesWithoutMemory(boolean value) {
+            exposesWithoutMemory = value;
+            return this;
+        }
+
+        /**
          * Sets {@link DeviceCapabilities#writesWithImmediate()}.
          *
          * @param value what it is to be
@@ -256,6 +277,17 @@ public record DeviceCapabilities(
          */
         public Builder writesWithImmediate(boolean value) {
             writesWithImmediate = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link DeviceCapabilities#keepAlive()}.
+         *
+         * @param value whether the device does so
+         * @return this builder
+         */
+        public Builder keepAlive(boolean value) {
+            keepAlive = value;
             return this;
         }
 
@@ -276,7 +308,9 @@ public record DeviceCapabilities(
                     keyPerConnection,
                     ipv6,
                     receivesWithoutMemory,
-                    writesWithImmediate);
+                    exposesWithoutMemory,
+                    writesWithImmediate,
+                    keepAlive);
         }
     }
 }

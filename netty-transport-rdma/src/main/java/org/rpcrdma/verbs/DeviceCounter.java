@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs;
 
-/** What a context may count, see {@link VerbsContext#value}. Each device counts some of them. */
+/** Counters of a context, see {@link VerbsContext#value}. Each device counts some of them. */
 public enum DeviceCounter {
     /** Bytes received on connections, as far as the device sees them. */
     BYTES_IN,
@@ -19,6 +19,8 @@ public enum DeviceCounter {
     CONNECTIONS_ENDED,
     /** Connections that ended by an error of the network, or inside a message. */
     CONNECTIONS_LOST,
+    /** Connections that ended because the peer has begun a frame or a message and not gone on, of those lost. */
+    CONNECTIONS_STALLED,
     /** Start-ups that were refused here: malformed, not supported, or without room. */
     STARTUPS_REFUSED,
     /** Start-ups whose peer did not answer in time. */

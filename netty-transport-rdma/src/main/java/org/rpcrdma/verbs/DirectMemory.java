@@ -3,8 +3,6 @@ package org.rpcrdma.verbs;
 
 import io.netty.util.internal.PlatformDependent;
 import io.netty.util.internal.SystemPropertyUtil;
-import java.lang.management.BufferPoolMXBean;
-import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -13,11 +11,10 @@ import java.util.concurrent.atomic.AtomicLong;
  * once, where {@link ByteBuffer#allocateDirect} would collect garbage and sleep for up to a second on the event
  * loop. Thread-safe.
  *
- * <p>The memory is Netty's own kind, without a cleaner, where Netty can make it (it needs
- * {@code -Dio.netty.tryReflectionSetAccessible=true} and {@code --add-opens java.base/java.nio=ALL-UNNAMED}); Netty
- * counts it against {@code -Dio.netty.maxDirectMemory} together with its other buffers. Otherwise it is the JVM's, and
- * refused when the JVM has less than a sixteenth of its direct memory left besides, so that others who allocate at the
- * same moment do not run into the JVM's limit either.
+ * <p>The memory counts as the JVM's direct memory, and is refused when the JVM has less than a sixteenth of that left
+ * besides. What is freed is free at once: {@code sun.misc.Unsafe} frees it where Netty has that, an arena of Java 25
+ * where there are such. On older JDKs without {@code sun.misc.Unsafe} it is kept for later, cut and joined for every
+ * size.
  */
 public final class DirectMemory {
 
@@ -31,6 +28,7 @@ public final class DirectMemory {
                             PlatformDependent.maxDirectMemory() / 4 * 3));
 
     private final long limit;
+    private final MemorySource source;
     private final AtomicLong used = new AtomicLong();
     private final AtomicLong spare = new AtomicLong();
 
@@ -40,7 +38,12 @@ public final class DirectMemory {
      * @param limit the most bytes that are allocated at a time
      */
     public DirectMemory(long limit) {
+        this(limit, MemorySource.of(limit));
+    }
+
+    DirectMemory(long limit, MemorySource source) {
         this.limit = limit;
+        this.source = source;
     }
 
     /**
@@ -70,18 +73,11 @@ public final class DirectMemory {
      */
     public ByteBuffer allocate(int bytes) {
         reserve(bytes);
-        boolean isDone = false;
         try {
-            ByteBuffer memory =
-                    PlatformDependent.useDirectBufferNoCleaner()
-                            ? allocateByNetty(bytes)
-                            : allocateByJvm(bytes);
-            isDone = true;
-            return memory;
-        } finally {
-            if (!isDone) {
-                used.addAndGet(-bytes);
-            }
+            return source.allocate(bytes);
+        } catch (Throwable t) {
+            used.addAndGet(-bytes);
+            throw t;
         }
     }
 
@@ -90,7 +86,7 @@ public final class DirectMemory {
         do {
             taken = used.get();
             if (taken + bytes > limit) {
-                throw refused(
+                throw JvmMemory.refused(
                         bytes,
                         taken
                                 + " of "
@@ -101,41 +97,6 @@ public final class DirectMemory {
         } while (!used.compareAndSet(taken, taken + bytes));
     }
 
-    private static ByteBuffer allocateByNetty(int bytes) {
-        try {
-            ByteBuffer memory = PlatformDependent.allocateDirectNoCleaner(bytes);
-            PlatformDependent.setMemory(
-                    PlatformDependent.directBufferAddress(memory), bytes, (byte) 0);
-            return memory;
-        } catch (OutOfMemoryError e) {
-            throw refused(
-                    bytes, "the JVM has no more; raise -XX:MaxDirectMemorySize: " + e.getMessage());
-        }
-    }
-
-    private static ByteBuffer allocateByJvm(int bytes) {
-        long most = JvmPool.MOST;
-        long taken = JvmPool.DIRECT.getTotalCapacity();
-        if (taken + bytes > most - most / 16) {
-            throw refused(
-                    bytes,
-                    taken + " of the JVM's " + most + " are taken; raise -XX:MaxDirectMemorySize");
-        }
-        return ByteBuffer.allocateDirect(bytes);
-    }
-
-    private static IllegalStateException refused(int bytes, String why) {
-        return new IllegalStateException("no direct memory for " + bytes + " bytes more: " + why);
-    }
-
-    /**
-     * {@return whether {@link #free} works here: without {@code sun.misc.Unsafe} only the garbage collector frees
-     * memory}
-     */
-    public static boolean canFree() {
-        return PlatformDependent.hasUnsafe();
-    }
-
     /**
      * Frees memory at once. Nobody may touch it any more, by whatever view of it.
      *
@@ -143,11 +104,7 @@ public final class DirectMemory {
      */
     public void free(ByteBuffer memory) {
         int bytes = memory.capacity();
-        if (PlatformDependent.useDirectBufferNoCleaner()) {
-            PlatformDependent.freeDirectNoCleaner(memory);
-        } else {
-            PlatformDependent.freeDirectBuffer(memory);
-        }
+        source.free(memory);
         used.addAndGet(-bytes);
     }
 
@@ -159,7 +116,7 @@ public final class DirectMemory {
      * @return {@code false} where they are to be freed
      */
     public boolean spare(long bytes) {
-        if (spare.addAndGet(bytes) <= Math.min(limit / 16, MOST_SPARE) || !canFree()) {
+        if (spare.addAndGet(bytes) <= Math.min(limit / 16, MOST_SPARE)) {
             return true;
         }
         spare.addAndGet(-bytes);
@@ -173,17 +130,6 @@ public final class DirectMemory {
      */
     public void unspare(long bytes) {
         spare.addAndGet(-bytes);
-    }
-
-    /** Looked up when it is needed first. */
-    private static final class JvmPool {
-        static final long MOST = PlatformDependent.estimateMaxDirectMemory();
-
-        static final BufferPoolMXBean DIRECT =
-                ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
-                        .filter(pool -> pool.getName().equals("direct"))
-                        .findFirst()
-                        .orElseThrow();
     }
 
     /** Any thread. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs;
 
-/** What a listener reports, always from inside {@link VerbsContext#poll}. */
+/** Receives the events of a listener, always from inside {@link VerbsContext#poll}. */
 public interface ListenerHandler {
 
     /**

@@ -41,12 +41,6 @@ public interface QueuePair {
     int SHARED = 4;
 
     /**
-     * Access, added to {@link #REMOTE_WRITE}: what is in the range need not be kept, and {@link #written} is to say how
-     * much of it the peer has written. A device that does not know takes no notice.
-     */
-    int BLANK = 8;
-
-    /**
      * Binds this end now, so that what is wrong with the address is known before {@link #connect}, which is given the
      * address again. A device that binds when it connects leaves it at that.
      *
@@ -190,11 +184,27 @@ public interface QueuePair {
      * @param region that the range is in
      * @param address of the first byte, as given when the region was registered
      * @param length in bytes
-     * @param access {@link #REMOTE_READ} or {@link #REMOTE_WRITE}, if wanted with {@link #SHARED} or {@link #BLANK}
+     * @param access {@link #REMOTE_READ} or {@link #REMOTE_WRITE}, if wanted with {@link #SHARED}
      * @return the key to advertise; the offset that goes with it is {@link #exposedOffset}
      * @throws IllegalStateException when the device has no key left
      */
     int expose(MemoryRegion region, long address, int length, int access);
+
+    /**
+     * Exposes a range that has no memory to this peer, under a fresh, unpredictable key. The peer fills it by RDMA
+     * Writes, from its first byte to its last one and each byte once: one that does not begin where the last one has
+     * ended is refused as if it were outside. The device asks for memory as the bytes arrive, by {@link
+     * QueuePairHandler#writeMemory}.
+     *
+     * @param length in bytes, from 1
+     * @return the key to advertise; the offset that goes with it is {@link #exposedOffset}
+     * @throws IllegalStateException when the device has no key left
+     * @throws UnsupportedOperationException without {@link DeviceCapabilities#exposesWithoutMemory()}
+     */
+    default int expose(int length) {
+        throw new UnsupportedOperationException(
+                "this device needs the memory of an exposed range at once");
+    }
 
     /**
      * {@return the offset of the first exposed byte, as the peer has to name it; for a {@link #SHARED} key that of the
@@ -203,17 +213,6 @@ public interface QueuePair {
      * @param key from {@link #expose}
      */
     long exposedOffset(int key);
-
-    /**
-     * {@return the bytes of a {@link #BLANK} range up to the last one that the peer has written; -1 where the device
-     * does not know, for whatever key} What the peer has left out before it is zero, what lies behind it is as it was.
-     * When a message is complete, all is counted that the peer has written before it.
-     *
-     * @param key from {@link #expose}
-     */
-    default int written(int key) {
-        return -1;
-    }
 
     /**
      * {@return whether the key is valid: exposed and not invalidated since, by either side}
@@ -233,12 +232,33 @@ public interface QueuePair {
     /** {@return the agreed number of Reads that may be outstanding here (ORD); valid once connected} */
     int outboundReads();
 
+    /**
+     * Has the device look whether the peer is still there while nothing is sent or received; one that is not ends the
+     * connection as any break does. Only while it exists.
+     *
+     * @param idleSeconds without traffic until the device looks, 1 to 32767; it knows some time later
+     * @throws UnsupportedOperationException without {@link DeviceCapabilities#keepAlive()}
+     */
+    default void keepAlive(int idleSeconds) {
+        throw new UnsupportedOperationException(
+                "this device does not look for idle peers by itself; see keepAlive");
+    }
+
+    /**
+     * {@return the bytes of Read Responses that have arrived on this connection, so that a Read that goes on slowly can
+     * be told from one that was not answered; always 0 where the device does not tell before a Read is complete}
+     */
+    default long readBytes() {
+        return 0;
+    }
+
     /** Ends the connection in an orderly way: what the device has accepted is sent, the rest is flushed. */
     void disconnect();
 
     /**
-     * Frees the queue pair. A connection that still exists is cut; work that is still posted is dropped without a
-     * completion; the peer's access to all exposed memory ends. No handler is called any more.
+     * Frees the queue pair. A connection that still exists ends: what is complete still arrives, work that is still
+     * posted is dropped without a completion, and nothing more is received. The peer's access to all exposed memory
+     * ends. No handler is called any more.
      */
     void close();
 }

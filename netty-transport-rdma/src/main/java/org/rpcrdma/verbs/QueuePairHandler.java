@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs;
 
-/** What a queue pair reports, always from inside {@link VerbsContext#poll}. */
+/** Receives the events of a queue pair, always from inside {@link VerbsContext#poll}. */
 public interface QueuePairHandler {
 
     /**
@@ -54,6 +54,22 @@ public interface QueuePairHandler {
      */
     default ReceiveMemory receiveMemory(long id, int length) {
         throw new UnsupportedOperationException("receive without memory: " + id);
+    }
+
+    /**
+     * The peer writes into a range that was {@linkplain QueuePair#expose(int) exposed without memory}. Called while
+     * bytes are moved: nothing may be called from here but what gives memory.
+     *
+     * @param key of the range
+     * @param start the place of the next byte in the range
+     * @param length how many bytes arrive from there on, from 1; all of them are inside the range
+     * @return memory for as many bytes or more, untouched until a message of the peer that follows them is complete;
+     *     {@code null} when there is none now: the device stops reading from the peer, asks again, and ends the
+     *     connection when it has asked for too long
+     * @throws IllegalStateException when the peer may not write there yet: the connection ends
+     */
+    default ReceiveMemory writeMemory(int key, int start, int length) {
+        throw new UnsupportedOperationException("exposed without memory: " + key);
     }
 
     /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs;
 
-/** Registered memory for one message. */
+/** Registered memory for one message, or for bytes that the peer writes. */
 public interface ReceiveMemory {
 
     /** {@return the address of the first byte, as work requests name it} */

@@ -18,6 +18,15 @@ public interface VerbsContext extends AutoCloseable {
     DeviceCapabilities capabilities();
 
     /**
+     * The clock that deadlines of this context and of its event loop go by. Callable from any thread.
+     *
+     * @return nanoseconds from an arbitrary origin, as {@link System#nanoTime}, which it is by default
+     */
+    default long nanoTime() {
+        return System.nanoTime();
+    }
+
+    /**
      * What this context has counted. Callable from any thread, which may see a number that is a little old.
      *
      * @param counter which one
@@ -104,6 +113,16 @@ public interface VerbsContext extends AutoCloseable {
      */
     Listener listen(InetSocketAddress local, int backlog, ListenerHandler handler)
             throws IOException;
+
+    /**
+     * Whether connections whose queue pairs were closed have not ended yet: what was sent on them may be lost where the
+     * context is closed now. That ends by itself, soon, as long as {@link #poll} is called.
+     *
+     * @return {@code false} where a device sees to that by itself
+     */
+    default boolean isLingering() {
+        return false;
+    }
 
     /** Frees everything that is left: queue pairs are closed without ceremony, their work is flushed unseen. */
     @Override

@@ -38,6 +38,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.Callable;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -663,6 +664,77 @@ class ChannelContractTest {
         }
     }
 
+    /** On devices that have the memory of receives beforehand it would be nobody's. */
+    @Test
+    void aClosedChannelPostsNoReceives() throws Exception {
+        try (ConnectedPair pair = new ConnectedPair()) {
+            RdmaChannel channel = pair.client;
+            int kept = on(channel, () -> channel.keepReceives(2));
+            channel.close().sync();
+            long inUse = on(channel, channel::registeredBytesInUse);
+            assertThat(on(channel, () -> channel.keepReceives(20))).isEqualTo(kept);
+            assertThat(on(channel, channel::registeredBytesInUse)).isEqualTo(inUse).isZero();
+            assertThat(on(channel, channel::keptReceives)).isEqualTo(kept);
+        }
+    }
+
+    @Test
+    void aChannelWithoutAConnectionSaysSo() throws Exception {
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
+        try {
+            RdmaChannel channel = new RdmaChannel();
+            group.register(channel).sync();
+            List<Callable<?>> calls =
+                    List.of(
+                            channel::keptReceives,
+                            () -> channel.keepReceives(1),
+                            () -> channel.exposedOffset(1));
+            for (Callable<?> call : calls) {
+                assertThatThrownBy(() -> on(channel, call))
+                        .hasCauseInstanceOf(IllegalStateException.class)
+                        .hasMessageContaining("before there is a connection");
+            }
+        } finally {
+            group.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
+        }
+    }
+
+    /** A child is bound: another queue pair would be lost when its request is answered. */
+    @Test
+    void aChildThatIsNotAcceptedYetIsBound() throws Exception {
+        BlockingQueue<ChannelFuture> bound = new LinkedBlockingQueue<>();
+        InetSocketAddress any = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
+        try {
+            Channel listener =
+                    new ServerBootstrap()
+                            .group(group)
+                            .channel(RdmaServerChannel.class)
+                            .childHandler(
+                                    new ChannelInitializer<>() {
+                                        @Override
+                                        protected void initChannel(Channel child) {
+                                            bound.add(child.bind(any));
+                                        }
+                                    })
+                            .bind(any)
+                            .sync()
+                            .channel();
+            Channel client =
+                    new Bootstrap()
+                            .group(group)
+                            .channel(RdmaChannel.class)
+                            .handler(new ChannelInboundHandlerAdapter())
+                            .connect(listener.localAddress())
+                            .sync()
+                            .channel();
+            assertThat(bound.take().await().cause()).isInstanceOf(AlreadyBoundException.class);
+            assertThat(client.isActive()).isTrue();
+        } finally {
+            group.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
+        }
+    }
+
     @Test
     @Proves("V1-INL-10")
     void withoutBetterKnowledgeAPeerTakesNoMoreThanThisEnd() throws Exception {
@@ -690,6 +762,8 @@ class ChannelContractTest {
                         .setReadDepth(5)
                         .setMaxSendSize(6)
                         .setDrainMillis(7)
+                        .setReadTimeoutMillis(12)
+                        .setIncompleteBytesPerAddress(13)
                         .setPrivateData(new byte[] {8})
                         .setPeerPrivateData(new byte[] {9})
                         .setRegistrationPolicy(RegistrationPolicy.POOLED)
@@ -702,6 +776,8 @@ class ChannelContractTest {
                 .containsEntry(RdmaChannelOption.READ_DEPTH, 5)
                 .containsEntry(RdmaChannelOption.MAX_SEND_SIZE, 6)
                 .containsEntry(RdmaChannelOption.DRAIN_MILLIS, 7)
+                .containsEntry(RdmaChannelOption.READ_TIMEOUT_MILLIS, 12)
+                .containsEntry(RdmaChannelOption.INCOMPLETE_BYTES_PER_ADDRESS, 13L)
                 .containsEntry(RdmaChannelOption.PRIVATE_DATA, new byte[] {8})
                 .containsEntry(RdmaChannelOption.PEER_PRIVATE_DATA, new byte[] {9})
                 .containsEntry(RdmaChannelOption.REGISTRATION, RegistrationPolicy.POOLED)
@@ -716,7 +792,7 @@ class ChannelContractTest {
         for (ChannelConfig config :
                 List.of(new RdmaChannel().config(), new RdmaServerChannel().config())) {
             assertThat(config.setOption(ChannelOption.TCP_NODELAY, true)).isTrue();
-            assertThat(config.setOption(ChannelOption.SO_KEEPALIVE, true)).isTrue();
+            assertThat(config.setOption(ChannelOption.SO_KEEPALIVE, false)).isTrue();
             assertThat(config.setOption(ChannelOption.SO_REUSEADDR, true)).isTrue();
             assertThat(config.setOption(ChannelOption.ALLOW_HALF_CLOSURE, true)).isFalse();
         }

@@ -32,6 +32,7 @@ import java.nio.channels.AlreadyConnectedException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
@@ -450,6 +451,58 @@ class RdmaChannelTest {
             assertThat(on(pair.client, () -> List.copyOf(order))).containsExactly(0, 1, 2, 3);
             assertThat(pair.serverInbox.takeBytes()).containsExactly(0, 0, 0, 1);
             assertThat(pair.serverInbox.takeBytes()).containsExactly(0, 0, 0, 3);
+        }
+    }
+
+    /** The peer ends the connection at the first message; the sockets take a part of what is behind it. */
+    @Test
+    void anEmptyBufferDoesNotCompleteWhatWasNeverSentBeforeIt() throws Exception {
+        int megabyte = 1 << 20;
+        try (ConnectedPair pair =
+                new ConnectedPair(
+                        client -> client.option(RdmaChannelOption.MAX_SEND_SIZE, megabyte),
+                        server -> {})) {
+            List<ChannelFuture> written = new ArrayList<>();
+            on(
+                    pair.client,
+                    () -> {
+                        ByteBuf content = Unpooled.directBuffer(megabyte).writeZero(megabyte);
+                        for (int i = 0; i < 40; i++) {
+                            written.add(pair.client.write(content.retainedDuplicate()));
+                        }
+                        content.release();
+                        written.add(pair.client.write(Unpooled.EMPTY_BUFFER));
+                        ByteBuf sink = pair.client.registeredBuffer(8).writerIndex(8);
+                        written.add(pair.client.write(new RdmaRead(sink, 1, 0)));
+                        written.add(pair.client.write(Unpooled.EMPTY_BUFFER));
+                        return pair.client.flush();
+                    });
+            List<Boolean> succeeded = new ArrayList<>();
+            for (ChannelFuture future : written) {
+                assertThat(future.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+                succeeded.add(future.isSuccess());
+            }
+            assertThat(succeeded).isSortedAccordingTo(Comparator.reverseOrder());
+            assertThat(succeeded.subList(30, 43)).containsOnly(false);
+        }
+    }
+
+    /** Both look like an empty buffer to Netty. */
+    @Test
+    void aCancelledWriteIsNotTakenForAnEmptyOne() throws Exception {
+        try (ConnectedPair pair = new ConnectedPair()) {
+            AtomicReference<ChannelFuture> empty = new AtomicReference<>();
+            on(
+                    pair.client,
+                    () -> {
+                        pair.client.write(Unpooled.copyInt(1));
+                        assertThat(pair.client.write(Unpooled.copyInt(2)).cancel(false)).isTrue();
+                        empty.set(pair.client.write(Unpooled.EMPTY_BUFFER));
+                        return pair.client.flush();
+                    });
+            assertThat(empty.get().await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+            assertThat(empty.get().isSuccess()).isTrue();
+            assertThat(pair.serverInbox.takeBytes()).containsExactly(0, 0, 0, 1);
         }
     }
 

@@ -16,6 +16,9 @@ import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.EventExecutorChooserFactory;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.RejectedExecutionHandlers;
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -32,6 +35,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.VerbsProvider;
 
 class RdmaEventLoopTest {
 
@@ -108,6 +113,59 @@ class RdmaEventLoopTest {
         assertThat(group.registeredBytes()).isZero();
         assertThat(group.registeredBytesInUse()).isZero();
         shutDown(group);
+    }
+
+    /** Deadlines are tasks. Those of calls that a broken device holds up have to pass all the same. */
+    @Test
+    void tasksAndTimersRunWhateverTheDeviceDoes() throws Exception {
+        AtomicBoolean fails = new AtomicBoolean();
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1, new Failing(fails), PollMode.BLOCKING);
+        assertThat(group.submit(() -> 1).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(1);
+        fails.set(true);
+        assertThat(group.submit(() -> 2).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(2);
+        Future<Integer> later = group.schedule(() -> 3, 1, TimeUnit.NANOSECONDS);
+        assertThat(later.get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(3);
+        assertThat(group.value(RdmaCounter.FAILED_ROUNDS)).isPositive();
+        fails.set(false);
+        shutDown(group);
+    }
+
+    /** A device whose looks fail as soon as they are told to. */
+    private record Failing(AtomicBoolean fails) implements VerbsProvider {
+
+        @Override
+        public String name() {
+            return "failing";
+        }
+
+        @Override
+        public int priority() {
+            return 0;
+        }
+
+        @Override
+        public Throwable unavailabilityCause() {
+            return null;
+        }
+
+        @Override
+        public VerbsContext open() throws IOException {
+            VerbsContext context = Rdma.provider().open();
+            return (VerbsContext)
+                    Proxy.newProxyInstance(
+                            VerbsContext.class.getClassLoader(),
+                            new Class<?>[] {VerbsContext.class},
+                            (proxy, method, arguments) -> {
+                                if (fails.get() && method.getName().equals("poll")) {
+                                    throw new InternalError("of the test");
+                                }
+                                try {
+                                    return method.invoke(context, arguments);
+                                } catch (InvocationTargetException e) {
+                                    throw e.getCause();
+                                }
+                            });
+        }
     }
 
     @Test

@@ -20,6 +20,8 @@ import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.ChannelInputShutdownReadComplete;
 import io.netty.util.AbstractReferenceCounted;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.WritableByteChannel;
@@ -141,7 +143,7 @@ class RdmaStreamChannelTest {
         Path file = Files.write(directory.resolve("file"), bytes);
         try (StreamPair pair = new StreamPair()) {
             DefaultFileRegion region = new DefaultFileRegion(file.toFile(), 0, bytes.length);
-            CopySink sink = new CopySink();
+            BoundedFileRegionCopy sink = new BoundedFileRegionCopy();
             ByteBuf begun = Unpooled.buffer(1000);
             sink.begin(begun, 1000);
             region.transferTo(sink, 0);
@@ -387,6 +389,26 @@ class RdmaStreamChannelTest {
         }
     }
 
+    /** The peer is told of as many credits as there are receives for, and those are posted when it is bound. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void depthsAreFixedOnceTheChannelIsBound(boolean ofReceives) throws Exception {
+        ChannelOption<Integer> depth =
+                ofReceives ? RdmaChannelOption.RECEIVE_DEPTH : RdmaChannelOption.SEND_DEPTH;
+        try (StreamPair pair = new StreamPair()) {
+            RdmaStreamChannel channel = new RdmaStreamChannel();
+            channel.config().setOption(depth, 64);
+            pair.client.eventLoop().register(channel).sync();
+            channel.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)).sync();
+            assertThatThrownBy(() -> channel.config().setOption(depth, 4096))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("fixed once the channel is bound");
+            assertThat(channel.config().getOption(depth)).isEqualTo(64);
+            channel.connect(pair.address()).sync();
+            channel.close().sync();
+        }
+    }
+
     // ------------------------------------------------------------------ the end
 
     @Test
@@ -434,6 +456,85 @@ class RdmaStreamChannelTest {
             pair.clientSide.awaitClosed();
             assertThat(pair.clientSide.errors).isEmpty();
             assertThat(pair.serverSide.errors).isEmpty();
+        }
+    }
+
+    /** What is written after the call is refused at once, also while flushed data waits for the peer's room. */
+    @Test
+    void theEndOfTheOutputGoesOutBehindWhatWasFlushed() throws Exception {
+        byte[] bytes = random(3_000_000);
+        try (StreamPair pair =
+                new StreamPair(
+                        client -> client.option(ChannelOption.ALLOW_HALF_CLOSURE, true),
+                        server ->
+                                server.childOption(ChannelOption.ALLOW_HALF_CLOSURE, true)
+                                        .childOption(ChannelOption.AUTO_READ, false))) {
+            RdmaStreamChannel client = pair.client;
+            List<ChannelFuture> done = Collections.synchronizedList(new ArrayList<>());
+            List<ChannelFuture> futures =
+                    on(
+                            client,
+                            () -> {
+                                List<ChannelFuture> all = new ArrayList<>();
+                                all.add(client.writeAndFlush(Unpooled.wrappedBuffer(bytes)));
+                                all.add(client.write(Unpooled.copyInt(1)));
+                                all.add(client.shutdownOutput());
+                                all.add(client.writeAndFlush(Unpooled.copyInt(2)));
+                                all.add(client.shutdownOutput());
+                                all.forEach(one -> one.addListener(f -> done.add(one)));
+                                assertThat(client.isOutputShutdown()).isTrue();
+                                return all;
+                            });
+            ChannelFuture written = futures.get(0);
+            ChannelFuture shutdown = futures.get(2);
+            assertThat(futures.get(3).await().cause()).isInstanceOf(ClosedChannelException.class);
+            assertThat(futures.get(4).await().cause()).isInstanceOf(ClosedChannelException.class);
+            assertThat(written.isDone()).isFalse();
+            assertThat(shutdown.isDone()).isFalse();
+            pair.server.config().setAutoRead(true);
+            written.sync();
+            shutdown.sync();
+            assertThat(futures.get(1).await().isSuccess()).isTrue();
+            StreamPair.await(
+                    () ->
+                            pair.serverSide.events.contains(
+                                    ChannelInputShutdownReadComplete.INSTANCE));
+            byte[] all = Arrays.copyOf(bytes, bytes.length + 4);
+            all[bytes.length + 3] = 1;
+            assertThat(pair.serverSide.bytes()).isEqualTo(all);
+            assertThat(done.indexOf(written)).isLessThan(done.indexOf(shutdown));
+            pair.server.writeAndFlush(Unpooled.copyInt(3)).sync();
+            pair.clientSide.awaitBytes(new byte[] {0, 0, 0, 3});
+        }
+    }
+
+    @Test
+    void whatWasNotFlushedFailsWhenTheOutputEnds() throws Exception {
+        try (StreamPair pair =
+                new StreamPair(
+                        client -> client.option(ChannelOption.ALLOW_HALF_CLOSURE, true),
+                        server -> server.childOption(ChannelOption.ALLOW_HALF_CLOSURE, true))) {
+            ChannelFuture unflushed = pair.client.write(Unpooled.copyInt(1));
+            pair.client.shutdownOutput().sync();
+            assertThat(unflushed.await().cause()).isInstanceOf(IOException.class);
+            assertThat(pair.client.isActive()).isTrue();
+        }
+    }
+
+    @Test
+    void anEndOfTheOutputThatWaitsFailsWithTheChannel() throws Exception {
+        try (StreamPair pair =
+                new StreamPair(
+                        client -> {},
+                        server -> server.childOption(ChannelOption.AUTO_READ, false))) {
+            ChannelFuture written =
+                    pair.client.writeAndFlush(Unpooled.wrappedBuffer(random(3_000_000)));
+            ChannelFuture shutdown = pair.client.shutdownOutput();
+            pair.server.config().setOption(ChannelOption.SO_LINGER, 0);
+            pair.server.close().sync();
+            assertThat(written.await().cause()).isInstanceOf(IOException.class);
+            assertThat(shutdown.await().cause()).isInstanceOf(ClosedChannelException.class);
+            pair.clientSide.awaitClosed();
         }
     }
 

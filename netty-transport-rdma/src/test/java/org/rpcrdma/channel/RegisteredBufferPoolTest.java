@@ -3,7 +3,6 @@ package org.rpcrdma.channel;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.util.ResourceLeakDetector;
@@ -91,7 +90,6 @@ class RegisteredBufferPoolTest {
     /** The budget lets one slab stay: that of a loop with little to do, whether it is used at the moment or not. */
     @Test
     void aLoopThatIsBusyLeavesItsSpareMemoryToOthers() throws Exception {
-        assumeTrue(DirectMemory.canFree());
         DirectMemory budget = new DirectMemory(16 * MIB);
         try (VerbsContext context = Rdma.provider().open()) {
             RegisteredBufferPool idle =
@@ -148,7 +146,7 @@ class RegisteredBufferPoolTest {
                     for (int capacity :
                             new int[] {4096, 200_000, 300_000, 850_000, 700_000, 2048, 8 * MIB}) {
                         List<ByteBuf> buffers = fill(pool, capacity);
-                        int perSlab = MIB / FreeBlocks.size(capacity);
+                        int perSlab = MIB / FreeBlockLists.size(capacity);
                         assertThat(buffers).hasSize(perSlab == 0 ? 1 : 8 * perSlab);
                         Collections.shuffle(buffers, new Random(capacity));
                         releaseAll(buffers);
@@ -237,7 +235,7 @@ class RegisteredBufferPoolTest {
                     kept.setInt(0, 7);
                     pool.trim(kept, 4);
                     assertThat(kept.capacity()).isEqualTo(4);
-                    assertThat(pool.lentBytes()).isEqualTo(FreeBlocks.UNIT);
+                    assertThat(pool.lentBytes()).isEqualTo(FreeBlockLists.UNIT);
                     RegisteredMemory other = pool.take(MIB - 200_000);
                     pool.trim(other, 500_000);
                     List<ByteBuf> rest = fill(pool, 50_000);
@@ -294,9 +292,9 @@ class RegisteredBufferPoolTest {
 
     @Property
     void aBlockIsAtMostAnEighthTooLarge(@ForAll @IntRange(max = 1 << 30) int capacity) {
-        int size = FreeBlocks.size(capacity);
+        int size = FreeBlockLists.size(capacity);
         assertThat(size).isGreaterThanOrEqualTo(capacity);
-        assertThat(size % FreeBlocks.UNIT).isZero();
+        assertThat(size % FreeBlockLists.UNIT).isZero();
         if (capacity > 2048) {
             assertThat((double) size / capacity).isLessThanOrEqualTo(1.126);
         }
@@ -305,15 +303,15 @@ class RegisteredBufferPoolTest {
     /** A block of the size for a capacity is found by that capacity, and by no larger one. */
     @Property
     void whatComesBackIsFoundAgain(@ForAll @IntRange(max = 1 << 30) int capacity) {
-        FreeBlocks free = new FreeBlocks();
-        Block block = new Block();
-        block.size = FreeBlocks.size(capacity);
+        FreeBlockLists free = new FreeBlockLists();
+        SlabBlock block = new SlabBlock();
+        block.size = FreeBlockLists.size(capacity);
         free.add(block);
         if (block.size < 1 << 30) {
-            assertThat(free.poll(FreeBlocks.size(block.size + 1))).isNull();
+            assertThat(free.poll(FreeBlockLists.size(block.size + 1))).isNull();
         }
-        assertThat(free.poll(FreeBlocks.size(capacity))).isSameAs(block);
-        assertThat(free.poll(FreeBlocks.UNIT)).isNull();
+        assertThat(free.poll(FreeBlockLists.size(capacity))).isSameAs(block);
+        assertThat(free.poll(FreeBlockLists.UNIT)).isNull();
     }
 
     @Test

@@ -248,6 +248,6 @@ class RegisteredMemoryTest {
         assertThatThrownBy(() -> released.getInt(0))
                 .isInstanceOf(IllegalReferenceCountException.class);
         assertThatThrownBy(released::release).isInstanceOf(IllegalReferenceCountException.class);
-        assertThat(pool.lentBytes()).isEqualTo(256 + FreeBlocks.size(SIZE) + 256);
+        assertThat(pool.lentBytes()).isEqualTo(256 + FreeBlockLists.size(SIZE) + 256);
     }
 }

@@ -106,6 +106,10 @@ final class StreamPair implements AutoCloseable {
             return bytes.toByteArray();
         }
 
+        synchronized void clear() {
+            bytes.reset();
+        }
+
         synchronized int size() {
             return bytes.size();
         }

@@ -44,10 +44,21 @@ class StreamPeerTest {
 
     private static final int RING = 2000;
     private static final int HALF = RING / 2;
+    private static final byte[] ONE = {1};
 
-    private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
+    private final RdmaEventLoopGroup group = newGroup();
     private final BlockingQueue<Collector> accepted = new LinkedBlockingQueue<>();
     private InetSocketAddress address;
+
+    /** Of the channels under test. */
+    RdmaEventLoopGroup newGroup() {
+        return new RdmaEventLoopGroup(1);
+    }
+
+    /** Whether a range has no memory before it is written, so that what was written is known. */
+    private boolean exposesWithoutMemory() {
+        return ((RdmaEventLoop) group.next()).context().capabilities().exposesWithoutMemory();
+    }
 
     @BeforeEach
     void listen() throws Exception {
@@ -160,9 +171,44 @@ class StreamPeerTest {
         }
     }
 
+    @Test
+    void bytesThatWereNeverWrittenBreakTheConnectionWhereThatIsKnown() throws Exception {
+        assumeTrue(exposesWithoutMemory());
+        assertBroken(peer -> peer.send(HALF), "announces 1000 bytes of data, and has written 0");
+        assertBroken(
+                peer -> {
+                    sendData(peer, peer.peer.buffer(), 0, random(10));
+                    peer.write(peer.peer.buffer().offset() + 10, peer.peer.buffer().key(), ONE);
+                    peer.send(2);
+                },
+                "announces 2 bytes of data, and has written 1 of them");
+    }
+
+    /** Where it is known where a peer writes, it writes in order. */
+    @Test
+    void aPeerThatLeavesBytesOutIsCutOffWhereThatIsKnown() throws Exception {
+        assumeTrue(exposesWithoutMemory());
+        assertBroken(
+                peer -> peer.write(peer.peer.buffer().offset() + 1, peer.peer.buffer().key(), ONE),
+                "connection reset");
+    }
+
+    @Test
+    void aPeerThatWritesIntoItsSecondBufferFirstIsCutOffWhereThatIsKnown() throws Exception {
+        assumeTrue(exposesWithoutMemory());
+        assertBroken(
+                peer -> {
+                    peer.await(() -> peer.ownEntry(1, false).length() > 0);
+                    TargetEntry second = peer.ownEntry(1, false);
+                    peer.write(second.offset(), second.key(), ONE);
+                },
+                "connection reset");
+    }
+
     /** Else an echo server would hand out what others have sent. */
     @Test
-    void bytesThatWereNeverWrittenAreZeros() throws Exception {
+    void bytesThatWereNeverWrittenAreZerosWhereThatIsNotKnown() throws Exception {
+        assumeTrue(!exposesWithoutMemory());
         for (int i = 0; i < 4; i++) {
             try (RawStreamPeer peer = new RawStreamPeer().connect(address, 100)) {
                 Collector server = accepted();
@@ -290,7 +336,7 @@ class StreamPeerTest {
     void dataBeyondTheBufferAfterSome() throws Exception {
         assertBroken(
                 peer -> {
-                    peer.send(999);
+                    sendData(peer, peer.peer.buffer(), 0, random(999));
                     peer.send(2);
                 },
                 "expected 1 to 1,");
@@ -348,6 +394,7 @@ class StreamPeerTest {
         // All at once: the server cannot grant in between.
         assertBroken(
                 peer -> {
+                    peer.write(peer.peer.buffer().offset(), peer.peer.buffer().key(), random(17));
                     int slot = 0;
                     for (int i = 0; i < 17; i++) {
                         peer.open(1, slot + 4096);
@@ -583,6 +630,8 @@ class StreamPeerTest {
     void aPeerThatDisconnectsGetsNoAnswer() throws Exception {
         try (RawStreamPeer peer = new RawStreamPeer().connect(address, 100)) {
             Collector server = accepted();
+            // The peer stays where it is, and is not waited for.
+            server.channel.config().setOption(RdmaChannelOption.DRAIN_MILLIS, 1);
             sendData(peer, peer.peer.buffer(), 0, random(10));
             peer.send(StreamMessage.DISCONNECT);
             peer.publish(1, 0, 10, 16);

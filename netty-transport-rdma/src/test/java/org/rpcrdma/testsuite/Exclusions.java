@@ -65,7 +65,7 @@ record Exclusions(List<Exclusion> all) {
 
                         `io.netty:netty-testsuite` runs on both channels, over the software RNIC: all classes of
                         `io.netty.testsuite.transport.socket`, with the channel class swapped and, on `RdmaChannel`,
-                        receives for the length and number of their messages. It is part of the build, there with the
+                        receives for the length and number of their messages. The profile `full` runs it, there with the
                         pooled allocator alone; with all of Netty's by `-Dnetty.testsuite.all=true`. The newest one of
                         Netty 4.2 that is published runs too, on the channels as they were compiled for 4.1. What is
                         left out stands here. This page is made from

@@ -2,8 +2,8 @@
 package org.rpcrdma.codec.binding;
 
 /**
- * What holds for a program without a binding: nothing is eligible (RFC 8166, 6.1), and how large a reply gets is not
- * known, except that procedure 0 has no results by the custom of RPC (RFC 5531, 12).
+ * Binding of programs that have none: nothing is eligible (RFC 8166, 6.1), and the size of a reply is unknown, except
+ * that procedure 0 has no results by the custom of RPC (RFC 5531, 12).
  */
 public final class GenericBinding implements UpperLayerBinding {
 

@@ -3,7 +3,7 @@ package org.rpcrdma.codec.binding;
 
 import static org.rpcrdma.codec.binding.Nfs4Xdr.*;
 
-/** How large the values of attributes can get (RFC 8881, 5; RFC 7862, 12.2; RFC 8275; RFC 8276; RFC 9754). */
+/** Upper bounds of the sizes of attribute values (RFC 8881, 5; RFC 7862, 12.2; RFC 8275; RFC 8276; RFC 9754). */
 final class Nfs4Attributes {
 
     private static final int NONE = -1;

@@ -97,8 +97,8 @@ public final class Nfs4Binding implements UpperLayerBinding {
 
     /**
      * The sum over the operations; {@linkplain ReplyLimits#unbounded unbounded} when one asks for attributes without a
-     * bound or is not known. READs get sinks; those after a READLINK do not, because Write chunks are used in the order
-     * of the eligible results and the first of them would take the link text.
+     * bound or is not known. READs get sinks, but not beside an operation whose results a Linux server puts into a
+     * Write chunk in a way that nobody expects: they would take one that a READ of no bytes leaves to them.
      */
     @Override
     public void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits)
@@ -115,7 +115,10 @@ public final class Nfs4Binding implements UpperLayerBinding {
         for (int left = arguments.count(4); left > 0; left--) {
             int operation = arguments.int32();
             limits.results(4 + 4);
-            offersSinks &= operation != Nfs4Operation.READLINK;
+            if (Nfs4Operation.isMisplaced(operation)) {
+                offersSinks = false;
+                limits.withoutSinks();
+            }
             Nfs4ReplyLimits.add(operation, arguments, limits, offersSinks);
             if (!Nfs4Arguments.skip(operation, arguments)) {
                 limits.unbounded();

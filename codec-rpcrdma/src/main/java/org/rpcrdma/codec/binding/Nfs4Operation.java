@@ -92,6 +92,14 @@ final class Nfs4Operation {
     private Nfs4Operation() {}
 
     /**
+     * Whether a Linux server puts results of the operation into a Write chunk where no requester looks for them: the
+     * text of READLINK begins at the wrong place there, and data of READ_PLUS are not eligible (RFC 8267, 6.1).
+     */
+    static boolean isMisplaced(int operation) {
+        return operation == READLINK || operation == READ_PLUS;
+    }
+
+    /**
      * Whether the operation may be executed twice without harm. SEQUENCE is not among them: a slot's request is not
      * repeated on a connection that is still there (RFC 8881, 2.10.6.2), so only the owner of the session can
      * repeat it.

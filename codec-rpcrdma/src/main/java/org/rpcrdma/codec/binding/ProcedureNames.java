@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.binding;
 
-/** What metrics call the procedures of a program. */
+/** Names of procedures, for metrics. */
 final class ProcedureNames {
 
     private final String[] names;

@@ -6,14 +6,15 @@ package org.rpcrdma.codec.binding;
 public interface Reduction {
 
     /** Nothing is reduced: the stream is whole. */
-    Reduction NONE = (position, ordinal) -> false;
+    Reduction NONE = (position, ordinal, length) -> false;
 
     /**
-     * Asked for each eligible item, in stream order.
+     * Asked once for each eligible item, in stream order.
      *
      * @param position of the item's first byte in the unreduced stream
      * @param ordinal the number of the eligible item, from 0
+     * @param length its count word: bytes from 0, without round-up
      * @return whether the item is in a chunk, and not in the stream
      */
-    boolean isReduced(long position, int ordinal);
+    boolean isReduced(long position, int ordinal, int length);
 }

@@ -4,7 +4,7 @@ package org.rpcrdma.codec.binding;
 import java.util.Arrays;
 
 /**
- * How large the results of one call can get (RFC 8166, 6.2): what always stays in the payload stream, and the
+ * Upper bounds of the results of one call (RFC 8166, 6.2): the part that always stays in the payload stream, and the
  * DDP-eligible results in the order in which they appear. Lengths are in bytes, without the RPC reply header.
  *
  * <p>Not safe for use by several threads.
@@ -56,6 +56,12 @@ public final class ReplyLimits {
             sinks = Arrays.copyOf(sinks, count << 1);
         }
         sinks[count++] = maximum;
+    }
+
+    /** Has the results that were stated as sinks come with the payload. */
+    void withoutSinks() {
+        fixed = totalBytes();
+        count = 0;
     }
 
     /**

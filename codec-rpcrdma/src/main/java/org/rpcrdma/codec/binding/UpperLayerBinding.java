@@ -8,6 +8,9 @@ package org.rpcrdma.codec.binding;
  * <p>Implementations are found with {@link java.util.ServiceLoader} or given to the configuration. They hold no state
  * and are called by any number of event loops at once. Arguments and results come from a peer: use the checked steps of
  * the cursor and nothing else.
+ *
+ * <p>What is thrown beside {@link MalformedXdrException}, an {@link Error} included, fails the one call: a requester's
+ * future with {@code MarshalException} or {@code UnmarshalException}, a responder's call with SYSTEM_ERR (RFC 5531, 9).
  */
 public interface UpperLayerBinding {
 

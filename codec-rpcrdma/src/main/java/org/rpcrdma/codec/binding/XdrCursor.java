@@ -191,7 +191,7 @@ public final class XdrCursor {
             throw MalformedXdrException.INSTANCE;
         }
         long position = position();
-        boolean elsewhere = reduction.isReduced(position, items);
+        boolean elsewhere = reduction.isReduced(position, items, (int) length);
         note(position, index, (int) length, elsewhere);
         if (elsewhere) {
             removed += roundUp((int) length);

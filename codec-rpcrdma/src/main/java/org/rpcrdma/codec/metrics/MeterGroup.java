@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.WeakHashMap;
 
 /**
- * What one registry shows of one table under one set of tags: the sums over all objects that were bound to it. A
+ * Meters of one table under one set of tags in one registry: the sums over all objects that were bound to it. A
  * registry knows a meter by name and tags, and forgets a second one of the same: so there is one, for all.
  *
  * @param <T> what is read

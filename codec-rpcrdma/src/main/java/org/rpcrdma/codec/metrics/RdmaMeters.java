@@ -99,6 +99,11 @@ final class RdmaMeters extends MeterTable<RdmaEventLoopGroup> {
                 "Times the receives of a channel of messages fell to a quarter of those that are"
                         + " kept posted: the peer sends in bursts, or the pipeline does not read");
         add(RdmaCounter.RECEIVES_LOW, "", "rdma_stat_rq_starve");
+        counters(
+                "rdma.reads.stalled",
+                "connections",
+                "Connections that ended because the peer did not answer an RDMA Read in time");
+        add(RdmaCounter.READS_STALLED);
     }
 
     private void device() {
@@ -125,6 +130,12 @@ final class RdmaMeters extends MeterTable<RdmaEventLoopGroup> {
                 "connections",
                 "Connections that ended by an error of the network, or inside a message");
         add(RdmaCounter.CONNECTIONS_LOST);
+        counters(
+                "rdma.device.connections.stalled",
+                "connections",
+                "Connections that ended because the peer has begun an FPDU or a message and not"
+                        + " gone on, of those lost");
+        add(RdmaCounter.CONNECTIONS_STALLED);
         counters(
                 "rdma.device.startups.failed",
                 "connections",

@@ -164,6 +164,11 @@ final class RpcRdmaMeters extends MeterTable<RpcRdmaMetrics> {
         add(RpcRdmaGauge.CALLS_WAITING, "xprt: bklog_u (a sum over time)", Tags.empty());
         counters("rpcrdma.calls.queued", "calls", "Calls that had to wait for a credit");
         add(RpcRdmaCounter.CALLS_QUEUED, "", "", Tags.empty());
+        counters(
+                "rpcrdma.calls.held",
+                "calls",
+                "Calls of peers that had to wait for memory before their Read chunks were read");
+        add(RpcRdmaCounter.CALLS_HELD, "", "", Tags.empty());
         family(CREDIT_WAIT, Kind.TIMER, null, "How long calls have waited for their credit");
         timer("per-op: queue (ms)", Tags.empty());
         counters(
@@ -171,6 +176,11 @@ final class RpcRdmaMeters extends MeterTable<RpcRdmaMetrics> {
                 "replies",
                 "Replies whose grant was 0, which RFC 8166 forbids");
         add(RpcRdmaCounter.ZERO_GRANTS, "", "", Tags.empty());
+        counters(
+                "rpcrdma.roundups.placed",
+                "results",
+                "Results that a responder has placed with their round-up, which RFC 8166 forbids");
+        add(RpcRdmaCounter.ROUND_UPS_PLACED, "", "", Tags.empty());
     }
 
     private void failures() {
@@ -188,6 +198,7 @@ final class RpcRdmaMeters extends MeterTable<RpcRdmaMetrics> {
         add(RpcRdmaCounter.CHUNK_ERRORS_SENT, "", "", tag("reason", "chunk"));
         add(RpcRdmaCounter.OPTION_ERRORS_SENT, "", "", tag("reason", "option"));
         add(RpcRdmaCounter.GARBAGE_ARGS_SENT, "", "", tag("reason", "garbage_args"));
+        add(RpcRdmaCounter.SYSTEM_ERRORS_SENT, "", "", tag("reason", "system_err"));
         counters(
                 "rpcrdma.fatal.calls.refused",
                 "calls",

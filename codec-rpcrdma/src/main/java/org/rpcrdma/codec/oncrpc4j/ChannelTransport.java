@@ -2,6 +2,7 @@
 package org.rpcrdma.codec.oncrpc4j;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import java.io.EOFException;
 import java.io.IOException;
@@ -10,9 +11,12 @@ import java.nio.ByteBuffer;
 import java.nio.channels.CompletionHandler;
 import java.nio.channels.WritableByteChannel;
 import org.dcache.oncrpc4j.rpc.ReplyQueue;
+import org.dcache.oncrpc4j.rpc.RpcAccepsStatus;
 import org.dcache.oncrpc4j.rpc.RpcAuthError;
 import org.dcache.oncrpc4j.rpc.RpcAuthException;
 import org.dcache.oncrpc4j.rpc.RpcAuthStat;
+import org.dcache.oncrpc4j.rpc.RpcMessageType;
+import org.dcache.oncrpc4j.rpc.RpcReplyStatus;
 import org.dcache.oncrpc4j.rpc.RpcTransport;
 import org.dcache.oncrpc4j.xdr.Xdr;
 import org.glassfish.grizzly.Buffer;
@@ -22,27 +26,57 @@ import org.glassfish.grizzly.asyncqueue.WritableMessage;
 /** A channel as oncrpc4j sees it: calls and replies of both directions go out by it. Any thread. */
 final class ChannelTransport implements RpcTransport {
 
-    private final Channel channel;
-    private final ReplyQueue replies;
+    private static final int SYSTEM_ERROR_WORDS = 6;
 
-    ChannelTransport(Channel channel, ReplyQueue replies) {
+    private final Channel channel;
+    private final ConnectionReplies replies;
+
+    ChannelTransport(Channel channel) {
         this.channel = channel;
-        this.replies = replies;
+        replies = new ConnectionReplies(channel);
+    }
+
+    ConnectionReplies replies() {
+        return replies;
     }
 
     /** No reply comes any more. */
     void lost() {
-        replies.handleDisconnect(getLocalSocketAddress());
+        replies.handleDisconnect(null);
+    }
+
+    /**
+     * Answers a call of the peer with SYSTEM_ERR (RFC 5531, 9), in memory of its own: there may be none for anything
+     * longer. When not even that can be sent the connection ends, for the peer has to know (RFC 8166, 4.5.4).
+     */
+    void answerSystemError(int xid) {
+        try {
+            ByteBuf reply = Unpooled.buffer(SYSTEM_ERROR_WORDS * Integer.BYTES);
+            reply.writeInt(xid)
+                    .writeInt(RpcMessageType.REPLY)
+                    .writeInt(RpcReplyStatus.MSG_ACCEPTED);
+            reply.writeLong(0); // no verifier
+            channel.writeAndFlush(reply.writeInt(RpcAccepsStatus.SYSTEM));
+        } catch (Throwable t) {
+            channel.close();
+        }
     }
 
     @Override
     public <A> void send(Xdr xdr, A attachment, CompletionHandler<Integer, ? super A> handler) {
+        WritableMessage[] parts = xdr.asBufferWritableMessages();
+        Buffer header = (Buffer) parts[0];
+        int xid = header.getInt(header.position());
+        boolean isReply = header.getInt(header.position() + 4) == RpcMessageType.REPLY;
         ByteBuf message;
         try {
-            // At once: the caller uses the buffer again.
-            message = copy(xdr.asBufferWritableMessages());
-        } catch (IOException | RuntimeException e) {
-            handler.failed(e, attachment);
+            message = copy(parts); // at once: the caller uses the buffer again
+        } catch (Throwable t) {
+            // A file that has become shorter, or Netty's OutOfDirectMemoryError.
+            if (isReply) {
+                answerSystemError(xid); // oncrpc4j logs what failed, and does no more
+            }
+            handler.failed(t, attachment);
             return;
         }
         int length = message.readableBytes();
@@ -69,9 +103,9 @@ final class ChannelTransport implements RpcTransport {
                 copy(part, sink);
             }
             return message;
-        } catch (IOException | RuntimeException e) {
+        } catch (Throwable t) {
             message.release();
-            throw e;
+            throw t;
         }
     }
 

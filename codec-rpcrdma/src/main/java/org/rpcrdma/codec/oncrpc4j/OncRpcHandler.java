@@ -4,19 +4,17 @@ package org.rpcrdma.codec.oncrpc4j;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.nio.channels.CompletionHandler;
 import java.util.Map;
 import java.util.concurrent.Executor;
-import java.util.concurrent.RejectedExecutionException;
 import org.dcache.oncrpc4j.rpc.OncRpcAcceptedException;
 import org.dcache.oncrpc4j.rpc.OncRpcException;
 import org.dcache.oncrpc4j.rpc.OncRpcProgram;
 import org.dcache.oncrpc4j.rpc.OncRpcRejectedException;
-import org.dcache.oncrpc4j.rpc.ReplyQueue;
 import org.dcache.oncrpc4j.rpc.RpcAccepsStatus;
 import org.dcache.oncrpc4j.rpc.RpcAuthError;
 import org.dcache.oncrpc4j.rpc.RpcAuthStat;
@@ -29,6 +27,7 @@ import org.dcache.oncrpc4j.rpc.RpcRejectStatus;
 import org.dcache.oncrpc4j.rpc.RpcReply;
 import org.dcache.oncrpc4j.rpc.RpcTransport;
 import org.dcache.oncrpc4j.xdr.Xdr;
+import org.rpcrdma.codec.RpcRdmaFailure;
 
 /**
  * The last handler of a channel whose upper layer is written for oncrpc4j, behind {@code RpcRdmaCodec}: its programs
@@ -38,14 +37,13 @@ import org.dcache.oncrpc4j.xdr.Xdr;
  * <p>Each message is copied once, into a buffer of oncrpc4j or out of it. RPCSEC_GSS and TLS of oncrpc4j are filters of
  * Grizzly, and are not here: a call with such credentials is rejected.
  */
-public final class OncRpcHandler extends SimpleChannelInboundHandler<ByteBuf> {
+public final class OncRpcHandler extends ChannelInboundHandlerAdapter {
 
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(OncRpcHandler.class);
 
     private final Map<OncRpcProgram, RpcDispatchable> programs;
     private final Executor executor;
-    private final ReplyQueue replies;
     private volatile ChannelTransport transport;
 
     /**
@@ -54,14 +52,10 @@ public final class OncRpcHandler extends SimpleChannelInboundHandler<ByteBuf> {
      * @param programs as {@code OncRpcSvcBuilder.getRpcServices()} has them; empty if the peer calls nothing
      * @param executor where programs run: they may block, which an event loop must not; how many run at a time for one
      *     connection is bounded by the credits that it grants
-     * @param replies where replies to calls of this side are waited for; connections may share it, and the caller
-     *     ends it with {@link ReplyQueue#shutdown()}
      */
-    public OncRpcHandler(
-            Map<OncRpcProgram, RpcDispatchable> programs, Executor executor, ReplyQueue replies) {
+    public OncRpcHandler(Map<OncRpcProgram, RpcDispatchable> programs, Executor executor) {
         this.programs = Map.copyOf(programs);
         this.executor = executor;
-        this.replies = replies;
     }
 
     /**
@@ -81,7 +75,7 @@ public final class OncRpcHandler extends SimpleChannelInboundHandler<ByteBuf> {
 
     @Override
     public void handlerAdded(ChannelHandlerContext ctx) {
-        transport = new ChannelTransport(ctx.channel(), replies);
+        transport = new ChannelTransport(ctx.channel());
     }
 
     @Override
@@ -90,16 +84,43 @@ public final class OncRpcHandler extends SimpleChannelInboundHandler<ByteBuf> {
         ctx.fireChannelInactive();
     }
 
+    /** Takes what the codec gives: messages, and calls from here that the transport has failed. */
     @Override
-    protected void channelRead0(ChannelHandlerContext ctx, ByteBuf message) throws IOException {
-        // A call's buffer becomes that of its reply, and a program may keep what it has got.
-        Xdr xdr = new Xdr(ByteBufUtil.getBytes(message));
-        xdr.beginDecoding();
-        int xid = xdr.xdrDecodeInt();
-        if (xdr.xdrDecodeInt() == RpcMessageType.CALL) {
-            called(new RpcCall(xid, xdr, transport));
+    public void channelRead(ChannelHandlerContext ctx, Object read) {
+        if (read instanceof RpcRdmaFailure failure) {
+            transport.replies().fail(failure.xid(), failure.cause());
+        } else if (read instanceof ByteBuf message) {
+            try {
+                received(message);
+            } finally {
+                message.release();
+            }
         } else {
-            replied(xid, xdr);
+            ctx.fireChannelRead(read);
+        }
+    }
+
+    private void received(ByteBuf message) {
+        int xid = message.getInt(message.readerIndex());
+        boolean isCall =
+                message.getInt(message.readerIndex() + Integer.BYTES) == RpcMessageType.CALL;
+        try {
+            // A call's buffer becomes that of its reply, and a program may keep what it has got.
+            Xdr xdr = new Xdr(ByteBufUtil.getBytes(message));
+            xdr.beginDecoding();
+            xdr.xdrDecodeLong();
+            if (isCall) {
+                called(new RpcCall(xid, xdr, transport));
+            } else {
+                replied(xid, xdr);
+            }
+        } catch (Throwable t) {
+            // No memory for a copy, for example: this call ends, whichever way it goes.
+            if (isCall) {
+                failed(xid, t);
+            } else {
+                transport.replies().fail(xid, t);
+            }
         }
     }
 
@@ -128,11 +149,7 @@ public final class OncRpcHandler extends SimpleChannelInboundHandler<ByteBuf> {
             unavailable(call);
             return;
         }
-        try {
-            executor.execute(() -> dispatch(program, call));
-        } catch (RejectedExecutionException e) {
-            call.failRpcSystem();
-        }
+        executor.execute(() -> dispatch(program, call));
     }
 
     private static void denied(RpcCall call, int why) {
@@ -154,40 +171,61 @@ public final class OncRpcHandler extends SimpleChannelInboundHandler<ByteBuf> {
         }
     }
 
-    private static void dispatch(RpcDispatchable program, RpcCall call) {
+    private void dispatch(RpcDispatchable program, RpcCall call) {
         try {
-            program.dispatchOncRpcCall(call);
-        } catch (RpcException e) {
-            call.reject(e.getStatus(), e.getRpcReply());
-        } catch (IOException e) {
-            logger.debug("{}: arguments not understood", call, e);
-            call.failRpcGarbage();
-        } catch (RuntimeException e) {
-            logger.warn("{}: the program failed", call, e);
-            call.failRpcSystem();
+            try {
+                program.dispatchOncRpcCall(call);
+            } catch (RpcException e) {
+                call.reject(e.getStatus(), e.getRpcReply());
+            } catch (IOException e) {
+                logger.debug("{}: arguments not understood", call, e);
+                call.failRpcGarbage();
+            }
+        } catch (Throwable t) {
+            failed(call.getXid(), t);
         }
+    }
+
+    /** Whatever keeps a call from its reply, an {@link Error} included, costs that call alone. */
+    private void failed(int xid, Throwable cause) {
+        logger.warn("{} XID 0x{}: the call has failed", transport, Integer.toHexString(xid), cause);
+        transport.answerSystemError(xid);
     }
 
     // ------------------------------------------------------------------ replies to calls from here
 
-    private void replied(int xid, Xdr xdr) throws IOException {
-        CompletionHandler<RpcReply, RpcTransport> waiting = replies.get(xid);
+    /** What a reply that is not understood throws fails its call, as what the handler of the call throws does not. */
+    private void replied(int xid, Xdr xdr) {
+        CompletionHandler<RpcReply, RpcTransport> waiting = transport.replies().get(xid);
         if (waiting == null) {
             return;
         }
-        RpcReply reply;
+        RpcReply reply = null;
+        Throwable failure = null;
         try {
             reply = new RpcReply(xid, xdr, transport);
-        } catch (OncRpcException e) {
-            waiting.failed(e, transport);
-            return;
+            failure = failureOf(reply);
+        } catch (Throwable t) {
+            failure = t;
         }
+        try {
+            if (failure == null) {
+                waiting.completed(reply, transport);
+            } else {
+                waiting.failed(failure, transport);
+            }
+        } catch (Throwable t) {
+            logger.warn(
+                    "{} XID 0x{}: a handler has thrown", transport, Integer.toHexString(xid), t);
+        }
+    }
+
+    private static OncRpcException failureOf(RpcReply reply) {
         if (!reply.isAccepted()) {
-            waiting.failed(new OncRpcRejectedException(reply.getRejectStatus()), transport);
-        } else if (reply.getAcceptStatus() != RpcAccepsStatus.SUCCESS) {
-            waiting.failed(new OncRpcAcceptedException(reply.getAcceptStatus()), transport);
-        } else {
-            waiting.completed(reply, transport);
+            return new OncRpcRejectedException(reply.getRejectStatus());
         }
+        return reply.getAcceptStatus() == RpcAccepsStatus.SUCCESS
+                ? null
+                : new OncRpcAcceptedException(reply.getAcceptStatus());
     }
 }

@@ -3,7 +3,7 @@ package org.rpcrdma.codec.wire;
 
 import io.netty.buffer.ByteBuf;
 
-/** Which of the two transactions with its XID a message belongs to (RFC 8167, 2.4 and 4.1). */
+/** Direction of the transaction that a message belongs to: an XID may be in use in both (RFC 8167, 2.4 and 4.1). */
 public enum Direction {
     CALL,
     REPLY,

@@ -5,9 +5,9 @@ import java.util.Arrays;
 import org.rpcrdma.codec.binding.Reduction;
 
 /**
- * Where the parts of a message with Read chunks go in the rebuilt payload stream: known from the header alone, because
- * positions count in the unreduced stream (RFC 8166, 3.4.5). Chunks may come in any order; what is between them is the
- * reduced stream, from the Send or from the Position Zero Read chunk.
+ * Layout of the rebuilt payload stream of a message with Read chunks: known from the header alone, because positions
+ * count in the unreduced stream (RFC 8166, 3.4.5). Chunks may come in any order; what is between them is the reduced
+ * stream, from the Send or from the Position Zero Read chunk.
  *
  * <p>When the items are wanted apart, the reduced stream comes first, in one piece, and the chunks after it.
  */
@@ -204,7 +204,7 @@ public final class ReadLayout implements Reduction {
     }
 
     @Override
-    public boolean isReduced(long position, int ordinal) {
+    public boolean isReduced(long position, int ordinal, int length) {
         for (int i = 0; i < chunks; i++) {
             if (positions[i] == position) {
                 return true;

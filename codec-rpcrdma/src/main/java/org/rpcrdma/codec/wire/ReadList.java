@@ -48,7 +48,7 @@ public final class ReadList extends SegmentList implements Reduction {
     }
 
     @Override
-    public boolean isReduced(long position, int ordinal) {
+    public boolean isReduced(long position, int ordinal, int length) {
         return hasChunkAt(position);
     }
 

@@ -29,6 +29,9 @@ public final class RpcCallHeader {
     /** GARBAGE_ARGS as accept status. */
     public static final int GARBAGE_ARGS = 4;
 
+    /** SYSTEM_ERR as accept status. */
+    public static final int SYSTEM_ERR = 5;
+
     public static final int RPC_VERSION = 2;
     private static final int RPCSEC_GSS = 6;
     private static final int GSS_DATA = 0;

@@ -3,10 +3,9 @@ package org.rpcrdma.codec.wire;
 
 import io.netty.buffer.ByteBuf;
 import java.util.Arrays;
-import org.rpcrdma.codec.binding.Reduction;
 
 /** The Write list (RFC 8166, 4.3.2): Write chunks, each a counted array of zero or more plain segments. */
-public final class WriteList extends SegmentList implements Reduction {
+public final class WriteList extends SegmentList {
 
     private int[] chunkEnds = new int[4];
     private int chunks;
@@ -40,12 +39,6 @@ public final class WriteList extends SegmentList implements Reduction {
     /** The bytes of a chunk. */
     public long chunkLength(int chunk) {
         return sum(firstSegment(chunk), endSegment(chunk));
-    }
-
-    /** In a reply: whether the eligible result of that number was placed in its chunk. */
-    @Override
-    public boolean isReduced(long position, int ordinal) {
-        return ordinal < chunks && chunkLength(ordinal) > 0;
     }
 
     public void endChunk() {

@@ -64,7 +64,7 @@ class BindingRegistryTest {
         new Random(program).nextBytes(bytes);
         ByteBuf in = Unpooled.wrappedBuffer(bytes).setInt(0, 8).setInt(20, 1);
         for (int procedure = 0; procedure < procedures; procedure++) {
-            XdrCursor at = cursor.wrap(in, 0, 0, bytes.length, (position, ordinal) -> true);
+            XdrCursor at = cursor.wrap(in, 0, 0, bytes.length, (position, ordinal, length) -> true);
             binding.walkArguments(version, procedure, at);
             binding.walkResults(version, procedure, at);
             assertThat(cursor.items()).isZero();

@@ -128,7 +128,7 @@ class Nfs4BindingTest {
             }
         }
         reduced.writeBytes(whole, from, whole.writerIndex() - from);
-        walk.run(at(reduced, (position, ordinal) -> chosen.contains(position)));
+        walk.run(at(reduced, (position, ordinal, length) -> chosen.contains(position)));
         assertThat(cursor.remaining()).isZero();
         assertItems(made.items, chosen);
 
@@ -197,7 +197,7 @@ class Nfs4BindingTest {
                 int[] values = {random.nextInt(), random.nextInt(80), -1, 0x7FFFFFFF, 0x80000000};
                 stream.setInt(Math.min(word, stream.writerIndex() - 4), values[i % values.length]);
             }
-            Reduction some = (position, ordinal) -> (position >> 2 & 1) == 0;
+            Reduction some = (position, ordinal, length) -> (position >> 2 & 1) == 0;
             runGarbage(in -> walkArguments(in), stream, some);
             runGarbage(in -> walkResults(in), stream, some);
             runGarbage(in -> binding.isIdempotent(4, COMPOUND, in), stream, Reduction.NONE);
@@ -288,17 +288,24 @@ class Nfs4BindingTest {
     }
 
     @Example
-    @Proves({"V1-WRITE-13", "V1-ULB-06"})
-    void everyReadGetsASinkUntilALinkIsRead() throws MalformedXdrException {
-        Nfs4Grammar call = begin(5).word(READ).write("16 8 =100").word(READ).write("16 8 =5001");
-        call.word(READLINK).word(READ).write("16 8 =7").word(READ).write("16 8 =8");
-        limit(call);
+    @Proves({"V1-WRITE-13", "V1-ULB-06", "ULB-30"})
+    void everyReadGetsASinkUnlessALinkIsReadToo() throws MalformedXdrException {
+        Nfs4Grammar call = begin(3).word(READ).write("16 8 =100").word(READ).write("16 8 =5001");
+        limit(call.word(10)); // GETFH
         assertThat(limits.sinks()).isEqualTo(2);
         assertThat(limits.sinkBytes(0)).isEqualTo(100);
         assertThat(limits.sinkBytes(1)).isEqualTo(5001);
         assertThat(limits.isKnown()).isTrue();
-        // Five operations; four READs with eof and count; the text with its count; two READs whole.
-        assertThat(limits.fixedBytes()).isEqualTo(12 + 5 * 8 + 4 * 8 + 4 + 4096 + 8 + 8);
+        // Three operations; two READs with eof and count; the handle with its count.
+        assertThat(limits.fixedBytes()).isEqualTo(12 + 3 * 8 + 2 * 8 + 4 + 128);
+
+        call = begin(5).word(READ).write("16 8 =100").word(READ).write("16 8 =5001");
+        limit(call.word(READLINK).word(READ).write("16 8 =7").word(READ).write("16 8 =8"));
+        assertThat(limits.sinks()).isZero();
+        assertThat(limits.isKnown()).isTrue();
+        // Five operations; four READs with eof and count; the text with its count; all data.
+        assertThat(limits.fixedBytes())
+                .isEqualTo(12 + 5 * 8 + 4 * 8 + 4 + 4096 + 100 + 5004 + 8 + 8);
     }
 
     @Example

@@ -64,6 +64,11 @@ public final class FaultContext implements VerbsContext {
         this.device = device;
     }
 
+    @Override
+    public long nanoTime() {
+        return device.nanoTime();
+    }
+
     public void plan(FaultPlan newPlan) {
         plan = newPlan;
     }
@@ -184,6 +189,11 @@ public final class FaultContext implements VerbsContext {
             }
         }
         return worked + 1;
+    }
+
+    @Override
+    public boolean isLingering() {
+        return device.isLingering();
     }
 
     @Override

@@ -264,6 +264,11 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     }
 
     @Override
+    public void keepAlive(int idleSeconds) {
+        device.keepAlive(idleSeconds);
+    }
+
+    @Override
     public void disconnect() {
         device.disconnect();
     }

@@ -26,6 +26,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -78,7 +79,7 @@ class RpcRdmaMeterBinderTest {
 
     @AfterEach
     void stop() {
-        group.shutdownGracefully().syncUninterruptibly();
+        group.shutdownGracefully(0, 60, TimeUnit.SECONDS).syncUninterruptibly();
     }
 
     @Test
@@ -194,7 +195,7 @@ class RpcRdmaMeterBinderTest {
             assertThat(gauge("rpcrdma.calls.active", "responder")).isZero();
         } finally {
             client.close().sync();
-            own.shutdownGracefully().sync();
+            own.shutdownGracefully(0, 60, TimeUnit.SECONDS).sync();
         }
         await().untilAsserted(
                         () ->

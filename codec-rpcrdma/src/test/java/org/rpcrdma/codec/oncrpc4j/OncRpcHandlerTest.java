@@ -6,11 +6,16 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.io.EOFException;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.channels.CompletionHandler;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -19,16 +24,19 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import javax.security.auth.Subject;
 import org.dcache.oncrpc4j.rpc.OncRpcClient;
 import org.dcache.oncrpc4j.rpc.OncRpcProgram;
 import org.dcache.oncrpc4j.rpc.OncRpcSvc;
 import org.dcache.oncrpc4j.rpc.OncRpcSvcBuilder;
-import org.dcache.oncrpc4j.rpc.ReplyQueue;
+import org.dcache.oncrpc4j.rpc.RpcAccepsStatus;
 import org.dcache.oncrpc4j.rpc.RpcAuth;
 import org.dcache.oncrpc4j.rpc.RpcAuthType;
 import org.dcache.oncrpc4j.rpc.RpcAuthTypeNone;
@@ -36,6 +44,8 @@ import org.dcache.oncrpc4j.rpc.RpcAuthTypeUnix;
 import org.dcache.oncrpc4j.rpc.RpcAuthVerifier;
 import org.dcache.oncrpc4j.rpc.RpcCall;
 import org.dcache.oncrpc4j.rpc.RpcDispatchable;
+import org.dcache.oncrpc4j.rpc.RpcMessageType;
+import org.dcache.oncrpc4j.rpc.RpcReply;
 import org.dcache.oncrpc4j.rpc.RpcTransport;
 import org.dcache.oncrpc4j.xdr.Xdr;
 import org.dcache.oncrpc4j.xdr.XdrAble;
@@ -49,12 +59,15 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
+import org.rpcrdma.codec.RpcRdmaGauge;
 
 /** One program of oncrpc4j, served by its own TCP service and over RDMA at once; its own stub calls both. */
 class OncRpcHandlerTest {
@@ -67,6 +80,10 @@ class OncRpcHandlerTest {
     private static final int CALL_BACK = 4;
     private static final int READ_FILE = 5;
     private static final int TCP = 6;
+    private static final int FAIL_BY_ERROR = 7;
+    private static final int READ_SHORT_FILE = 8;
+    private static final int HOLD = 9;
+    private static final int ANSWER_GARBAGE = 10;
     private static final RpcAuth NOBODY = new RpcAuthTypeNone();
 
     /** Long enough for any machine; nothing is measured by it. */
@@ -149,6 +166,35 @@ class OncRpcHandlerTest {
         }
     }
 
+    /** A file that becomes shorter when its length is written already. */
+    private static final class TruncatedFile implements XdrAble {
+        private final Path file;
+
+        TruncatedFile(Path file) {
+            this.file = file;
+        }
+
+        @Override
+        public void xdrDecode(XdrDecodingStream xdr) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void xdrEncode(XdrEncodingStream xdr) throws IOException {
+            ((Xdr) xdr).xdrEncodeFileChunk(new FileTransfer(file.toFile()));
+            Files.write(file, new byte[10]);
+        }
+    }
+
+    /** Nobody wants to know. */
+    private static class Ignored<V, A> implements CompletionHandler<V, A> {
+        @Override
+        public void completed(V result, A attachment) {}
+
+        @Override
+        public void failed(Throwable cause, A attachment) {}
+    }
+
     /** A program as its users write them: it knows nothing of where its calls come from. */
     private final class Program implements RpcDispatchable {
         @Override
@@ -173,6 +219,22 @@ class OncRpcHandlerTest {
                     call.reply(answer);
                 }
                 case READ_FILE -> call.reply(new FileBytes(file));
+                case FAIL_BY_ERROR -> throw new LinkageError("as it was told to");
+                case READ_SHORT_FILE -> call.reply(new TruncatedFile(file));
+                case HOLD -> held.add(call);
+                case ANSWER_GARBAGE -> {
+                    Bytes lengthOfVerifier = new Bytes();
+                    call.retrieveCall(lengthOfVerifier);
+                    Xdr reply = new Xdr(64);
+                    reply.beginEncoding();
+                    reply.xdrEncodeInt(call.getXid());
+                    reply.xdrEncodeInt(RpcMessageType.REPLY);
+                    reply.xdrEncodeInt(0);
+                    reply.xdrEncodeInt(RpcAuthType.NONE);
+                    reply.xdrEncodeInt(lengthOfVerifier.bytes[0]);
+                    reply.endEncoding();
+                    call.getTransport().send(reply, null, new Ignored<Integer, Object>());
+                }
                 default -> call.failProcedureUnavailable();
             }
         }
@@ -184,8 +246,8 @@ class OncRpcHandlerTest {
             Map.of(new OncRpcProgram(PROGRAM, VERSION), new Program());
     private final RpcRdmaConfig config = RpcRdmaConfig.builder().reverseCredits(4).build();
     private final BlockingQueue<Channel> accepted = new LinkedBlockingQueue<>();
+    private final BlockingQueue<RpcCall> held = new LinkedBlockingQueue<>();
     private ExecutorService threads;
-    private ReplyQueue replies;
     private RdmaEventLoopGroup group;
     private Channel listener;
     private OncRpcSvc tcp;
@@ -196,7 +258,6 @@ class OncRpcHandlerTest {
     void serve() throws Exception {
         file = Files.write(directory.resolve("file"), bytes(300_001));
         threads = Executors.newFixedThreadPool(4);
-        replies = new ReplyQueue();
         group = new RdmaEventLoopGroup(2);
         tcp =
                 new OncRpcSvcBuilder()
@@ -218,8 +279,7 @@ class OncRpcHandlerTest {
                                         channel.pipeline()
                                                 .addLast(
                                                         new RpcRdmaCodec(config),
-                                                        new OncRpcHandler(
-                                                                programs, threads, replies));
+                                                        new OncRpcHandler(programs, threads));
                                         accepted.add(channel);
                                     }
                                 })
@@ -236,7 +296,6 @@ class OncRpcHandlerTest {
         tcp.stop();
         group.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
         threads.shutdownNow();
-        replies.shutdown();
     }
 
     private static byte[] bytes(int length) {
@@ -251,7 +310,11 @@ class OncRpcHandlerTest {
             tcpClient = new OncRpcClient(InetAddress.getLoopbackAddress(), TCP, address.getPort());
             return tcpClient.connect();
         }
-        OncRpcHandler handler = new OncRpcHandler(programs, threads, replies);
+        return connect(config);
+    }
+
+    private RpcTransport connect(RpcRdmaConfig config) throws Exception {
+        OncRpcHandler handler = new OncRpcHandler(programs, threads);
         Bootstrap bootstrap = new Bootstrap().group(group).channel(RdmaChannel.class);
         rdmaChannel =
                 config.applyTo(bootstrap)
@@ -339,11 +402,7 @@ class OncRpcHandlerTest {
         RpcTransport transport = connect(Transport.RDMA);
         Channel served = accepted.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
         assertThat(call(transport, NOBODY, ECHO, bytes(1))).isEqualTo(bytes(1));
-        rdmaChannel
-                .eventLoop()
-                .submit(() -> RpcRdmaConnection.of(rdmaChannel).acceptReverseCalls(4))
-                .sync();
-        served.eventLoop().submit(() -> RpcRdmaConnection.of(served).allowReverseCalls()).sync();
+        openReverse(served);
         assertThat(call(transport, NOBODY, CALL_BACK, new byte[0])).isEqualTo(bytes(100));
     }
 
@@ -358,6 +417,156 @@ class OncRpcHandlerTest {
         assertThat(transport.isOpen()).isFalse();
         assertThatThrownBy(() -> call(transport, NOBODY, ECHO, bytes(1)))
                 .isInstanceOf(IOException.class);
+    }
+
+    // ------------------------------------------------------------------ what fails
+
+    /** As many as there are credits, and more: none of them is lost. */
+    @ParameterizedTest
+    @ValueSource(ints = {FAIL_BY_ERROR, READ_SHORT_FILE})
+    @Proves("V1-ERR-24")
+    void whatFailsAnErrorOrTheReplyItselfIsAnswered(int procedure) throws Exception {
+        RpcTransport transport = connect(Transport.RDMA);
+        Channel served = accepted.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        for (int i = 0; i < 3; i++) {
+            Files.write(file, bytes(300_001));
+            assertThatThrownBy(() -> call(transport, NOBODY, procedure, new byte[0]))
+                    .hasMessageContaining("SYSTEM");
+        }
+        assertThat(call(transport, NOBODY, ECHO, bytes(8))).isEqualTo(bytes(8));
+        assertThat(RpcRdmaConnection.of(served).value(RpcRdmaGauge.CALLS_IN_PROGRESS)).isZero();
+    }
+
+    /** What the executor throws comes to the handler, not to the program. */
+    @Test
+    @Proves("V1-ERR-24")
+    void anExecutorWithoutThreadsCostsItsCall() throws Exception {
+        Executor full =
+                task -> {
+                    throw new LinkageError("unable to create native thread");
+                };
+        EmbeddedChannel channel = new EmbeddedChannel(new OncRpcHandler(programs, full));
+        channel.writeInbound(
+                Unpooled.buffer()
+                        .writeInt(7)
+                        .writeInt(0)
+                        .writeInt(2)
+                        .writeInt(PROGRAM)
+                        .writeInt(VERSION)
+                        .writeInt(ECHO)
+                        .writeZero(16));
+        ByteBuf reply = channel.readOutbound();
+        assertThat(reply.getInt(0)).isEqualTo(7);
+        assertThat(reply.getInt(20)).isEqualTo(RpcAccepsStatus.SYSTEM);
+        reply.release();
+        channel.finishAndReleaseAll();
+    }
+
+    @Test
+    void whatTheTransportFailsFailsAtItsCaller() throws Exception {
+        RpcTransport transport =
+                connect(
+                        RpcRdmaConfig.builder()
+                                .longSize(0)
+                                .defaultMaximumReply(1024)
+                                .announceReadChunkReplies(false)
+                                .build());
+        assertThatThrownBy(() -> call(transport, NOBODY, READ_FILE, new byte[0]))
+                .hasStackTraceContaining("RemoteChunkException");
+        assertThat(call(transport, NOBODY, ECHO, bytes(8))).isEqualTo(bytes(8));
+    }
+
+    /** Of the verifier, which is not there. */
+    @ParameterizedTest
+    @ValueSource(bytes = {0, 4, -1, Byte.MIN_VALUE})
+    void aReplyThatIsNotUnderstoodFailsItsCall(byte length) throws Exception {
+        RpcTransport transport = connect(Transport.RDMA);
+        assertThatThrownBy(() -> call(transport, NOBODY, ANSWER_GARBAGE, new byte[] {length}))
+                .isInstanceOf(Exception.class);
+        assertThat(call(transport, NOBODY, ECHO, bytes(8))).isEqualTo(bytes(8));
+    }
+
+    @Test
+    void aHandlerThatThrowsKeepsNothingFromOthers() throws Exception {
+        RpcTransport transport = connect(Transport.RDMA);
+        CountDownLatch called = new CountDownLatch(1);
+        CompletionHandler<RpcReply, RpcTransport> failing =
+                new Ignored<>() {
+                    @Override
+                    public void completed(RpcReply reply, RpcTransport by) {
+                        called.countDown();
+                        throw new LinkageError("as it was told to");
+                    }
+                };
+        new RpcCall(PROGRAM, VERSION, NOBODY, transport).call(0, XdrVoid.XDR_VOID, failing);
+        assertThat(called.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        assertThat(call(transport, NOBODY, ECHO, bytes(8))).isEqualTo(bytes(8));
+        assertThat(rdmaChannel.isActive()).isTrue();
+    }
+
+    /** All accepted channels have the address of their listener. */
+    @Test
+    void theLossOfOneClientIsNoneOfOthers() throws Exception {
+        List<Channel> clients = new ArrayList<>();
+        RpcCall last = null;
+        List<CompletableFuture<Bytes>> calls = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            RpcTransport transport = connect(Transport.RDMA);
+            clients.add(rdmaChannel);
+            Channel served = accepted.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+            assertThat(call(transport, NOBODY, ECHO, bytes(1))).isEqualTo(bytes(1));
+            openReverse(served);
+            RpcTransport back = served.pipeline().get(OncRpcHandler.class).transport();
+            calls.add(
+                    new RpcCall(PROGRAM, VERSION, NOBODY, back)
+                            .call(HOLD, new Bytes(bytes(9)), Bytes.class));
+            last = held.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        }
+        clients.get(0).close().sync();
+        assertThatThrownBy(() -> calls.get(0).get(PATIENCE_SECONDS, TimeUnit.SECONDS))
+                .hasStackTraceContaining("the connection was lost");
+        assertThat(calls.get(1)).isNotDone();
+        Bytes arguments = new Bytes();
+        last.retrieveCall(arguments);
+        last.reply(arguments);
+        assertThat(calls.get(1).get(PATIENCE_SECONDS, TimeUnit.SECONDS).bytes).isEqualTo(bytes(9));
+    }
+
+    private void openReverse(Channel served) throws Exception {
+        rdmaChannel
+                .eventLoop()
+                .submit(() -> RpcRdmaConnection.of(rdmaChannel).acceptReverseCalls(4))
+                .sync();
+        served.eventLoop().submit(() -> RpcRdmaConnection.of(served).allowReverseCalls()).sync();
+    }
+
+    /** The time is that of the event loop. */
+    @Test
+    void aCallThatIsNotAnsweredInTimeFails() throws Exception {
+        EmbeddedChannel channel = new EmbeddedChannel();
+        ConnectionReplies replies = new ConnectionReplies(channel);
+        List<Throwable> failures = new ArrayList<>();
+        CompletionHandler<RpcReply, RpcTransport> handler =
+                new Ignored<>() {
+                    @Override
+                    public void failed(Throwable cause, RpcTransport by) {
+                        failures.add(cause);
+                    }
+                };
+        channel.freezeTime();
+        replies.registerKey(1, null, handler, 10, TimeUnit.SECONDS);
+        replies.registerKey(2, null, handler, 10, TimeUnit.SECONDS);
+        replies.registerKey(3, null, handler);
+        assertThat(replies.get(2)).isSameAs(handler);
+        channel.advanceTimeBy(10, TimeUnit.SECONDS);
+        channel.runScheduledPendingTasks();
+        assertThat(failures).singleElement().isInstanceOf(TimeoutException.class);
+        replies.shutdown();
+        assertThat(failures).hasSize(2);
+        assertThatThrownBy(() -> replies.registerKey(4, null, handler))
+                .isInstanceOf(EOFException.class);
+        assertThat(failures).hasSize(2);
+        channel.finishAndReleaseAll();
     }
 
     @Test

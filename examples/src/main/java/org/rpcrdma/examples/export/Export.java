@@ -181,7 +181,7 @@ public final class Export implements AutoCloseable {
         if (open != null) {
             UnixAttributes attributes = readOrRelease(open, open.path());
             if (attributes != null && attributes.getNlink() > 0) {
-                return new Located(key, open, open.path(), fsid, attributes);
+                return new Located(this, key, open, open.path(), attributes);
             }
             open.release();
             directories.remove(key);
@@ -193,12 +193,12 @@ public final class Export implements AutoCloseable {
                 UnixAttributes attributes = readOrRelease(directory, path);
                 if (attributes != null && key(attributes).equals(key)) {
                     if (!attributes.isDirectory()) {
-                        return new Located(key, directory, path, fsid, attributes);
+                        return new Located(this, key, directory, path, attributes);
                     }
                     OpenDirectory found = openChild(directory, link.name(), key);
                     directory.release();
                     if (found != null) {
-                        return new Located(key, found, found.path(), fsid, attributes);
+                        return new Located(this, key, found, found.path(), attributes);
                     }
                     continue;
                 }
@@ -263,8 +263,13 @@ public final class Export implements AutoCloseable {
         }
     }
 
-    private UnixAttributes attributes(Path path) throws IOException {
+    UnixAttributes attributes(Path path) throws IOException {
         return UnixAttributes.read(path, fsid);
+    }
+
+    /** {@code null} if there is no such file. */
+    UnixAttributes attributesIfExists(Path path) throws IOException {
+        return UnixAttributes.readIfExists(path, fsid);
     }
 
     /** @return whether the index may know more now */

@@ -44,7 +44,7 @@ public final class FailureStatus {
     private FailureStatus() {}
 
     /** @return an {@code NFS3ERR_} value, NFS3ERR_IO for what is not known */
-    public static int of(Exception failure) {
+    public static int of(Throwable failure) {
         if (failure instanceof NfsException e) {
             return e.status();
         } else if (failure instanceof NoSuchFileException) {
@@ -61,7 +61,9 @@ public final class FailureStatus {
             return Nfs3Status.NFS3ERR_INVAL;
         } else if (failure instanceof AtomicMoveNotSupportedException) {
             return Nfs3Status.NFS3ERR_XDEV;
-        } else if (failure instanceof ClosedByInterruptException) {
+        } else if (failure instanceof ClosedByInterruptException
+                || failure instanceof OutOfMemoryError) {
+            // The client may ask again later.
             return Nfs3Status.NFS3ERR_JUKEBOX;
         } else if (failure instanceof FileSystemException e && e.getReason() != null) {
             return byReason(e.getReason());

@@ -3,7 +3,9 @@ package org.rpcrdma.examples.export;
 
 import java.io.IOException;
 import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
  * One change of a file or directory at a time, so that the attributes before and after it belong to it alone: a client
@@ -19,6 +21,7 @@ public final class FileLocks {
     }
 
     private final Lock[] stripes = new Lock[STRIPES];
+    private final ReadWriteLock names = new ReentrantReadWriteLock();
 
     public FileLocks() {
         for (int i = 0; i < STRIPES; i++) {
@@ -27,13 +30,7 @@ public final class FileLocks {
     }
 
     public <T> T holding(FileKey file, Work<T> work) throws IOException {
-        Lock lock = stripes[stripe(file)];
-        lock.lock();
-        try {
-            return work.run();
-        } finally {
-            lock.unlock();
-        }
+        return holding(stripes[stripe(file)], work);
     }
 
     /** With both locks, taken in an order that cannot deadlock. */
@@ -50,6 +47,28 @@ public final class FileLocks {
             }
         } finally {
             first.unlock();
+        }
+    }
+
+    /**
+     * With the names of all files as they are: what is opened by its name is the file that was looked at before. Taken
+     * behind the other locks, and for a moment only.
+     */
+    public <T> T withNamesKept(Work<T> work) throws IOException {
+        return holding(names.readLock(), work);
+    }
+
+    /** With nobody else using or changing a name. Taken behind the other locks. */
+    public <T> T changingNames(Work<T> work) throws IOException {
+        return holding(names.writeLock(), work);
+    }
+
+    private static <T> T holding(Lock lock, Work<T> work) throws IOException {
+        lock.lock();
+        try {
+            return work.run();
+        } finally {
+            lock.unlock();
         }
     }
 

@@ -2,6 +2,7 @@
 package org.rpcrdma.examples.export;
 
 import java.io.IOException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 
@@ -19,15 +20,20 @@ public final class Located implements AutoCloseable {
     private final FileKey key;
     private final OpenDirectory anchor;
     private final Path path;
-    private final long fsid;
+    private final Export export;
     private final UnixAttributes attributes;
 
     /** @param anchor its reference passes to this object */
-    Located(FileKey key, OpenDirectory anchor, Path path, long fsid, UnixAttributes attributes) {
+    Located(
+            Export export,
+            FileKey key,
+            OpenDirectory anchor,
+            Path path,
+            UnixAttributes attributes) {
+        this.export = export;
         this.key = key;
         this.anchor = anchor;
         this.path = path;
-        this.fsid = fsid;
         this.attributes = attributes;
     }
 
@@ -45,9 +51,17 @@ public final class Located implements AutoCloseable {
         return attributes;
     }
 
-    /** As they are now. */
+    /**
+     * As they are now.
+     *
+     * @throws NoSuchFileException when the name is another file's by now
+     */
     public UnixAttributes currentAttributes() throws IOException {
-        return UnixAttributes.read(path, fsid);
+        UnixAttributes now = export.attributes(path);
+        if (!export.key(now).equals(key)) {
+            throw new NoSuchFileException(path.toString(), null, "another file has the name");
+        }
+        return now;
     }
 
     /** @return this, a directory */
@@ -84,7 +98,7 @@ public final class Located implements AutoCloseable {
 
     /** The attributes of one name in this directory, {@code null} if there is none. */
     public UnixAttributes childAttributes(String name) throws IOException {
-        return UnixAttributes.readIfExists(child(name), fsid);
+        return export.attributesIfExists(child(name));
     }
 
     @Override

@@ -127,6 +127,12 @@ public final class LeaseServer implements AutoCloseable {
                 ctx.writeAndFlush(LeaseMessages.noSuchProcedure(xid));
             }
         }
+
+        /** A call that has failed has no answer: its client asks again on another connection. */
+        @Override
+        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+            ctx.close();
+        }
     }
 
     @Override

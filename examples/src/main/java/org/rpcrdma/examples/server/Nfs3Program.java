@@ -7,8 +7,6 @@ import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import java.io.IOException;
 import java.nio.BufferUnderflowException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.nfs.nfs3.Nfs3Constant;
 import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 import org.apache.hadoop.nfs.nfs3.response.NFS3Response;
@@ -35,10 +33,9 @@ final class Nfs3Program extends RpcProgram {
     private static final Logger LOG = LoggerFactory.getLogger(Nfs3Program.class);
 
     private static final Nfs3Binding BINDING = new Nfs3Binding();
-    private static final long WARNING_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final Nfs3Service service;
-    private final AtomicLong nextWarningNanos = new AtomicLong(System.nanoTime());
+    private final FailureLog failures = new FailureLog();
 
     Nfs3Program(Nfs3Service service) {
         super(
@@ -91,25 +88,17 @@ final class Nfs3Program extends RpcProgram {
                     service, new Nfs3Procedure.Call(xid, arguments, Caller.of(call), ctx.alloc()));
         } catch (BufferUnderflowException | IndexOutOfBoundsException e) {
             return accepted(xid, AcceptState.GARBAGE_ARGS);
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | Error e) {
             int status = FailureStatus.of(e);
-            if (status == Nfs3Status.NFS3ERR_SERVERFAULT || status == Nfs3Status.NFS3ERR_IO) {
-                warn(procedure, e);
+            if (e instanceof Error
+                    || status == Nfs3Status.NFS3ERR_SERVERFAULT
+                    || status == Nfs3Status.NFS3ERR_IO) {
+                failures.warn(procedure, e);
             } else {
                 LOG.debug("{} answered with status {}: {}", procedure, status, e.toString());
             }
             return serialize(procedure.failure(status), xid);
         }
-    }
-
-    /** A client decides how often a procedure fails, but not how much is logged. */
-    private void warn(Nfs3Procedure procedure, Exception failure) {
-        long now = System.nanoTime();
-        long next = nextWarningNanos.get();
-        if (now - next >= 0 && nextWarningNanos.compareAndSet(next, now + WARNING_INTERVAL_NANOS)) {
-            LOG.warn("{} failed: {}", procedure, failure.toString());
-        }
-        LOG.debug("{} failed", procedure, failure);
     }
 
     static ByteBuf accepted(int xid, AcceptState state) {

@@ -128,24 +128,20 @@ final class Nfs3Service {
     private final Export export;
     private final int serverUid;
     private final int directoryMax;
-    private final FileLocks locks = new FileLocks();
+    private final FileLocks locks;
     private final DirectoryReader directoryReader = new DirectoryReader();
 
     /** Changes when the server starts, so that clients write again what they have not committed (RFC 1813, 4.8). */
     private final long writeVerifier = System.currentTimeMillis() << 20 ^ System.nanoTime();
 
-    /** @param serverUid the user whose rights the server has */
-    Nfs3Service(Export export, int serverUid) {
-        this(export, serverUid, 0);
-    }
-
     /**
-     * As above.
-     *
+     * @param locks of this export
+     * @param serverUid the user whose rights the server has
      * @param directoryMax bytes that one READDIR or READDIRPLUS may have when the client asks for so many, if that is
      *     more than usual
      */
-    Nfs3Service(Export export, int serverUid, int directoryMax) {
+    Nfs3Service(Export export, FileLocks locks, int serverUid, int directoryMax) {
+        this.locks = locks;
         this.export = export;
         this.serverUid = serverUid;
         this.directoryMax = directoryMax;
@@ -161,7 +157,10 @@ final class Nfs3Service {
         requireWritable();
         return onFile(
                 request.getHandle(),
-                file -> locks.holding(file.key(), () -> setAttributes(file, request)));
+                file ->
+                        locks.holding(
+                                file.key(),
+                                () -> locks.withNamesKept(() -> setAttributes(file, request))));
     }
 
     private static NFS3Response setAttributes(Located file, SETATTR3Request request)
@@ -281,9 +280,9 @@ final class Nfs3Service {
                         reply.writeInt(got).writeInt(endOfFile ? 1 : 0).writeInt(got);
                         reply.writerIndex(READ_REPLY_HEADER + got).writeZero(-got & 3);
                         return reply;
-                    } catch (IOException | RuntimeException e) {
+                    } catch (Throwable t) {
                         reply.release();
-                        throw e;
+                        throw t;
                     }
                 });
     }
@@ -470,7 +469,11 @@ final class Nfs3Service {
             Path source = from.child(oldName);
             Path target = to.child(newName);
             return locks.holding(
-                    from.key(), to.key(), () -> rename(from, source, oldName, to, target, newName));
+                    from.key(),
+                    to.key(),
+                    () ->
+                            locks.changingNames(
+                                    () -> rename(from, source, oldName, to, target, newName)));
         }
     }
 
@@ -517,11 +520,9 @@ final class Nfs3Service {
                                                 Nfs3Status.NFS3ERR_INVAL, "a directory");
                                     }
                                     WccAttr before = directory.currentAttributes().getWccAttr();
+                                    UnixAttributes linked = file.currentAttributes();
                                     Files.createLink(path, file.path());
-                                    export.remember(
-                                            file.attributes(),
-                                            directory.key(),
-                                            request.getFromName());
+                                    export.remember(linked, directory.key(), request.getFromName());
                                     return new LinkResponse(
                                             file.currentAttributes(),
                                             wcc(before, directory.currentAttributes()));
@@ -683,7 +684,9 @@ final class Nfs3Service {
         requireWritable();
         try (Located directory = export.locate(handle)) {
             Path path = directory.child(name);
-            return locks.holding(directory.key(), () -> operation.run(directory, path));
+            return locks.holding(
+                    directory.key(),
+                    () -> locks.changingNames(() -> operation.run(directory, path)));
         }
     }
 
@@ -719,11 +722,15 @@ final class Nfs3Service {
      * file, and the program may go on after it has taken its own rights away.
      */
     private FileChannel open(Located file, OpenOption how) throws IOException {
+        return locks.withNamesKept(() -> open(file, file.currentAttributes(), how));
+    }
+
+    private FileChannel open(Located file, UnixAttributes attributes, OpenOption how)
+            throws IOException {
         Set<OpenOption> options = Set.of(how, LinkOption.NOFOLLOW_LINKS);
         try {
             return FileChannel.open(file.path(), options);
         } catch (AccessDeniedException e) {
-            UnixAttributes attributes = file.attributes();
             if (attributes.getUid() != serverUid) {
                 throw e;
             }

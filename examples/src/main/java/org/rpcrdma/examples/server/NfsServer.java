@@ -28,6 +28,7 @@ import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.metrics.RdmaMeterBinder;
 import org.rpcrdma.examples.export.Export;
+import org.rpcrdma.examples.export.FileLocks;
 import org.rpcrdma.examples.rpc.RecordMarking;
 import org.rpcrdma.examples.rpc.Shutdown;
 import org.rpcrdma.examples.rpc.Waits;
@@ -70,7 +71,7 @@ public final class NfsServer implements AutoCloseable {
      */
     public NfsServer(Export export, int directoryMax) throws IOException {
         requireOwnHostName();
-        nfs = new Nfs3Program(new Nfs3Service(export, ownUid(), directoryMax));
+        nfs = new Nfs3Program(new Nfs3Service(export, new FileLocks(), ownUid(), directoryMax));
         mount = new MountProgram(export);
     }
 

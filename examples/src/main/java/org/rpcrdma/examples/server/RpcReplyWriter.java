@@ -3,6 +3,7 @@ package org.rpcrdma.examples.server;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -16,9 +17,20 @@ import org.apache.hadoop.oncrpc.RpcResponse;
 @ChannelHandler.Sharable
 final class RpcReplyWriter extends ChannelInboundHandlerAdapter {
 
+    /**
+     * Whoever waits for a reply that there was no memory to send asks again on another connection. Other replies that
+     * fail are answered for by the codec, or their connection is lost.
+     */
+    private static final ChannelFutureListener UNANSWERED =
+            written -> {
+                if (written.cause() instanceof Error) {
+                    written.channel().pipeline().fireExceptionCaught(written.cause());
+                }
+            };
+
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        ctx.writeAndFlush(((RpcResponse) message).content());
+        ctx.writeAndFlush(((RpcResponse) message).content()).addListener(UNANSWERED);
     }
 
     /**
@@ -30,7 +42,7 @@ final class RpcReplyWriter extends ChannelInboundHandlerAdapter {
      */
     static void send(Channel channel, ByteBuf reply) {
         try {
-            channel.eventLoop().execute(() -> channel.writeAndFlush(reply));
+            channel.eventLoop().execute(() -> channel.writeAndFlush(reply).addListener(UNANSWERED));
         } catch (RejectedExecutionException e) {
             reply.release(); // the server is closed
         }

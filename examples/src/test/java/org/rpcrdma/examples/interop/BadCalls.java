@@ -57,7 +57,7 @@ public final class BadCalls {
         BadCalls calls = new BadCalls(ServerProbe.loopback(arguments[0]));
         Report report = new Report(System.out);
         calls.run(report);
-        calls.loops.shutdownGracefully().sync();
+        calls.loops.shutdownGracefully(0, 60, TimeUnit.SECONDS).sync();
         System.exit(report.failed() == 0 ? 0 : 1);
     }
 

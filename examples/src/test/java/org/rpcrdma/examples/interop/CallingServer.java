@@ -91,7 +91,7 @@ public final class CallingServer {
             checkCalls(report, client);
             server.held.forEach(Runnable::run);
         }
-        loops.shutdownGracefully().sync();
+        loops.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
         System.exit(report.failed() == 0 ? 0 : 1);
     }
 

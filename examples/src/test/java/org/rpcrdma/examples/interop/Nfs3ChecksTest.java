@@ -9,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
@@ -40,7 +41,7 @@ class Nfs3ChecksTest {
                     .isEqualTo(Set.of("one"));
             client.close().sync();
         } finally {
-            loops.shutdownGracefully().sync();
+            loops.shutdownGracefully(0, 60, TimeUnit.SECONDS).sync();
         }
         assertThat(lines.toString(StandardCharsets.UTF_8).lines())
                 .isNotEmpty()

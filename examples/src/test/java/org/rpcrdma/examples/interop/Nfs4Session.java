@@ -5,6 +5,7 @@ import static org.rpcrdma.examples.interop.Report.same;
 
 import io.netty.buffer.ByteBuf;
 import java.util.function.Consumer;
+import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.binding.Nfs4Binding;
 import org.rpcrdma.examples.rpc.Xdr;
 
@@ -28,14 +29,20 @@ final class Nfs4Session {
 
     private final Peer peer;
     private final String owner;
+    private final int minorVersion;
     private final byte[] id = new byte[SESSION_ID];
     private long client;
     private int sequence;
     private int statusFlags;
 
     Nfs4Session(Peer peer, String owner) {
+        this(peer, owner, 1);
+    }
+
+    Nfs4Session(Peer peer, String owner, int minorVersion) {
         this.peer = peer;
         this.owner = owner;
+        this.minorVersion = minorVersion;
     }
 
     /** The client ID that the server has given. */
@@ -94,21 +101,40 @@ final class Nfs4Session {
 
     /** SEQUENCE, PUTROOTFH and what follows them; the results are at what follows. */
     ByteBuf call(int operations, Consumer<ByteBuf> rest) throws Exception {
+        ByteBuf results = compound(2 + operations, sequenced(rest));
+        skipSequenced(results);
+        return results;
+    }
+
+    /** As above, with memory for the data of READs; the content of the reply is at what follows. */
+    RpcMessage call(int operations, Consumer<ByteBuf> rest, ByteBuf... sinks) throws Exception {
+        ByteBuf call = Peer.call(Nfs4Binding.PROGRAM, 4, COMPOUND);
+        writeCompound(call, 2 + operations, sequenced(rest));
+        RpcMessage message = new RpcMessage(call);
+        for (ByteBuf sink : sinks) {
+            message.addSink(sink);
+        }
+        RpcMessage reply = peer.await(message);
+        skipTag(Peer.skipHeader(reply.content()));
+        skipSequenced(reply.content());
+        return reply;
+    }
+
+    private Consumer<ByteBuf> sequenced(Consumer<ByteBuf> rest) {
         sequence++;
-        ByteBuf results =
-                compound(
-                        2 + operations,
-                        call -> {
-                            call.writeInt(SEQUENCE).writeBytes(id);
-                            call.writeInt(sequence).writeInt(0).writeInt(0).writeInt(0);
-                            call.writeInt(PUTROOTFH);
-                            rest.accept(call);
-                        });
+        return call -> {
+            call.writeInt(SEQUENCE).writeBytes(id);
+            call.writeInt(sequence).writeInt(0).writeInt(0).writeInt(0);
+            call.writeInt(PUTROOTFH);
+            rest.accept(call);
+        };
+    }
+
+    private void skipSequenced(ByteBuf results) {
         expect(results, SEQUENCE);
         results.skipBytes(SESSION_ID + 4 * 4);
         statusFlags = results.readInt();
         expect(results, PUTROOTFH);
-        return results;
     }
 
     private ByteBuf compound(int operations, Consumer<ByteBuf> arguments) throws Exception {
@@ -117,14 +143,21 @@ final class Nfs4Session {
                         Nfs4Binding.PROGRAM,
                         4,
                         COMPOUND,
-                        call -> {
-                            call.writeInt(0).writeInt(1).writeInt(operations);
-                            arguments.accept(call);
-                        });
+                        call -> writeCompound(call, operations, arguments));
+        skipTag(results);
+        return results;
+    }
+
+    private void writeCompound(ByteBuf call, int operations, Consumer<ByteBuf> arguments) {
+        call.writeInt(0).writeInt(minorVersion).writeInt(operations);
+        arguments.accept(call);
+    }
+
+    /** And the status before it, and the number of results behind it. */
+    private static void skipTag(ByteBuf results) {
         results.skipBytes(4);
         results.skipBytes(results.readInt() + 3 & ~3);
         results.skipBytes(4);
-        return results;
     }
 
     static void expect(ByteBuf results, int operation) {

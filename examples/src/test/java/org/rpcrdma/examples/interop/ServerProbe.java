@@ -7,8 +7,10 @@ import static org.rpcrdma.examples.interop.Report.same;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.RpcRdmaClient;
+import org.rpcrdma.codec.RpcRdmaConfig;
 
 /**
  * Calls a server's NFSv3, and what a Linux server has beside it.
@@ -41,11 +43,22 @@ public final class ServerProbe {
         report.check("READDIRPLUS by a Reply chunk of 1 MiB", () -> fullPages(nfs, root));
         new NfsAclChecks(peer, nfs.create("acl")).run(report);
         nfs.create("v4");
+        nfs.create("reads");
         new Nfs4Checks(peer).run(report, "v4");
+        RpcRdmaClient several =
+                RpcRdmaClient.builder(loops, server)
+                        .config(RpcRdmaConfig.builder().chunksPerCall(16).build())
+                        .build();
+        new Nfs4ReadChecks(new Peer(several)).run(report, "reads");
         new VersionChecks(loops, server).run(report);
         new CallbackChecks(loops, server).run(report, "v4");
-        report.check("the clients' end", () -> client.close().get());
-        loops.shutdownGracefully().sync();
+        report.check(
+                "the clients' end",
+                () -> {
+                    client.close().get();
+                    several.close().get();
+                });
+        loops.shutdownGracefully(0, 60, TimeUnit.SECONDS).sync();
         System.exit(report.failed() == 0 ? 0 : 1);
     }
 

@@ -51,7 +51,7 @@ final class CmEvents {
         if (channel == null) {
             throw new IOException("the event channel of the connection manager could not be made");
         }
-        NativeInternals.makeThreadSafe(channel);
+        DisniNativeFields.makeThreadSafe(channel);
         Thread thread = new Thread(this::run, "rdma-disni-cm");
         thread.setDaemon(true);
         thread.start();
@@ -139,7 +139,7 @@ final class CmEvents {
     private void destroyId(RdmaCmId id) {
         try {
             // As soon as it is destroyed its address may be that of another one.
-            NativeInternals.forget(channel, id);
+            DisniNativeFields.forget(channel, id);
             id.destroyId();
         } catch (IOException e) {
             logger.debug("An identifier could not be destroyed", e);

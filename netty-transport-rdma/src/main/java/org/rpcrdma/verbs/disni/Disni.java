@@ -51,7 +51,7 @@ public final class Disni {
                                 + "); add com.ibm.disni:disni:2.1 and org.slf4j:slf4j-api",
                         e);
             }
-            return Probe.findMissing();
+            return DisniAvailabilityProbe.findMissing();
         }
     }
 }

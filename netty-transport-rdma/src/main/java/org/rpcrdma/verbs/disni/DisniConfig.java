@@ -6,7 +6,7 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 
 /**
- * How DiSNI is used. {@link #defaults()} reads system properties.
+ * Settings of the provider on DiSNI. {@link #defaults()} reads system properties.
  *
  * @param address an IPv4 address of the RDMA device; {@code null} takes the first device that has one of this machine's
  *     ({@code -Dorg.rpcrdma.disni.address})

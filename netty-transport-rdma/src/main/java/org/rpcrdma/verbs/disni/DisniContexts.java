@@ -2,18 +2,18 @@
 package org.rpcrdma.verbs.disni;
 
 import java.io.IOException;
-import org.rpcrdma.verbs.hardware.HardwareConfig;
-import org.rpcrdma.verbs.hardware.HardwareContext;
+import org.rpcrdma.verbs.hardware.HardwareEventLoopContext;
+import org.rpcrdma.verbs.hardware.ProviderSettings;
 
 /** Opens contexts. Loaded only when DiSNI is on the class path. */
 final class DisniContexts {
 
     private DisniContexts() {}
 
-    static HardwareContext open(DisniConfig config) throws IOException {
-        return new HardwareContext(
+    static HardwareEventLoopContext open(DisniConfig config) throws IOException {
+        return new HardwareEventLoopContext(
                 new DisniDevice(config),
-                new HardwareConfig(
+                new ProviderSettings(
                         DisniConfig.PREFIX,
                         "address",
                         config.registrationCache(),

@@ -45,7 +45,7 @@ final class DisniDevice implements NativeDevice {
     private final IbvCQ queue;
     private final int completions;
     private final NotificationThread notifications;
-    private final Alarm alarm = new Alarm();
+    private final ThreadWakeup alarm = new ThreadWakeup();
 
     /** Events that have come. */
     private final Queue<Runnable> happened = new ConcurrentLinkedQueue<>();
@@ -55,7 +55,7 @@ final class DisniDevice implements NativeDevice {
     DisniDevice(DisniConfig config) throws IOException {
         List<AutoCloseable> undo = new ArrayList<>();
         try {
-            path = NativeInternals.dataPath(RdmaProvider.provider());
+            path = DisniNativeFields.dataPath(RdmaProvider.provider());
             events = CmEvents.acquire();
             undo.add(CmEvents::release);
             device = LocalDevice.find(events, config.address());
@@ -75,7 +75,8 @@ final class DisniDevice implements NativeDevice {
             undo.add(domain::deallocPd);
             IbvCompChannel channel = device.verbs.createCompChannel();
             undo.add(channel::destroyCompChannel);
-            SizedQueue sized = SizedQueue.create(device.verbs, channel, config.completions());
+            SizedCompletionQueue sized =
+                    SizedCompletionQueue.create(device.verbs, channel, config.completions());
             queue = sized.queue();
             completions = sized.entries();
             undo.add(queue::destroyCQ);

@@ -32,7 +32,7 @@ final class LocalDevice implements AutoCloseable {
         this.id = id;
         this.address = address;
         this.verbs = verbs;
-        this.mayBeIwarp = Transport.mayBeIwarp(Path.of("/"), verbs.getCmd_fd());
+        this.mayBeIwarp = DeviceTransport.mayBeIwarp(Path.of("/"), verbs.getCmd_fd());
     }
 
     /**

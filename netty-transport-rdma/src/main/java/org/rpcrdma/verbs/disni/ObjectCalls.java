@@ -13,8 +13,8 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedList;
 import java.util.List;
-import org.rpcrdma.verbs.hardware.Layout;
 import org.rpcrdma.verbs.hardware.NativeMemory;
+import org.rpcrdma.verbs.hardware.WorkRequestLayout;
 
 /**
  * DiSNI's public call objects, for a {@link com.ibm.disni.verbs.RdmaProvider} that is not its native one: such a
@@ -33,15 +33,16 @@ final class ObjectCalls implements DataPath {
         for (long at = memory.address(first); at != 0; ) {
             int i = memory.index(at);
             IbvSendWR request = new IbvSendWR();
-            request.setWr_id(bytes.getLong(i + Layout.WR_ID));
-            request.setOpcode(bytes.getInt(i + Layout.SEND_OPCODE));
-            request.setSend_flags(bytes.getInt(i + Layout.SEND_FLAGS));
-            request.setImm_data(bytes.getInt(i + Layout.SEND_INVALIDATE));
-            request.getRdma().setRemote_addr(bytes.getLong(i + Layout.SEND_REMOTE_ADDRESS));
-            request.getRdma().setRkey(bytes.getInt(i + Layout.SEND_REMOTE_KEY));
+            request.setWr_id(bytes.getLong(i + WorkRequestLayout.WR_ID));
+            request.setOpcode(bytes.getInt(i + WorkRequestLayout.SEND_OPCODE));
+            request.setSend_flags(bytes.getInt(i + WorkRequestLayout.SEND_FLAGS));
+            request.setImm_data(bytes.getInt(i + WorkRequestLayout.SEND_INVALIDATE));
+            request.getRdma()
+                    .setRemote_addr(bytes.getLong(i + WorkRequestLayout.SEND_REMOTE_ADDRESS));
+            request.getRdma().setRkey(bytes.getInt(i + WorkRequestLayout.SEND_REMOTE_KEY));
             request.setSg_list(ranges(memory, i));
             list.add(request);
-            at = bytes.getLong(i + Layout.WR_NEXT);
+            at = bytes.getLong(i + WorkRequestLayout.WR_NEXT);
         }
         queuePair.postSend(list, null).execute().free();
     }
@@ -52,10 +53,10 @@ final class ObjectCalls implements DataPath {
         for (long at = memory.address(first); at != 0; ) {
             int i = memory.index(at);
             IbvRecvWR request = new IbvRecvWR();
-            request.setWr_id(memory.bytes.getLong(i + Layout.WR_ID));
+            request.setWr_id(memory.bytes.getLong(i + WorkRequestLayout.WR_ID));
             request.setSg_list(ranges(memory, i));
             list.add(request);
-            at = memory.bytes.getLong(i + Layout.WR_NEXT);
+            at = memory.bytes.getLong(i + WorkRequestLayout.WR_NEXT);
         }
         queuePair.postRecv(list, null).execute().free();
     }
@@ -64,14 +65,14 @@ final class ObjectCalls implements DataPath {
     private static LinkedList<IbvSge> ranges(NativeMemory memory, int request) {
         LinkedList<IbvSge> ranges = new LinkedList<>();
         ByteBuffer bytes = memory.bytes;
-        int i = memory.index(bytes.getLong(request + Layout.WR_RANGES));
-        for (int n = bytes.getInt(request + Layout.WR_RANGE_COUNT); n > 0; n--) {
+        int i = memory.index(bytes.getLong(request + WorkRequestLayout.WR_RANGES));
+        for (int n = bytes.getInt(request + WorkRequestLayout.WR_RANGE_COUNT); n > 0; n--) {
             IbvSge range = new IbvSge();
-            range.setAddr(bytes.getLong(i + Layout.RANGE_ADDRESS));
-            range.setLength(bytes.getInt(i + Layout.RANGE_LENGTH));
-            range.setLkey(bytes.getInt(i + Layout.RANGE_KEY));
+            range.setAddr(bytes.getLong(i + WorkRequestLayout.RANGE_ADDRESS));
+            range.setLength(bytes.getInt(i + WorkRequestLayout.RANGE_LENGTH));
+            range.setLkey(bytes.getInt(i + WorkRequestLayout.RANGE_KEY));
             ranges.add(range);
-            i += Layout.RANGE_SIZE;
+            i += WorkRequestLayout.RANGE_SIZE;
         }
         return ranges;
     }
@@ -89,15 +90,15 @@ final class ObjectCalls implements DataPath {
         int count = poll.execute().getPolls();
         for (int n = 0; n < count; n++) {
             IbvWC from = results[n];
-            int i = index + n * Layout.WC_SIZE;
+            int i = index + n * WorkRequestLayout.WC_SIZE;
             completions
                     .bytes
-                    .putLong(i + Layout.WC_ID, from.getWr_id())
-                    .putInt(i + Layout.WC_STATUS, from.getStatus())
-                    .putInt(i + Layout.WC_OPCODE, from.getOpcode())
-                    .putInt(i + Layout.WC_LENGTH, from.getByte_len())
-                    .putInt(i + Layout.WC_INVALIDATED, from.getImm_data())
-                    .putInt(i + Layout.WC_FLAGS, from.getWc_flags());
+                    .putLong(i + WorkRequestLayout.WC_ID, from.getWr_id())
+                    .putInt(i + WorkRequestLayout.WC_STATUS, from.getStatus())
+                    .putInt(i + WorkRequestLayout.WC_OPCODE, from.getOpcode())
+                    .putInt(i + WorkRequestLayout.WC_LENGTH, from.getByte_len())
+                    .putInt(i + WorkRequestLayout.WC_INVALIDATED, from.getImm_data())
+                    .putInt(i + WorkRequestLayout.WC_FLAGS, from.getWc_flags());
         }
         return count;
     }

@@ -9,8 +9,8 @@ import com.ibm.disni.verbs.impl.NatIbvSendWR;
 import com.ibm.disni.verbs.impl.NatObject;
 import com.ibm.disni.verbs.impl.NativeDispatcher;
 import java.io.IOException;
-import org.rpcrdma.verbs.hardware.Layout;
 import org.rpcrdma.verbs.hardware.NativeMemory;
+import org.rpcrdma.verbs.hardware.WorkRequestLayout;
 
 /**
  * {@code libdisni} itself: takes the structures by address. DiSNI's own call objects cannot change opcode, key or
@@ -24,9 +24,9 @@ final class PointerCalls implements DataPath {
      * @throws IOException when {@code libdisni} was built for structures of other sizes
      */
     PointerCalls(NativeDispatcher dispatcher) throws IOException {
-        if (NatIbvSendWR.CSIZE != Layout.SEND_SIZE
-                || NatIbvRecvWR.CSIZE != Layout.RECEIVE_SIZE
-                || IbvWC.CSIZE != Layout.WC_SIZE) {
+        if (NatIbvSendWR.CSIZE != WorkRequestLayout.SEND_SIZE
+                || NatIbvRecvWR.CSIZE != WorkRequestLayout.RECEIVE_SIZE
+                || IbvWC.CSIZE != WorkRequestLayout.WC_SIZE) {
             throw new IOException(
                     "libdisni has structures of other sizes than a 64-bit libibverbs; build it on"
                             + " this machine");

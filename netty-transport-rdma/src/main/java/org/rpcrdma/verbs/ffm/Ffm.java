@@ -60,7 +60,7 @@ public final class Ffm {
     }
 
     static Entrance entrance() throws ReflectiveOperationException {
-        return Class.forName(Ffm.class.getPackageName() + ".FfmEntrance")
+        return Class.forName(Ffm.class.getPackageName() + ".FfmProviderFactory")
                 .asSubclass(Entrance.class)
                 .getDeclaredConstructor()
                 .newInstance();

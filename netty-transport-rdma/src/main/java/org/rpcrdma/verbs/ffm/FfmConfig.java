@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.ffm;
 import io.netty.util.internal.SystemPropertyUtil;
 
 /**
- * How libibverbs is used. {@link #defaults()} reads system properties.
+ * Settings of the provider on libibverbs. {@link #defaults()} reads system properties.
  *
  * @param device the name of the RDMA device, as {@code rdma link} shows it; {@code null} takes the first with an active
  *     port ({@code -Dorg.rpcrdma.ffm.device})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.hardware;
 
-/** Who is told of the events of one identifier, by the thread of its event loop. */
+/** Receives the events of one connection identifier, on the thread of its event loop. */
 public interface CmTarget {
 
     void happened(CmEvent event);

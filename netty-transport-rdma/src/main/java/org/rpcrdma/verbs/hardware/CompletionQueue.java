@@ -12,16 +12,22 @@ final class CompletionQueue {
 
     private static final int BATCH = 32;
 
-    /** Room for what comes while one completion is waited for. */
-    private static final int ROOM = 1024;
+    /** The room to begin with for what comes while one completion is waited for, a multiple of a batch. */
+    private static final int FIRST_ROOM = 4 * BATCH;
 
-    /** No {@code ibv_wc_status}: the completion has not come, or is not to be delivered. */
+    /** No {@code ibv_wc_status}: the completion has not come. */
     static final int NONE = -1;
 
     private final NativeDevice device;
     private final IntObjectMap<HardwareQueuePair> queuePairs;
-    private final NativeMemory batch;
     private final int invalidationFlags;
+
+    /** Completions that were taken off the queue; those from {@link #next} to {@link #end} are to be delivered. */
+    private NativeMemory taken;
+
+    /** So many completions have room there. */
+    private int room = FIRST_ROOM;
+
     private int next;
     private int end;
     private int leftBehind;
@@ -34,7 +40,11 @@ final class CompletionQueue {
         this.device = device;
         this.queuePairs = queuePairs;
         this.invalidationFlags = device.invalidationFlags();
-        this.batch = new NativeMemory(device::address, ROOM * Layout.WC_SIZE);
+        this.taken = newRoom(room);
+    }
+
+    private NativeMemory newRoom(int completions) {
+        return new NativeMemory(device::address, completions * WorkRequestLayout.WC_SIZE);
     }
 
     /** The completions of work requests that have failed by themselves. */
@@ -51,7 +61,7 @@ final class CompletionQueue {
         if (next == end) {
             next = 0;
             end = 0;
-            end = device.poll(batch, 0, BATCH);
+            end = device.poll(taken, 0, BATCH);
             if (end < BATCH) {
                 leftBehind = 0; // the queue is empty
             }
@@ -77,61 +87,87 @@ final class CompletionQueue {
      */
     int await(long workId, long nanos) throws IOException {
         long start = System.nanoTime();
-        int seen = end;
+        int seen = end - next;
         do {
-            int most = Math.min(BATCH, ROOM - end);
-            end += most == 0 ? 0 : device.poll(batch, end * Layout.WC_SIZE, most);
-            for (; seen < end; seen++) {
-                int i = seen * Layout.WC_SIZE;
-                if (batch.bytes.getLong(i + Layout.WC_ID) == workId) {
-                    int status = batch.bytes.getInt(i + Layout.WC_STATUS);
-                    batch.bytes.putInt(i + Layout.WC_STATUS, NONE);
+            makeRoom();
+            end += device.poll(taken, end * WorkRequestLayout.WC_SIZE, BATCH);
+            for (; next + seen < end; seen++) {
+                int i = (next + seen) * WorkRequestLayout.WC_SIZE;
+                if (taken.bytes.getLong(i + WorkRequestLayout.WC_ID) == workId) {
+                    int status = taken.bytes.getInt(i + WorkRequestLayout.WC_STATUS);
+                    move(next + seen + 1, next + seen);
                     return status;
                 }
             }
             Thread.onSpinWait();
-        } while (end < ROOM && System.nanoTime() - start < nanos);
+        } while (System.nanoTime() - start < nanos);
         return NONE;
+    }
+
+    /**
+     * For one more batch. What is not delivered is no more than all queue pairs can have posted, so that this ends.
+     */
+    private void makeRoom() {
+        if (end + BATCH <= room) {
+            return;
+        }
+        move(next, 0);
+        next = 0;
+        if (end + BATCH > room) {
+            NativeMemory larger = newRoom(2 * room);
+            larger.bytes.put(0, taken.bytes, 0, end * WorkRequestLayout.WC_SIZE);
+            taken = larger;
+            room *= 2;
+        }
+    }
+
+    /** Moves the completions from there on to the front. */
+    private void move(int from, int to) {
+        taken.bytes.put(
+                to * WorkRequestLayout.WC_SIZE,
+                taken.bytes,
+                from * WorkRequestLayout.WC_SIZE,
+                (end - from) * WorkRequestLayout.WC_SIZE);
+        end -= from - to;
     }
 
     /** Delivers up to so many completions, and returns how many. */
     int deliver(int budget) throws IOException {
         int delivered = 0;
         while (delivered < budget && hasNext()) {
-            int i = next++ * Layout.WC_SIZE;
+            int i = next++ * WorkRequestLayout.WC_SIZE;
             delivered++;
-            long workId = batch.bytes.getLong(i + Layout.WC_ID);
-            int status = batch.bytes.getInt(i + Layout.WC_STATUS);
-            if (status == NONE) {
-                continue;
-            }
-            HardwareQueuePair queuePair = queuePairs.get(WorkId.serial(workId));
+            long workId = taken.bytes.getLong(i + WorkRequestLayout.WC_ID);
+            int status = taken.bytes.getInt(i + WorkRequestLayout.WC_STATUS);
+            HardwareQueuePair queuePair = queuePairs.get(WorkRequestId.serial(workId));
             if (queuePair == null) {
                 leftBehind = Math.max(0, leftBehind - 1);
                 continue;
             }
-            if (status != Codes.SUCCESS) {
-                if (status != Codes.FLUSHED) {
-                    failed[Codes.error(status).ordinal()]++;
+            if (status != VerbsConstants.SUCCESS) {
+                if (status != VerbsConstants.FLUSHED) {
+                    failed[VerbsConstants.error(status).ordinal()]++;
                 }
                 // Verbs fill in nothing but the number and the status then.
                 queuePair.completed(workId, status, 0, 0);
                 continue;
             }
-            if (batch.bytes.getInt(i + Layout.WC_OPCODE) == Codes.WC_RECEIVE_WRITTEN) {
+            if (taken.bytes.getInt(i + WorkRequestLayout.WC_OPCODE)
+                    == VerbsConstants.WC_RECEIVE_WRITTEN) {
                 queuePair.written(
                         workId,
-                        batch.bytes.getInt(i + Layout.WC_LENGTH),
-                        Codes.immediate(batch.bytes.getInt(i + Layout.WC_IMMEDIATE)));
+                        taken.bytes.getInt(i + WorkRequestLayout.WC_LENGTH),
+                        VerbsConstants.immediate(
+                                taken.bytes.getInt(i + WorkRequestLayout.WC_IMMEDIATE)));
                 continue;
             }
             boolean isInvalidated =
-                    (batch.bytes.getInt(i + Layout.WC_FLAGS) & invalidationFlags) != 0;
+                    (taken.bytes.getInt(i + WorkRequestLayout.WC_FLAGS) & invalidationFlags) != 0;
             queuePair.completed(
                     workId,
                     status,
-                    batch.bytes.getInt(i + Layout.WC_LENGTH),
-                    isInvalidated ? batch.bytes.getInt(i + Layout.WC_INVALIDATED) : 0);
+                    taken.bytes.getInt(i + WorkRequestLayout.WC_LENGTH),
+                    isInvalidated ? taken.bytes.getInt(i + WorkRequestLayout.WC_INVALIDATED) : 0);
         }
         return delivered;
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.hardware;
 
-/** What a key of one queue pair stands for. */
+/** Exposed memory range behind one key of a queue pair. */
 abstract class Exposure {
 
     private ExposureTable table;
-    private HardwareMemoryRegion region;
+    private RegisteredMemoryRegion region;
 
     /** The address of the range that was exposed last. */
     private long offset;
@@ -16,7 +16,7 @@ abstract class Exposure {
     /** Its place among those of its region, which the region keeps. */
     int place;
 
-    final void begin(ExposureTable inTable, HardwareMemoryRegion ofRegion, long address) {
+    final void begin(ExposureTable inTable, RegisteredMemoryRegion ofRegion, long address) {
         table = inTable;
         region = ofRegion;
         offset = address;

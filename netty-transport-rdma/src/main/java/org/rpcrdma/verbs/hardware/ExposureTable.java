@@ -8,14 +8,14 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.List;
 import org.rpcrdma.verbs.QueuePair;
 
-/** What is exposed to the peer of one queue pair, by key. */
+/** Memory exposed to the peer of one queue pair, by key. */
 final class ExposureTable {
 
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(ExposureTable.class);
 
     private final Registrations registrations;
-    private final Windows windows;
+    private final MemoryWindowPool windows;
     private final WindowBinder binder;
     private final IntObjectMap<Exposure> byKey = new IntObjectHashMap<>(4);
 
@@ -23,15 +23,15 @@ final class ExposureTable {
      * @param windows {@code null} where there are none
      * @param binder binds them
      */
-    ExposureTable(Registrations registrations, Windows windows, WindowBinder binder) {
+    ExposureTable(Registrations registrations, MemoryWindowPool windows, WindowBinder binder) {
         this.registrations = registrations;
         this.windows = windows;
         this.binder = binder;
     }
 
-    int expose(HardwareMemoryRegion region, long address, int length, int access) {
+    int expose(RegisteredMemoryRegion region, long address, int length, int access) {
         boolean isShared = (access & QueuePair.SHARED) != 0;
-        int right = access & ~(QueuePair.SHARED | QueuePair.BLANK);
+        int right = access & ~QueuePair.SHARED;
         if (right != QueuePair.REMOTE_READ && right != QueuePair.REMOTE_WRITE) {
             throw new IllegalArgumentException(
                     "Access is "
@@ -56,7 +56,7 @@ final class ExposureTable {
         return registration.remoteKey();
     }
 
-    private int bind(HardwareMemoryRegion region, long address, int length, int right) {
+    private int bind(RegisteredMemoryRegion region, long address, int length, int right) {
         NativeRegion registration = region.local();
         WindowExposure exposure = windows.take();
         try {
@@ -65,7 +65,9 @@ final class ExposureTable {
                     registration,
                     address,
                     length,
-                    right == QueuePair.REMOTE_READ ? Codes.REMOTE_READ : Codes.REMOTE_WRITE);
+                    right == QueuePair.REMOTE_READ
+                            ? VerbsConstants.REMOTE_READ
+                            : VerbsConstants.REMOTE_WRITE);
         } catch (RuntimeException e) {
             windows.give(exposure);
             throw e;
@@ -76,8 +78,8 @@ final class ExposureTable {
 
     private static int rights(int right) {
         return right == QueuePair.REMOTE_READ
-                ? Codes.REMOTE_READ
-                : Codes.LOCAL_WRITE | Codes.REMOTE_WRITE;
+                ? VerbsConstants.REMOTE_READ
+                : VerbsConstants.LOCAL_WRITE | VerbsConstants.REMOTE_WRITE;
     }
 
     long offset(int key) {

@@ -47,7 +47,7 @@ final class HardwareConnection implements CmTarget {
         void queuePairEnds();
     }
 
-    private final HardwareContext context;
+    private final HardwareEventLoopContext context;
     private final QueuePairHandler handler;
     private final NativeEnd end;
     private final WorkQueues work;
@@ -57,7 +57,7 @@ final class HardwareConnection implements CmTarget {
 
     /** @param isRequested whether a peer waits for an answer */
     HardwareConnection(
-            HardwareContext context,
+            HardwareEventLoopContext context,
             QueuePairHandler handler,
             NativeEnd end,
             WorkQueues work,
@@ -229,7 +229,7 @@ final class HardwareConnection implements CmTarget {
      */
     boolean hears(int status) {
         if (state == State.CONNECTING || state == State.ACCEPTING) {
-            if (status == Codes.FLUSHED) {
+            if (status == VerbsConstants.FLUSHED) {
                 return false; // the connection manager says what has happened
             }
             hearWhatWasOvertaken();
@@ -268,13 +268,13 @@ final class HardwareConnection implements CmTarget {
 
     /** A queue pair with a work request in error is broken. */
     void failed(int status) {
-        if (cause == null && state == State.OPEN && status != Codes.FLUSHED) {
+        if (cause == null && state == State.OPEN && status != VerbsConstants.FLUSHED) {
             cause =
                     new IOException(
                             "A work request of the connection with "
                                     + end.remote()
                                     + " failed: "
-                                    + Codes.statusName(status));
+                                    + VerbsConstants.statusName(status));
         }
         if (state == State.OPEN || state == State.DRAINING) {
             flush();

@@ -15,7 +15,7 @@ final class HardwareListener implements Listener, CmTarget {
 
     private static final byte[] NO_DATA = {};
 
-    private final HardwareContext context;
+    private final HardwareEventLoopContext context;
     private final ListenerHandler handler;
     private final NativeId id;
     private final int backlog;
@@ -24,7 +24,7 @@ final class HardwareListener implements Listener, CmTarget {
     private volatile boolean closed;
 
     HardwareListener(
-            HardwareContext context,
+            HardwareEventLoopContext context,
             InetSocketAddress address,
             int backlog,
             ListenerHandler handler)

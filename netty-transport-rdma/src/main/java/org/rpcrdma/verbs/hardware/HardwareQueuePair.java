@@ -11,15 +11,15 @@ import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
 
 /**
- * What is posted on one end of a connection, what memory its peer may reach, and who hears of it. How the connection
- * begins and ends is known by {@link HardwareConnection}.
+ * Queue pair: posts work requests, exposes memory and reports completions. {@link HardwareConnection} has the states
+ * of its connection.
  */
 final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, WindowBinder {
 
     /** How long the device may take for what takes microseconds. */
     private static final long UNBIND_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private final HardwareContext context;
+    private final HardwareEventLoopContext context;
     private final QueuePairConfig size;
     private final int serial;
     private final NativeEnd end;
@@ -35,7 +35,7 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
      * @param request that of a passive end, or {@code null}
      */
     HardwareQueuePair(
-            HardwareContext context,
+            HardwareEventLoopContext context,
             QueuePairConfig size,
             int serial,
             QueuePairHandler handler,
@@ -121,17 +121,17 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
 
     @Override
     public void send(long number, int flags) {
-        sends.open(number, Codes.SEND, flags, 0, 0);
+        sends.open(number, VerbsConstants.SEND, flags, 0, 0);
     }
 
     @Override
     public void sendWithInvalidate(long number, int flags, int key) {
-        sends.open(number, Codes.SEND_WITH_INVALIDATE, flags, 0, key);
+        sends.open(number, VerbsConstants.SEND_WITH_INVALIDATE, flags, 0, key);
     }
 
     @Override
     public void write(long number, int flags, long address, int key) {
-        sends.open(number, Codes.WRITE, flags, address, key);
+        sends.open(number, VerbsConstants.WRITE, flags, address, key);
     }
 
     @Override
@@ -144,7 +144,7 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
 
     @Override
     public void read(long number, int flags, long address, int key) {
-        sends.open(number, Codes.READ, flags, address, key);
+        sends.open(number, VerbsConstants.READ, flags, address, key);
     }
 
     @Override
@@ -186,23 +186,23 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
         if (!connection.hears(status)) {
             return;
         }
-        if (status != Codes.SUCCESS) {
+        if (status != VerbsConstants.SUCCESS) {
             connection.failed(status);
         }
-        if (WorkId.isReceive(workId)) {
+        if (WorkRequestId.isReceive(workId)) {
             if (invalidatedKey != 0) {
                 exposures.invalidated(invalidatedKey);
             }
             work.receiveCompleted(workId, status, length, invalidatedKey);
         } else {
-            work.sendCompleted(WorkId.position(workId, sends.head()), status);
+            work.sendCompleted(WorkRequestId.position(workId, sends.head()), status);
         }
         connection.proceedToEnd();
     }
 
     /** The device has completed a receive because the peer has written, and nothing was received. */
     void written(long workId, int length, int immediate) {
-        if (!connection.hears(Codes.SUCCESS)) {
+        if (!connection.hears(VerbsConstants.SUCCESS)) {
             return;
         }
         if (!work.receiveWritten(workId, length, immediate)) {
@@ -215,7 +215,8 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
 
     @Override
     public int expose(MemoryRegion region, long address, int length, int access) {
-        if (!(region instanceof HardwareMemoryRegion mine) || !mine.isOf(context.registrations())) {
+        if (!(region instanceof RegisteredMemoryRegion mine)
+                || !mine.isOf(context.registrations())) {
             throw new IllegalArgumentException(
                     "The region is not registered with the context of this queue pair");
         }
@@ -290,10 +291,10 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
             return false;
         }
         work.sendCompleted(sends.head(), status);
-        if (status != Codes.SUCCESS) {
+        if (status != VerbsConstants.SUCCESS) {
             connection.failed(status);
         }
-        return status == Codes.SUCCESS;
+        return status == VerbsConstants.SUCCESS;
     }
 
     @Override

@@ -35,7 +35,7 @@ public interface NativeDevice {
     /**
      * Registers a buffer, all of its capacity.
      *
-     * @param access {@link Codes#LOCAL_WRITE} and the like
+     * @param access {@link VerbsConstants#LOCAL_WRITE} and the like
      */
     NativeRegion register(ByteBuffer memory, int access) throws IOException;
 
@@ -49,7 +49,7 @@ public interface NativeDevice {
 
     /** The flags of an {@code ibv_wc} of which each says that the peer has invalidated a key. */
     default int invalidationFlags() {
-        return Codes.WC_WITH_INVALIDATE;
+        return VerbsConstants.WC_WITH_INVALIDATE;
     }
 
     /**

@@ -10,8 +10,8 @@ import java.net.InetSocketAddress;
 import org.rpcrdma.verbs.QueuePairConfig;
 
 /**
- * What the connection manager and the device have of one end of a connection: its identifier, its queue pair, and what
- * both ends have agreed on. Who is in which state is not known here.
+ * Native resources of one end of a connection: its identifier, its queue pair, and the negotiated parameters. It has
+ * no state machine.
  */
 final class NativeEnd {
 
@@ -19,7 +19,7 @@ final class NativeEnd {
 
     private static final byte[] NO_DATA = {};
 
-    private final HardwareContext context;
+    private final HardwareEventLoopContext context;
     private final QueuePairConfig size;
 
     /** The request of a passive end. */
@@ -33,7 +33,10 @@ final class NativeEnd {
     private int outboundReads;
 
     /** @param request that of a passive end, or {@code null} */
-    NativeEnd(HardwareContext context, QueuePairConfig size, HardwareConnectionRequest request) {
+    NativeEnd(
+            HardwareEventLoopContext context,
+            QueuePairConfig size,
+            HardwareConnectionRequest request) {
         this.context = context;
         this.size = size;
         this.request = request;

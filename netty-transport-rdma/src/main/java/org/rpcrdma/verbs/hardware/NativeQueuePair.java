@@ -3,7 +3,10 @@ package org.rpcrdma.verbs.hardware;
 
 import java.io.IOException;
 
-/** A queue pair of the device. Its work requests are C structures, laid out by the caller: see {@link Layout}. */
+/**
+ * A queue pair of the device. Its work requests are C structures, laid out by the caller: see {@link
+ * WorkRequestLayout}.
+ */
 public interface NativeQueuePair {
 
     /**

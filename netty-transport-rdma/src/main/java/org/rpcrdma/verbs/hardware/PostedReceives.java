@@ -12,7 +12,7 @@ import java.util.function.ToLongFunction;
 final class PostedReceives extends PostedRing {
 
     PostedReceives(ToLongFunction<ByteBuffer> addresses, long tag, int depth) {
-        super(addresses, tag, depth, Layout.RECEIVE_SIZE, 1);
+        super(addresses, tag, depth, WorkRequestLayout.RECEIVE_SIZE, 1);
     }
 
     void add(long id, long address, int length, int key) {
@@ -25,7 +25,7 @@ final class PostedReceives extends PostedRing {
         checkLength(length);
         int slot = open(id);
         // Verbs take a length of 0 for 2^31: no range is what has no bytes.
-        memory.bytes.putInt(slot * size + Layout.WR_RANGE_COUNT, length == 0 ? 0 : 1);
+        memory.bytes.putInt(slot * size + WorkRequestLayout.WR_RANGE_COUNT, length == 0 ? 0 : 1);
         range(slot, 0, address, length, key);
     }
 

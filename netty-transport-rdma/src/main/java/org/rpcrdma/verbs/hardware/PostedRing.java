@@ -35,7 +35,7 @@ abstract class PostedRing {
 
     /**
      * @param addresses tells the address of the byte at the position of a direct buffer
-     * @param tag what the numbers of these work requests are marked with, see {@link WorkId}
+     * @param tag what the numbers of these work requests are marked with, see {@link WorkRequestId}
      * @param depth the most work requests at a time
      * @param size bytes of the structure of a work request
      * @param ranges the most ranges of each
@@ -48,10 +48,12 @@ abstract class PostedRing {
         int slots = slots(depth);
         mask = slots - 1;
         firstRange = slots * size;
-        memory = new NativeMemory(addresses, slots * (size + ranges * Layout.RANGE_SIZE));
+        memory =
+                new NativeMemory(addresses, slots * (size + ranges * WorkRequestLayout.RANGE_SIZE));
         ids = new long[slots];
         for (int slot = 0; slot < slots; slot++) {
-            memory.bytes.putLong(slot * size + Layout.WR_RANGES, memory.address(range(slot, 0)));
+            memory.bytes.putLong(
+                    slot * size + WorkRequestLayout.WR_RANGES, memory.address(range(slot, 0)));
             link(slot, next(slot));
         }
     }
@@ -62,7 +64,7 @@ abstract class PostedRing {
     }
 
     private int range(int slot, int number) {
-        return firstRange + (slot * ranges + number) * Layout.RANGE_SIZE;
+        return firstRange + (slot * ranges + number) * WorkRequestLayout.RANGE_SIZE;
     }
 
     private long next(int slot) {
@@ -70,7 +72,7 @@ abstract class PostedRing {
     }
 
     private void link(int slot, long next) {
-        memory.bytes.putLong(slot * size + Layout.WR_NEXT, next);
+        memory.bytes.putLong(slot * size + WorkRequestLayout.WR_NEXT, next);
     }
 
     boolean isFull() {
@@ -85,20 +87,20 @@ abstract class PostedRing {
     int open(long id) {
         int slot = tail & mask;
         ids[slot] = id;
-        memory.bytes.putLong(slot * size + Layout.WR_ID, workId(tail));
+        memory.bytes.putLong(slot * size + WorkRequestLayout.WR_ID, workId(tail));
         tail++;
         return slot;
     }
 
     void range(int slot, int number, long address, int length, int key) {
         int i = range(slot, number);
-        memory.bytes.putLong(i + Layout.RANGE_ADDRESS, address);
-        memory.bytes.putInt(i + Layout.RANGE_LENGTH, length);
-        memory.bytes.putInt(i + Layout.RANGE_KEY, key);
+        memory.bytes.putLong(i + WorkRequestLayout.RANGE_ADDRESS, address);
+        memory.bytes.putInt(i + WorkRequestLayout.RANGE_LENGTH, length);
+        memory.bytes.putInt(i + WorkRequestLayout.RANGE_KEY, key);
     }
 
     int rangeLength(int slot, int number) {
-        return memory.bytes.getInt(range(slot, number) + Layout.RANGE_LENGTH);
+        return memory.bytes.getInt(range(slot, number) + WorkRequestLayout.RANGE_LENGTH);
     }
 
     /** Hands everything that is opened to the device, in one list. */
@@ -128,7 +130,7 @@ abstract class PostedRing {
     }
 
     final long workId(int position) {
-        return WorkId.of(tag, position);
+        return WorkRequestId.of(tag, position);
     }
 
     /** How many there are. */

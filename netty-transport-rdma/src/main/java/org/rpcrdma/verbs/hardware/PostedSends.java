@@ -22,7 +22,7 @@ final class PostedSends extends PostedRing {
     private static final int UNKNOWN = -1;
 
     private final int ranges;
-    private final ReadSinks sinks;
+    private final ReadSinkKeys sinks;
     private final boolean[] signaled;
 
     /** The most ranges that the device reads into at a time. */
@@ -64,8 +64,8 @@ final class PostedSends extends PostedRing {
             int owns,
             int ranges,
             int readRanges,
-            IntFunction<ReadSinks> sinks) {
-        super(addresses, tag, users + owns, Layout.SEND_SIZE, ranges);
+            IntFunction<ReadSinkKeys> sinks) {
+        super(addresses, tag, users + owns, WorkRequestLayout.SEND_SIZE, ranges);
         int slots = mask + 1;
         this.users = users;
         this.owns = owns;
@@ -87,8 +87,10 @@ final class PostedSends extends PostedRing {
 
     /** Opens an RDMA Write with Immediate. */
     void openWithImmediate(long id, int flags, long address, int key, int immediate) {
-        open(id, Codes.WRITE_WITH_IMMEDIATE, flags, address, key);
-        memory.bytes.putInt(opened * size + Layout.SEND_IMMEDIATE, Codes.immediate(immediate));
+        open(id, VerbsConstants.WRITE_WITH_IMMEDIATE, flags, address, key);
+        memory.bytes.putInt(
+                opened * size + WorkRequestLayout.SEND_IMMEDIATE,
+                VerbsConstants.immediate(immediate));
     }
 
     private void requireRoom() {
@@ -107,19 +109,19 @@ final class PostedSends extends PostedRing {
 
     /** Opens a work request that binds a window. */
     void bind(long window, int key, long region, long address, int length, int access) {
-        int i = openOwn(Codes.BIND, 0);
+        int i = openOwn(VerbsConstants.BIND, 0);
         ByteBuffer bytes = memory.bytes;
-        bytes.putLong(i + Layout.BIND_WINDOW, window);
-        bytes.putInt(i + Layout.BIND_KEY, key);
-        bytes.putLong(i + Layout.BIND_REGION, region);
-        bytes.putLong(i + Layout.BIND_ADDRESS, address);
-        bytes.putLong(i + Layout.BIND_LENGTH, length);
-        bytes.putInt(i + Layout.BIND_ACCESS, access);
+        bytes.putLong(i + WorkRequestLayout.BIND_WINDOW, window);
+        bytes.putInt(i + WorkRequestLayout.BIND_KEY, key);
+        bytes.putLong(i + WorkRequestLayout.BIND_REGION, region);
+        bytes.putLong(i + WorkRequestLayout.BIND_ADDRESS, address);
+        bytes.putLong(i + WorkRequestLayout.BIND_LENGTH, length);
+        bytes.putInt(i + WorkRequestLayout.BIND_ACCESS, access);
     }
 
     /** Opens a work request that invalidates a key of this side. */
     void invalidate(int key) {
-        openOwn(Codes.LOCAL_INVALIDATE, key);
+        openOwn(VerbsConstants.LOCAL_INVALIDATE, key);
     }
 
     private int openOwn(int opcode, int key) {
@@ -144,14 +146,15 @@ final class PostedSends extends PostedRing {
         signaled[slot] = (flags & QueuePair.SIGNALED) != 0;
         statuses[slot] = UNKNOWN;
         ByteBuffer bytes = memory.bytes;
-        bytes.putInt(i + Layout.WR_RANGE_COUNT, 0);
-        bytes.putInt(i + Layout.SEND_OPCODE, opcode);
+        bytes.putInt(i + WorkRequestLayout.WR_RANGE_COUNT, 0);
+        bytes.putInt(i + WorkRequestLayout.SEND_OPCODE, opcode);
         bytes.putInt(
-                i + Layout.SEND_FLAGS,
-                Codes.sendFlags(opcode == Codes.READ ? flags | QueuePair.SIGNALED : flags));
-        bytes.putInt(i + Layout.SEND_INVALIDATE, key);
-        bytes.putLong(i + Layout.SEND_REMOTE_ADDRESS, address);
-        bytes.putInt(i + Layout.SEND_REMOTE_KEY, key);
+                i + WorkRequestLayout.SEND_FLAGS,
+                VerbsConstants.sendFlags(
+                        opcode == VerbsConstants.READ ? flags | QueuePair.SIGNALED : flags));
+        bytes.putInt(i + WorkRequestLayout.SEND_INVALIDATE, key);
+        bytes.putLong(i + WorkRequestLayout.SEND_REMOTE_ADDRESS, address);
+        bytes.putInt(i + WorkRequestLayout.SEND_REMOTE_KEY, key);
     }
 
     void gather(long address, int length, int key) {
@@ -178,7 +181,7 @@ final class PostedSends extends PostedRing {
         }
         int local = isRead(slot) ? sinks.open(slot * ranges + count, address, length, key) : key;
         range(slot, count, address, length, local);
-        memory.bytes.putInt(slot * size + Layout.WR_RANGE_COUNT, count + 1);
+        memory.bytes.putInt(slot * size + WorkRequestLayout.WR_RANGE_COUNT, count + 1);
     }
 
     /** The Read goes on where the ranges of its last part end. */
@@ -187,10 +190,10 @@ final class PostedSends extends PostedRing {
         int i = last * size;
         openPart(
                 id(tail - 1),
-                Codes.READ,
+                VerbsConstants.READ,
                 signaled[last] ? QueuePair.SIGNALED : 0,
-                memory.bytes.getLong(i + Layout.SEND_REMOTE_ADDRESS) + length(last),
-                memory.bytes.getInt(i + Layout.SEND_REMOTE_KEY));
+                memory.bytes.getLong(i + WorkRequestLayout.SEND_REMOTE_ADDRESS) + length(last),
+                memory.bytes.getInt(i + WorkRequestLayout.SEND_REMOTE_KEY));
     }
 
     /**
@@ -200,8 +203,8 @@ final class PostedSends extends PostedRing {
     @Override
     void post(NativeQueuePair queuePair) throws IOException {
         if (posted != tail) {
-            int flags = ((tail - 1) & mask) * size + Layout.SEND_FLAGS;
-            memory.bytes.putInt(flags, memory.bytes.getInt(flags) | Codes.SIGNALED);
+            int flags = ((tail - 1) & mask) * size + WorkRequestLayout.SEND_FLAGS;
+            memory.bytes.putInt(flags, memory.bytes.getInt(flags) | VerbsConstants.SIGNALED);
         }
         super.post(queuePair);
     }
@@ -244,25 +247,25 @@ final class PostedSends extends PostedRing {
      *     which of them the connection ended
      */
     int removeHead() {
-        int status = Codes.SUCCESS;
+        int status = VerbsConstants.SUCCESS;
         for (int left = parts[head & mask]; left > 0; left--) {
             int slot = head & mask;
             closeSinks(slot);
             ownCount -= own[slot] ? 1 : 0;
             head++;
-            if (status == Codes.SUCCESS && statuses[slot] != UNKNOWN) {
+            if (status == VerbsConstants.SUCCESS && statuses[slot] != UNKNOWN) {
                 status = statuses[slot];
             }
         }
-        if (hasFailed && status == Codes.SUCCESS) {
-            return Codes.FLUSHED;
+        if (hasFailed && status == VerbsConstants.SUCCESS) {
+            return VerbsConstants.FLUSHED;
         }
-        hasFailed |= status != Codes.SUCCESS;
+        hasFailed |= status != VerbsConstants.SUCCESS;
         return status;
     }
 
     private int rangeCount(int slot) {
-        return memory.bytes.getInt(slot * size + Layout.WR_RANGE_COUNT);
+        return memory.bytes.getInt(slot * size + WorkRequestLayout.WR_RANGE_COUNT);
     }
 
     private long length(int slot) {
@@ -274,7 +277,8 @@ final class PostedSends extends PostedRing {
     }
 
     private boolean isRead(int slot) {
-        return memory.bytes.getInt(slot * size + Layout.SEND_OPCODE) == Codes.READ;
+        return memory.bytes.getInt(slot * size + WorkRequestLayout.SEND_OPCODE)
+                == VerbsConstants.READ;
     }
 
     private void closeSinks(int slot) {

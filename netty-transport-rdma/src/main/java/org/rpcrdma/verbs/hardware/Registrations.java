@@ -25,8 +25,8 @@ final class Registrations {
         this.device = device;
         local =
                 device.capabilities().remoteInvalidation()
-                        ? Codes.LOCAL_WRITE | Codes.WINDOWS
-                        : Codes.LOCAL_WRITE;
+                        ? VerbsConstants.LOCAL_WRITE | VerbsConstants.WINDOWS
+                        : VerbsConstants.LOCAL_WRITE;
         this.cache = new RegistrationCache(cacheLimit, this);
     }
 

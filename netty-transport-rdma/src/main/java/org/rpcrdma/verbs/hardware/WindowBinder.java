@@ -11,7 +11,7 @@ interface WindowBinder {
      * Gives the peer of the queue pair a right in a range, from now on: who hears of the key by a message that is sent
      * after this finds it valid.
      *
-     * @param access {@link Codes#REMOTE_READ} or {@link Codes#REMOTE_WRITE}
+     * @param access {@link VerbsConstants#REMOTE_READ} or {@link VerbsConstants#REMOTE_WRITE}
      * @throws IllegalStateException when too many are bound at a time
      */
     void bind(NativeWindow window, NativeRegion registration, long address, int length, int access);

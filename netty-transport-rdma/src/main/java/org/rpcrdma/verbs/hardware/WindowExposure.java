@@ -4,11 +4,11 @@ package org.rpcrdma.verbs.hardware;
 /** The key is that of a memory window, which is used again. */
 final class WindowExposure extends Exposure {
 
-    private final Windows windows;
+    private final MemoryWindowPool windows;
     private final NativeWindow window;
     private WindowBinder binder;
 
-    WindowExposure(Windows windows, NativeWindow window) {
+    WindowExposure(MemoryWindowPool windows, NativeWindow window) {
         this.windows = windows;
         this.window = window;
     }

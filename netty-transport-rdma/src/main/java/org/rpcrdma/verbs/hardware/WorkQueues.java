@@ -19,12 +19,15 @@ final class WorkQueues {
     private boolean isClosed;
 
     WorkQueues(
-            HardwareContext context, QueuePairConfig size, int serial, QueuePairHandler handler) {
+            HardwareEventLoopContext context,
+            QueuePairConfig size,
+            int serial,
+            QueuePairHandler handler) {
         this.handler = handler;
         sends =
                 new PostedSends(
                         context.device()::address,
-                        WorkId.sends(serial),
+                        WorkRequestId.sends(serial),
                         size.sendDepth(),
                         context.binds(size),
                         context.capabilities().maxScatterGather(),
@@ -32,7 +35,9 @@ final class WorkQueues {
                         context::readSinks);
         receives =
                 new PostedReceives(
-                        context.device()::address, WorkId.receives(serial), size.receiveDepth());
+                        context.device()::address,
+                        WorkRequestId.receives(serial),
+                        size.receiveDepth());
     }
 
     PostedSends sends() {
@@ -59,7 +64,7 @@ final class WorkQueues {
      * @param status an {@code ibv_wc_status}
      */
     void receiveCompleted(long workId, int status, int length, int invalidatedKey) {
-        int position = WorkId.position(workId, receives.head());
+        int position = WorkRequestId.position(workId, receives.head());
         if (receives.complete(position)) {
             report(receives.id(position), status, length, invalidatedKey);
         }
@@ -71,7 +76,7 @@ final class WorkQueues {
      * @return whether anybody expects such a thing; its receive is flushed otherwise
      */
     boolean receiveWritten(long workId, int length, int immediate) {
-        int position = WorkId.position(workId, receives.head());
+        int position = WorkRequestId.position(workId, receives.head());
         if (!receives.complete(position)) {
             return true;
         }
@@ -84,7 +89,7 @@ final class WorkQueues {
             logger.warn("A queue pair handler failed", e);
             return true;
         }
-        report(number, Codes.FLUSHED, 0, 0);
+        report(number, VerbsConstants.FLUSHED, 0, 0);
         return false;
     }
 
@@ -101,7 +106,7 @@ final class WorkQueues {
             boolean isSignaled = sends.isSignaled(head);
             boolean isOwn = sends.isOwn(head);
             int said = sends.removeHead();
-            if (!isOwn && (isSignaled || said != Codes.SUCCESS)) {
+            if (!isOwn && (isSignaled || said != VerbsConstants.SUCCESS)) {
                 report(number, said, 0, 0);
             }
         }
@@ -114,7 +119,7 @@ final class WorkQueues {
             boolean isOwn = sends.isOwn(sends.head());
             sends.removeHead();
             if (!isOwn) {
-                report(number, Codes.FLUSHED, 0, 0);
+                report(number, VerbsConstants.FLUSHED, 0, 0);
             }
         }
     }
@@ -124,13 +129,13 @@ final class WorkQueues {
         while (!isClosed && !receives.isEmpty()) {
             int position = receives.head();
             receives.complete(position);
-            report(receives.id(position), Codes.FLUSHED, 0, 0);
+            report(receives.id(position), VerbsConstants.FLUSHED, 0, 0);
         }
     }
 
     private void report(long number, int status, int length, int invalidatedKey) {
         try {
-            handler.completed(number, Codes.status(status), length, invalidatedKey);
+            handler.completed(number, VerbsConstants.status(status), length, invalidatedKey);
         } catch (RuntimeException e) {
             logger.warn("A queue pair handler failed", e);
         }

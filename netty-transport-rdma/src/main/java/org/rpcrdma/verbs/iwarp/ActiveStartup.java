@@ -22,18 +22,18 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
 import org.rpcrdma.verbs.iwarp.mpa.StreamError;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 import org.rpcrdma.verbs.iwarp.rdmap.Terminate;
+import org.rpcrdma.verbs.iwarp.shared.PrivateDataTrailer;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
-import org.rpcrdma.verbs.iwarp.shared.Trailer;
 
 /** The start-up of an initiator: TCP connection, MPA Request, MPA Reply (RFC 5044, 7.1.2). */
-final class ActiveStartup implements Selectable, Timer, AutoCloseable {
+final class ActiveStartup implements SelectionKeyHandler, Timer, AutoCloseable {
 
     private final IwarpContext context;
     private final IwarpQueuePair queuePair;
     private final InetSocketAddress remote;
     private MpaFrame request;
     private ByteBuffer requestBytes;
-    private SharedWire.Offered offered;
+    private SharedMemoryNegotiation.Offered offered;
     private final MpaFrameReader reader = new MpaFrameReader(false);
     private final long timeoutNanos;
     private SocketChannel channel;
@@ -80,10 +80,12 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
             }
             if (channel == null) {
                 channel =
-                        SocketChannel.open(
-                                remote.getAddress() instanceof Inet6Address
-                                        ? StandardProtocolFamily.INET6
-                                        : StandardProtocolFamily.INET);
+                        context.host
+                                .sockets()
+                                .openSocketChannel(
+                                        remote.getAddress() instanceof Inet6Address
+                                                ? StandardProtocolFamily.INET6
+                                                : StandardProtocolFamily.INET);
                 Sockets.configure(channel, context.config);
                 if (local != null) {
                     channel.bind(local);
@@ -100,7 +102,7 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
 
     private void startTimer() {
         if (timeoutNanos > 0) {
-            deadline = System.nanoTime() + timeoutNanos;
+            deadline = context.nanoTime() + timeoutNanos;
             context.timers.add(this);
         }
     }
@@ -174,7 +176,9 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
 
     /** The peer's, as its user has sent them. */
     private byte[] privateData() {
-        return offered == null ? reply.privateData() : Trailer.cutOff(reply.privateData());
+        return offered == null
+                ? reply.privateData()
+                : PrivateDataTrailer.cutOff(reply.privateData());
     }
 
     @Override
@@ -187,8 +191,8 @@ final class ActiveStartup implements Selectable, Timer, AutoCloseable {
             // RFC 6581, 8: the initiator says why in a Terminate, which is then its only FPDU.
             context.counters.startupsRefused++;
             context.counters.terminateSent(refused.error().layer());
-            Carrier carrier = new TcpCarrier(context, channel, key);
-            new Linger(context, carrier, terminate(refused.error()));
+            ByteTransport carrier = new TcpByteTransport(context, channel, key);
+            new LingeringClose(context, carrier, terminate(refused.error()));
             ConnectException failure =
                     new ConnectException(
                             "Start-up with " + remote + " failed: " + cause.getMessage());

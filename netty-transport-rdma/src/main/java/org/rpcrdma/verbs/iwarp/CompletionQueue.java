@@ -9,8 +9,8 @@ import java.util.Arrays;
  */
 final class CompletionQueue {
 
-    private EventTarget[] targets = new EventTarget[256];
-    private EventTarget.Kind[] kinds = new EventTarget.Kind[256];
+    private CompletionEventTarget[] targets = new CompletionEventTarget[256];
+    private CompletionEventTarget.Kind[] kinds = new CompletionEventTarget.Kind[256];
     private Object[] arguments = new Object[256];
     private long[] ids = new long[256];
     private int[] lengths = new int[256];
@@ -22,13 +22,13 @@ final class CompletionQueue {
         return head == tail;
     }
 
-    void add(EventTarget target, EventTarget.Kind kind, Object argument) {
+    void add(CompletionEventTarget target, CompletionEventTarget.Kind kind, Object argument) {
         add(target, kind, argument, 0, 0, 0);
     }
 
     void add(
-            EventTarget target,
-            EventTarget.Kind kind,
+            CompletionEventTarget target,
+            CompletionEventTarget.Kind kind,
             Object argument,
             long id,
             int length,
@@ -50,7 +50,7 @@ final class CompletionQueue {
         int delivered = 0;
         while (delivered < budget && head != tail) {
             int slot = head++ & (ids.length - 1);
-            EventTarget target = targets[slot];
+            CompletionEventTarget target = targets[slot];
             Object argument = arguments[slot];
             targets[slot] = null;
             arguments[slot] = null;

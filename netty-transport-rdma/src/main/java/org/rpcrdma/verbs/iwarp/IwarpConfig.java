@@ -30,6 +30,8 @@ public final class IwarpConfig {
     private final Duration initiatorTimeout;
     private final Duration drainTimeout;
     private final Duration nudgeAfter;
+    private final Duration frameTimeout;
+    private final Duration messageTimeout;
     private final int maxHalfOpen;
     private final int maxExposures;
     private final int socketBuffer;
@@ -57,6 +59,8 @@ public final class IwarpConfig {
         initiatorTimeout = builder.initiatorTimeout;
         drainTimeout = builder.drainTimeout;
         nudgeAfter = builder.nudgeAfter;
+        frameTimeout = builder.frameTimeout;
+        messageTimeout = builder.messageTimeout;
         maxHalfOpen = builder.maxHalfOpen;
         maxExposures = builder.maxExposures;
         socketBuffer = builder.socketBuffer;
@@ -89,6 +93,8 @@ public final class IwarpConfig {
         builder.initiatorTimeout = initiatorTimeout;
         builder.drainTimeout = drainTimeout;
         builder.nudgeAfter = nudgeAfter;
+        builder.frameTimeout = frameTimeout;
+        builder.messageTimeout = messageTimeout;
         builder.maxHalfOpen = maxHalfOpen;
         builder.maxExposures = maxExposures;
         builder.socketBuffer = socketBuffer;
@@ -158,6 +164,16 @@ public final class IwarpConfig {
         return nudgeAfter;
     }
 
+    /** {@return how long a peer may leave an FPDU incomplete without a byte; zero for any time} */
+    public Duration frameTimeout() {
+        return frameTimeout;
+    }
+
+    /** {@return how long a peer may leave a Send incomplete without a byte of it; zero for any time} */
+    public Duration messageTimeout() {
+        return messageTimeout;
+    }
+
     /** {@return the most accepted TCP connections of a listener that have not sent their MPA Request} */
     public int maxHalfOpen() {
         return maxHalfOpen;
@@ -221,6 +237,8 @@ public final class IwarpConfig {
         private Duration initiatorTimeout = Duration.ofSeconds(10);
         private Duration drainTimeout = Duration.ofSeconds(2);
         private Duration nudgeAfter = Duration.ofSeconds(1);
+        private Duration frameTimeout = Duration.ofSeconds(30);
+        private Duration messageTimeout = Duration.ofSeconds(30);
         private int maxHalfOpen = 128;
         private int maxExposures = 1 << 20;
         private int socketBuffer;
@@ -374,6 +392,32 @@ public final class IwarpConfig {
         }
 
         /**
+         * How long a peer that has sent a part of an FPDU may send no further byte before its connection ends, up to a
+         * quarter more; 30 s by default, at most a day, zero for any time. What is there of the FPDU keeps memory
+         * that others may need. Longer where the network may be interrupted for longer than that.
+         *
+         * @param time from zero to a day
+         * @return this builder
+         */
+        public Builder frameTimeout(Duration time) {
+            frameTimeout = time.isZero() ? time : positive("frameTimeout", time);
+            return this;
+        }
+
+        /**
+         * How long a peer that has sent some segments of a Send may send no further byte of it before its connection
+         * ends, up to a quarter more; 30 s by default, at most a day, zero for any time. What is there of the message
+         * keeps a whole receive. Where messages wait for memory here, that time does not count.
+         *
+         * @param time from zero to a day
+         * @return this builder
+         */
+        public Builder messageTimeout(Duration time) {
+            messageTimeout = time.isZero() ? time : positive("messageTimeout", time);
+            return this;
+        }
+
+        /**
          * The most accepted TCP connections per listener that have not sent their MPA Request, 1 to 65536; 128 by
          * default. Further ones wait in TCP's backlog until one of these is through, or its {@link #responderTimeout}
          * is over. The backlog of the listener bounds these and the requests that wait for an answer together.
@@ -426,7 +470,8 @@ public final class IwarpConfig {
 
         /**
          * Bytes of shared memory for each direction of a connection that this end begins, a power of two from 4 KiB to
-         * 16 MiB; 512 KiB by default. What was never used takes no memory.
+         * 16 MiB; 512 KiB by default. A connection takes all of it, twice, when it is made: choose less for many
+         * connections, or give the machine's shared memory more room. Where it has none, TCP is used.
          *
          * @param bytes a power of two, 4096 to 2^24
          * @return this builder

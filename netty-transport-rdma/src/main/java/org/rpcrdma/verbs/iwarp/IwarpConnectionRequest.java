@@ -10,8 +10,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+import org.rpcrdma.verbs.iwarp.shared.PrivateDataTrailer;
 import org.rpcrdma.verbs.iwarp.shared.SharedOffer;
-import org.rpcrdma.verbs.iwarp.shared.Trailer;
 
 /**
  * A peer whose MPA Request was read and that waits for the Reply. It is answered once, by any thread: by {@link #take},
@@ -20,7 +20,7 @@ import org.rpcrdma.verbs.iwarp.shared.Trailer;
 final class IwarpConnectionRequest implements ConnectionRequest {
 
     private final IwarpContext origin;
-    private final PendingRequests pending;
+    private final PendingConnectionRequests pending;
     private final SocketChannel channel;
     private final MpaFrame request;
     private final byte[] privateData;
@@ -29,13 +29,16 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     private final AtomicBoolean answered = new AtomicBoolean();
 
     IwarpConnectionRequest(
-            IwarpContext origin, PendingRequests pending, SocketChannel channel, MpaFrame request)
+            IwarpContext origin,
+            PendingConnectionRequests pending,
+            SocketChannel channel,
+            MpaFrame request)
             throws IOException {
         this.origin = origin;
         this.pending = pending;
         this.channel = channel;
         this.request = request;
-        this.privateData = Trailer.cutOff(request.privateData());
+        this.privateData = PrivateDataTrailer.cutOff(request.privateData());
         this.local = (InetSocketAddress) channel.getLocalAddress();
         this.remote = (InetSocketAddress) channel.getRemoteAddress();
     }
@@ -99,6 +102,8 @@ final class IwarpConnectionRequest implements ConnectionRequest {
         } catch (IOException | RuntimeException e) {
             Sockets.close(channel);
             throw e;
+        } finally {
+            origin.wakeup();
         }
     }
 
@@ -107,7 +112,6 @@ final class IwarpConnectionRequest implements ConnectionRequest {
         SelectionKey key = origin.keyOf(channel);
         if (key != null) {
             key.cancel();
-            origin.wakeup();
         }
     }
 
@@ -115,17 +119,23 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     public void reject(byte[] privateData) {
         byte[] checked = origin.config.mpa().checked(privateData, request.enhanced());
         if (answer()) {
-            refuse(channel, request, checked);
+            try {
+                refuse(channel, request, checked);
+            } finally {
+                origin.wakeup();
+            }
         }
     }
 
+    /**
+     * Takes the answer upon this thread. The listener's one has to be woken behind it: it may wait for room, and a
+     * closed socket keeps its descriptor until that thread has selected.
+     */
     private boolean answer() {
         if (!answered.compareAndSet(false, true)) {
             return false;
         }
         pending.remove(this);
-        // The listener may wait for room.
-        origin.wakeup();
         return true;
     }
 
@@ -141,8 +151,8 @@ final class IwarpConnectionRequest implements ConnectionRequest {
         }
     }
 
-    private static final Selectable NOTHING =
-            new Selectable() {
+    private static final SelectionKeyHandler NOTHING =
+            new SelectionKeyHandler() {
                 @Override
                 public void ready(SelectionKey key) {}
 

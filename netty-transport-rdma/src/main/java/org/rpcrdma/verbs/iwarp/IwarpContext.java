@@ -13,6 +13,7 @@ import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -23,6 +24,7 @@ import java.util.zip.CRC32C;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.DeviceCounter;
+import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.MemoryRegion;
@@ -32,7 +34,7 @@ import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
-import org.rpcrdma.verbs.iwarp.mpa.Batches;
+import org.rpcrdma.verbs.iwarp.mpa.FpduBatchPool;
 import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
 
@@ -61,18 +63,20 @@ public final class IwarpContext implements VerbsContext {
     }
 
     final IwarpConfig config;
+    final IwarpHost host;
     final CompletionQueue completions = new CompletionQueue();
-    final Timers timers = new Timers();
+    final Timers timers;
     final StagTable stags;
     final LocalMemory memory;
     final CRC32C crc = new CRC32C();
-    final RateLimitedLog log = new RateLimitedLog();
+    final StreamErrorLog log = new StreamErrorLog();
     final IwarpCounters counters = new IwarpCounters();
-    final StagingPool staging = new StagingPool();
-    final Batches batches = Batches.plain();
-    final Batches markedBatches = Batches.marked();
-    final InterfaceMtu mtu = new InterfaceMtu();
-    final SharedWire sharedWire;
+    final ReceiveStagingPool staging;
+    final ReceiveStagingPool wholeStaging;
+    final FpduBatchPool batches;
+    final FpduBatchPool markedBatches;
+    final InterfaceMtuCache mtu = new InterfaceMtuCache();
+    final SharedMemoryNegotiation sharedWire;
 
     private final DeviceCapabilities capabilities;
     private final Selector selector;
@@ -81,12 +85,19 @@ public final class IwarpContext implements VerbsContext {
     private final Set<IwarpStream> streams = new LinkedHashSet<>();
     private final Set<IwarpQueuePair> queuePairs = new LinkedHashSet<>();
     private final Set<AutoCloseable> startups = new LinkedHashSet<>();
+    private final Set<LingeringClose> lingers = new LinkedHashSet<>();
     private final ArrayDeque<IwarpStream> broken = new ArrayDeque<>();
-    private final HotStreams hot = new HotStreams();
-    private final AwakeRings awake = new AwakeRings();
+    private final BusyPollSet hot = new BusyPollSet();
+    private final PolledSharedRings awake = new PolledSharedRings();
 
     /** Listeners that accept nobody until there is room. */
     private final Set<IwarpListener> fullListeners = new LinkedHashSet<>();
+
+    /** FPDUs that have come in part. */
+    final StallWatch frames;
+
+    /** Messages of which some segments have come. */
+    final StallWatch messages;
 
     /** Streams with a message that waits for memory. */
     private final Set<IwarpStream> held = new LinkedHashSet<>();
@@ -97,7 +108,35 @@ public final class IwarpContext implements VerbsContext {
     private boolean closed;
 
     IwarpContext(IwarpConfig config) throws IOException {
+        this(config, DirectMemory.jvm());
+    }
+
+    /** @param budget of all memory that streams are sent from and received into */
+    IwarpContext(IwarpConfig config, DirectMemory budget) throws IOException {
+        this(config, IwarpHost.SYSTEM, budget, new SharedMemoryNegotiation(config));
+    }
+
+    IwarpContext(IwarpConfig config, SharedMemoryNegotiation sharedWire) throws IOException {
+        this(config, IwarpHost.SYSTEM, DirectMemory.jvm(), sharedWire);
+    }
+
+    IwarpContext(IwarpConfig config, IwarpHost host) throws IOException {
+        this(config, host, DirectMemory.jvm(), new SharedMemoryNegotiation(config));
+    }
+
+    private IwarpContext(
+            IwarpConfig config,
+            IwarpHost host,
+            DirectMemory budget,
+            SharedMemoryNegotiation sharedWire)
+            throws IOException {
         this.config = config;
+        this.host = host;
+        this.timers = new Timers(host);
+        this.staging = ReceiveStagingPool.plain(budget);
+        this.wholeStaging = ReceiveStagingPool.whole(budget);
+        this.batches = FpduBatchPool.plain(budget);
+        this.markedBatches = FpduBatchPool.marked(budget);
         this.capabilities =
                 DeviceCapabilities.builder()
                         .maxScatterGather(SendQueue.MAX_RANGES)
@@ -114,11 +153,18 @@ public final class IwarpContext implements VerbsContext {
                         .keyPerConnection(true)
                         .ipv6(true)
                         .receivesWithoutMemory(true)
+                        .exposesWithoutMemory(true)
+                        .keepAlive(KeepAlive.isAvailable())
                         .build();
         this.stags = new StagTable(config.maxExposures());
         this.memory = new LocalMemory(stags, this::detachAll);
-        this.selector = Selector.open();
-        this.sharedWire = new SharedWire(config);
+        this.frames =
+                new StallWatch(timers, streams, IwarpStream::lookAtFrame, config.frameTimeout());
+        this.messages =
+                new StallWatch(
+                        timers, streams, IwarpStream::lookAtMessage, config.messageTimeout());
+        this.selector = host.sockets().openSelector();
+        this.sharedWire = sharedWire;
     }
 
     @Override
@@ -142,12 +188,14 @@ public final class IwarpContext implements VerbsContext {
     }
 
     @Override
+    public long nanoTime() {
+        return host.nanoTime();
+    }
+
+    @Override
     public int poll(int budget) {
         int delivered = completions.deliver(budget);
-        if (!fullListeners.isEmpty()) {
-            // First of all: who has room again has woken this thread, once.
-            fullListeners.removeIf(IwarpListener::resumed);
-        }
+        resumeListeners();
         if (closed) {
             return delivered;
         }
@@ -170,16 +218,29 @@ public final class IwarpContext implements VerbsContext {
         return (int) Math.min(delivered + moved, Integer.MAX_VALUE);
     }
 
+    /**
+     * Accepts again where there is room again. Asked in each poll, and before this thread blocks: what is made room for
+     * by this thread itself, such as by a time-out, wakes nobody.
+     */
+    private void resumeListeners() {
+        if (fullListeners.isEmpty()) {
+            return;
+        }
+        for (Iterator<IwarpListener> each = fullListeners.iterator(); each.hasNext(); ) {
+            IwarpListener listener = each.next();
+            if (listener.hasRoom()) {
+                each.remove();
+                listener.resume();
+            }
+        }
+    }
+
     /** Looks at the connections that are busy, and asks the selector for all others when it is time to. */
     private void pollConnections() {
-        try {
-            boolean isLooked = awake.poll();
-            boolean isDue = !isLooked || !hot.isEmpty() || moved >= BYTES_PER_SELECT;
-            if (!hot.poll() && isDue) {
-                select();
-            }
-        } catch (InternalError e) {
-            awake.unreachable(e);
+        boolean isLooked = awake.poll();
+        boolean isDue = !isLooked || !hot.isEmpty() || moved >= BYTES_PER_SELECT;
+        if (!hot.poll() && isDue) {
+            select();
         }
     }
 
@@ -188,6 +249,7 @@ public final class IwarpContext implements VerbsContext {
         if (nanos == 0 || !completions.isEmpty() || !broken.isEmpty()) {
             return;
         }
+        resumeListeners();
         long limit = nanos < 0 ? Long.MAX_VALUE : nanos;
         if (!timers.isEmpty()) {
             limit = Math.min(limit, timers.nanosLeft());
@@ -209,8 +271,6 @@ public final class IwarpContext implements VerbsContext {
                 if (awake.sleep()) {
                     selector.select(onReady, millis);
                 }
-            } catch (InternalError e) {
-                awake.unreachable(e);
             } finally {
                 wake.set(Wake.RUNNING);
             }
@@ -235,7 +295,7 @@ public final class IwarpContext implements VerbsContext {
     }
 
     private void ready(SelectionKey key) {
-        Selectable socket = (Selectable) key.attachment();
+        SelectionKeyHandler socket = (SelectionKeyHandler) key.attachment();
         try {
             socket.ready(key);
         } catch (CancelledKeyException e) {
@@ -253,7 +313,7 @@ public final class IwarpContext implements VerbsContext {
         return new IOException("No memory is left: " + e.getMessage(), e);
     }
 
-    SelectionKey register(SelectableChannel channel, int operations, Selectable socket)
+    SelectionKey register(SelectableChannel channel, int operations, SelectionKeyHandler socket)
             throws IOException {
         return channel.register(selector, operations, socket);
     }
@@ -276,11 +336,11 @@ public final class IwarpContext implements VerbsContext {
         moved += bytes;
     }
 
-    void heat(TcpCarrier carrier) {
+    void heat(TcpByteTransport carrier) {
         hot.add(carrier);
     }
 
-    void cool(TcpCarrier carrier) {
+    void cool(TcpByteTransport carrier) {
         hot.remove(carrier);
     }
 
@@ -290,13 +350,13 @@ public final class IwarpContext implements VerbsContext {
     }
 
     /** The carrier of a connection: TCP, unless there is memory that both ends have mapped. */
-    Carrier carrier(SocketChannel channel, SelectionKey key, SharedSegment shared) {
+    ByteTransport carrier(SocketChannel channel, SelectionKey key, SharedSegment shared) {
         if (shared == null) {
-            return new TcpCarrier(this, channel, key);
+            return new TcpByteTransport(this, channel, key);
         }
         counters.connectionsShared++;
         LOGGER.debug("{} goes by shared memory", channel);
-        return new SharedCarrier(awake, channel, key, shared);
+        return new SharedMemoryByteTransport(awake, channel, key, shared);
     }
 
     void broken(IwarpStream stream) {
@@ -328,9 +388,14 @@ public final class IwarpContext implements VerbsContext {
         held.remove(stream);
     }
 
-    /** Has {@link IwarpListener#resumed()} asked in each poll. */
+    /** Has {@link IwarpListener#resume()} called once there is room. */
     void full(IwarpListener listener) {
         fullListeners.add(listener);
+    }
+
+    void remove(IwarpListener listener) {
+        fullListeners.remove(listener);
+        removeStartup(listener);
     }
 
     void addStartup(AutoCloseable startup) {
@@ -392,6 +457,19 @@ public final class IwarpContext implements VerbsContext {
         return new IwarpListener(this, local, backlog, handler);
     }
 
+    void add(LingeringClose linger) {
+        lingers.add(linger);
+    }
+
+    void remove(LingeringClose linger) {
+        lingers.remove(linger);
+    }
+
+    @Override
+    public boolean isLingering() {
+        return !lingers.isEmpty();
+    }
+
     @Override
     public void close() {
         if (closed) {
@@ -406,7 +484,9 @@ public final class IwarpContext implements VerbsContext {
                 LOGGER.debug("Closing {} failed", startup, e);
             }
         }
+        List.copyOf(lingers).forEach(LingeringClose::close);
         staging.close();
+        wholeStaging.close();
         batches.close();
         markedBatches.close();
         try {

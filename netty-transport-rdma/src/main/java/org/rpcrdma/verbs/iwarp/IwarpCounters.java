@@ -6,8 +6,8 @@ import org.rpcrdma.verbs.DeviceCounter;
 import org.rpcrdma.verbs.iwarp.mpa.StreamError;
 
 /**
- * What one context has counted. Only its thread counts; another thread may read, and may see numbers that are a
- * little old.
+ * Counters of one context. Only its thread counts; another thread may read, and may see numbers that are a little
+ * old.
  */
 public final class IwarpCounters {
 
@@ -23,6 +23,7 @@ public final class IwarpCounters {
     long startupsRefused;
     long startupsTimedOut;
     long connectionsLost;
+    long connectionsStalled;
     long crcErrors;
     long receivesHeld;
     private final long[] terminatesSent = new long[LAYERS];
@@ -49,6 +50,7 @@ public final class IwarpCounters {
             case CONNECTIONS_SHARED -> connectionsShared;
             case CONNECTIONS_ENDED -> connectionsEnded;
             case CONNECTIONS_LOST -> connectionsLost;
+            case CONNECTIONS_STALLED -> connectionsStalled;
             case STARTUPS_REFUSED -> startupsRefused;
             case STARTUPS_TIMED_OUT -> startupsTimedOut;
             case TERMINATES_SENT -> LongStream.of(terminatesSent).sum();
@@ -110,6 +112,13 @@ public final class IwarpCounters {
     /** {@return connections that ended by a TCP error, or inside a message} */
     public long connectionsLost() {
         return connectionsLost;
+    }
+
+    /**
+     * {@return connections that ended because the peer has begun an FPDU or a message and not gone on, of those lost}
+     */
+    public long connectionsStalled() {
+        return connectionsStalled;
     }
 
     /** {@return FPDUs whose CRC was wrong, each of which ended its connection} */

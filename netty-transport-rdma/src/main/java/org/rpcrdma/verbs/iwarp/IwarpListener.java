@@ -17,7 +17,8 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 
 /** Accepts TCP connections, and reports those whose MPA Request is complete. */
-final class IwarpListener implements Listener, Selectable, Timer, EventTarget, AutoCloseable {
+final class IwarpListener
+        implements Listener, SelectionKeyHandler, Timer, CompletionEventTarget, AutoCloseable {
 
     private static final int ACCEPTS_PER_POLL = 64;
 
@@ -31,7 +32,7 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
     private final ServerSocketChannel channel;
     private final SelectionKey key;
     private final InetSocketAddress local;
-    private final PendingRequests pending;
+    private final PendingConnectionRequests pending;
     private final Set<PassiveStartup> halfOpen = new LinkedHashSet<>();
     private final int backlog;
     private boolean closed;
@@ -44,8 +45,8 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
         this.context = context;
         this.handler = handler;
         this.backlog = Math.max(backlog, 1);
-        this.pending = new PendingRequests();
-        this.channel = ServerSocketChannel.open();
+        this.pending = new PendingConnectionRequests();
+        this.channel = context.host.sockets().openServerSocketChannel();
         try {
             channel.configureBlocking(false);
             channel.setOption(StandardSocketOptions.SO_REUSEADDR, true);
@@ -92,23 +93,16 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
      * Whether one more can be accepted, with a place among the requests that wait for an answer once it has sent its
      * own. Until then newcomers wait in TCP's backlog, and those that are there are not harmed.
      */
-    private boolean hasRoom() {
+    boolean hasRoom() {
         return halfOpen.size() < context.config.maxHalfOpen()
                 && halfOpen.size() + pending.size() < backlog;
     }
 
-    /** Accepts again if there is room now; false while there is none. */
-    boolean resumed() {
-        if (closed) {
-            return true;
-        }
-        if (!hasRoom()) {
-            return false;
-        }
+    /** Accepts again: there is room. */
+    void resume() {
         if (!resting) {
             key.interestOps(SelectionKey.OP_ACCEPT);
         }
-        return true;
     }
 
     /** Accepting has failed. */
@@ -120,7 +114,7 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
         context.completions.add(this, Kind.ACCEPT_FAILED, cause);
         key.interestOps(0);
         resting = true;
-        resumeAt = System.nanoTime() + REST_NANOS;
+        resumeAt = context.nanoTime() + REST_NANOS;
         context.timers.add(this);
     }
 
@@ -175,7 +169,7 @@ final class IwarpListener implements Listener, Selectable, Timer, EventTarget, A
             return;
         }
         closed = true;
-        context.removeStartup(this);
+        context.remove(this);
         context.timers.remove(this);
         Sockets.close(channel);
         context.letGo();

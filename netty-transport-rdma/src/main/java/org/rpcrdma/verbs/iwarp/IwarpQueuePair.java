@@ -37,7 +37,7 @@ import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
 
 /** The verbs face of a connection: its queues, its exposed memory, and how it begins and ends. */
 final class IwarpQueuePair extends ExposureOwner
-        implements QueuePair, EventTarget, Completions, ReceiveSource {
+        implements QueuePair, CompletionEventTarget, Completions, ReceiveSource {
 
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(IwarpQueuePair.class);
@@ -65,9 +65,17 @@ final class IwarpQueuePair extends ExposureOwner
     private long connectNanos;
     private ActiveStartup startup;
     private IwarpStream stream;
+
+    /** Of the stream, whatever carries it. */
+    private SocketChannel connection;
+
     private InetSocketAddress local;
     private InetSocketAddress remote;
     private int undelivered;
+
+    /** Whether the end of the connection, or of the attempt to make one, waits to be told or was told. */
+    private boolean isEndQueued;
+
     private WorkStatus oldestWork = WorkStatus.FLUSHED;
     private WorkStatus startingWork = WorkStatus.FLUSHED;
     private WorkStatus oldestReceive = WorkStatus.FLUSHED;
@@ -118,7 +126,7 @@ final class IwarpQueuePair extends ExposureOwner
     @Override
     public InetSocketAddress bind(InetSocketAddress address) throws IOException {
         require(State.IDLE, "bind");
-        SocketChannel socket = SocketChannel.open();
+        SocketChannel socket = context.host.sockets().openSocketChannel();
         try {
             Sockets.configure(socket, context.config);
             socket.bind(address);
@@ -167,7 +175,7 @@ final class IwarpQueuePair extends ExposureOwner
         MpaNegotiation agreed =
                 MpaNegotiation.respond(frame, options, size.inboundReads(), size.outboundReads());
         SocketChannel channel = request.channel();
-        SharedWire.Joined joined = null;
+        SharedMemoryNegotiation.Joined joined = null;
         try {
             int room = options.maxPrivateData(frame.enhanced()) - checked.length;
             joined = context.sharedWire.join(request.offer(), local, remote, room);
@@ -224,7 +232,7 @@ final class IwarpQueuePair extends ExposureOwner
             boolean initiator) {
         inboundReads.depth(agreed.ird());
         outboundReads.depth(agreed.ord());
-        Carrier carrier = context.carrier(channel, key, shared);
+        ByteTransport carrier = context.carrier(channel, key, shared);
         MpaNegotiation rules = shared == null ? agreed : agreed.withoutTcp();
         try {
             stream = new IwarpStream(context, this, carrier, rules, initiator);
@@ -233,6 +241,7 @@ final class IwarpQueuePair extends ExposureOwner
             throw e;
         }
         startup = null;
+        connection = channel;
         state = State.OPEN;
     }
 
@@ -260,6 +269,7 @@ final class IwarpQueuePair extends ExposureOwner
 
     void connectFailed(Throwable cause) {
         state = State.ENDED;
+        isEndQueued = true;
         context.completions.add(this, Kind.CONNECT_FAILED, cause);
     }
 
@@ -344,6 +354,14 @@ final class IwarpQueuePair extends ExposureOwner
     }
 
     @Override
+    public int expose(int length) {
+        if (state == State.CLOSED) {
+            throw new IllegalStateException("expose was called on a queue pair that is CLOSED");
+        }
+        return context.stags.expose(this, length).stag();
+    }
+
+    @Override
     public long exposedOffset(int key) {
         Exposure exposure = exposed(key);
         if (exposure == null) {
@@ -353,12 +371,6 @@ final class IwarpQueuePair extends ExposureOwner
                             key));
         }
         return exposure.offset();
-    }
-
-    @Override
-    public int written(int key) {
-        Exposure exposure = exposed(key);
-        return exposure == null ? 0 : exposure.written();
     }
 
     @Override
@@ -392,6 +404,32 @@ final class IwarpQueuePair extends ExposureOwner
     }
 
     @Override
+    public void keepAlive(int idleSeconds) {
+        if (!KeepAlive.isAvailable()) {
+            QueuePair.super.keepAlive(idleSeconds);
+        }
+        if (state != State.OPEN) {
+            return;
+        }
+        try {
+            KeepAlive.start(connection, idleSeconds);
+        } catch (IOException | RuntimeException e) {
+            // The connection does without.
+            LOGGER.debug("Keep-alive of {} failed", connection, e);
+        }
+    }
+
+    /** The TCP connection, once there is one. */
+    SocketChannel connection() {
+        return connection;
+    }
+
+    @Override
+    public long readBytes() {
+        return outboundReads.bytes();
+    }
+
+    @Override
     public void disconnect() {
         if (state == State.OPEN) {
             stream.disconnect();
@@ -410,7 +448,7 @@ final class IwarpQueuePair extends ExposureOwner
         }
         State before = state;
         if (before == State.OPEN) {
-            stream.abort();
+            stream.close();
         } else if (before == State.CONNECTING) {
             startup.close();
         } else if (before == State.REQUESTED) {
@@ -444,12 +482,16 @@ final class IwarpQueuePair extends ExposureOwner
         oldestReceive = status;
     }
 
-    /** The stream has ended: completes everything, then reports the end. */
+    /** The stream has ended: completes everything, then reports the end, once. */
     void ended(Throwable cause) {
+        if (state == State.CLOSED || isEndQueued) {
+            return;
+        }
         state = State.ENDED;
         work.flush(oldestWork, startingWork);
         receives.flush(this, oldestReceive);
         context.completions.add(this, Kind.DISCONNECTED, cause);
+        isEndQueued = true;
     }
 
     @Override
@@ -461,6 +503,11 @@ final class IwarpQueuePair extends ExposureOwner
     @Override
     public ReceiveMemory memory(long id, int length) {
         return handler.receiveMemory(id, length);
+    }
+
+    @Override
+    public ReceiveMemory writeMemory(int key, int start, int length) {
+        return handler.writeMemory(key, start, length);
     }
 
     @Override

@@ -4,6 +4,7 @@ package org.rpcrdma.verbs.iwarp;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ScatteringByteChannel;
+import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.rpcrdma.verbs.WorkStatus;
@@ -30,15 +31,18 @@ import org.rpcrdma.verbs.iwarp.rdmap.TerminatedException;
  * A connection in full operation: moves bytes between a carrier and the two halves of the stream, and ends it by the
  * rules of RFC 5040, 6.
  */
-final class IwarpStream implements Carried, Timer {
+final class IwarpStream implements ByteTransportListener, Timer {
 
     /** Bytes after which the next connection has its turn. */
     private static final int RECEIVE_BUDGET = 256 * 1024;
 
     private static final long SEND_BUDGET = 1024 * 1024;
 
-    /** How long a message waits for memory: what others hold may wait for what is behind it. */
-    private static final long HELD_NANOS = TimeUnit.SECONDS.toNanos(10);
+    /**
+     * How long a message waits for memory: what others hold may wait for what is behind it. Longer than peers may leave
+     * what they have begun, so that whoever pins the memory goes first.
+     */
+    private static final long HELD_NANOS = TimeUnit.SECONDS.toNanos(60);
 
     private enum State {
         OPEN,
@@ -51,12 +55,11 @@ final class IwarpStream implements Carried, Timer {
 
     private final IwarpContext context;
     private final IwarpQueuePair queuePair;
-    private final Carrier carrier;
+    private final ByteTransport carrier;
 
-    /** Whether FPDUs are staged whole: their CRC is checked before anything is placed. */
-    private final boolean stagesWhole;
+    /** Lends what FPDUs are staged in: whole, where their CRC is checked before anything is placed. */
+    private final ReceiveStagingPool staging;
 
-    private final ByteBuffer markedIn;
     private final MarkerStripper stripper;
     private final ScatteringByteChannel source;
     private final FpduReceiver fpdusIn;
@@ -72,10 +75,16 @@ final class IwarpStream implements Carried, Timer {
     private long heldSince;
 
     private boolean isHeld;
+
+    /** Bytes received, without markers. */
+    private long received;
+
+    private final Stall frame = new Stall();
+    private final Stall message = new Stall();
     private IOException brokenBy;
     private long deadline;
     private long writtenAtTimer;
-    private Nudge nudge;
+    private LostWakeupRetry nudge;
 
     /**
      * @param carrier is closed with the stream, or before it when this fails
@@ -85,7 +94,7 @@ final class IwarpStream implements Carried, Timer {
     IwarpStream(
             IwarpContext context,
             IwarpQueuePair queuePair,
-            Carrier carrier,
+            ByteTransport carrier,
             MpaNegotiation agreed,
             boolean maySend) {
         this.context = context;
@@ -95,11 +104,10 @@ final class IwarpStream implements Carried, Timer {
         CRC32C crc = agreed.crc() ? context.crc : null;
         // Behind the stripper no CRC is left to be checked.
         CRC32C crcIn = agreed.markersIn() ? null : crc;
-        this.stagesWhole = crcIn != null;
+        this.staging = crcIn != null ? context.wholeStaging : context.staging;
         int configured = context.config.maxUlpdu();
         int mulpdu = configured != 0 ? configured : carrier.mulpdu(agreed.markersOut());
-        this.markedIn = agreed.markersIn() ? context.staging.take(true) : null;
-        this.stripper = agreed.markersIn() ? new MarkerStripper(carrier, markedIn, crc) : null;
+        this.stripper = agreed.markersIn() ? new MarkerStripper(carrier, null, crc) : null;
         this.source = agreed.markersIn() ? stripper : carrier;
         this.receiver = queuePair.newReceiver();
         if (!maySend && agreed.rtr() == Rtr.ZERO_LENGTH_SEND) {
@@ -116,7 +124,7 @@ final class IwarpStream implements Carried, Timer {
         context.add(this);
         long nudgeNanos = context.config.nudgeAfter().toNanos();
         if (maySend && nudgeNanos > 0) {
-            nudge = new Nudge(context.timers, this, nudgeNanos);
+            nudge = new LostWakeupRetry(context.timers, this, nudgeNanos);
         }
     }
 
@@ -151,13 +159,13 @@ final class IwarpStream implements Carried, Timer {
         }
         long bytes = 0;
         long fpdus = fpdusIn.fpdus();
-        if (stripper != null) {
-            // It keeps the budget itself: what it has read the selector would not tell of again.
-            stripper.allow(RECEIVE_BUDGET);
-        }
         try {
-            if (!fpdusIn.hasStaging()) {
-                fpdusIn.staging(context.staging.take(stagesWhole));
+            staging.lend(fpdusIn);
+            if (stripper != null) {
+                context.wholeStaging.lend(stripper);
+                // It keeps the budget itself: what it has read the selector would not tell of
+                // again.
+                stripper.allow(RECEIVE_BUDGET);
             }
             do {
                 int read = fpdusIn.receive(source);
@@ -181,24 +189,86 @@ final class IwarpStream implements Carried, Timer {
         } catch (OutOfMemoryError e) {
             lost(IwarpContext.noMemory(e));
         } finally {
+            received += bytes;
             context.counters.bytesIn += bytes;
             context.counters.fpdusIn += fpdusIn.fpdus() - fpdus;
             context.moved(bytes);
         }
         // What is between two messages needs none: an idle connection costs no staging.
-        context.staging.give(fpdusIn.takeStaging());
+        staging.takeBack(fpdusIn);
+        if (stripper != null) {
+            context.wholeStaging.takeBack(stripper);
+        }
         if (fpdusIn.fpdus() > fpdus) {
             maySend = true;
             stopNudging();
             doorbell();
         }
+        watch();
         return bytes;
     }
+
+    // ------------------------------------------------------------------ incomplete input
+
+    /** What the peer has begun it has to go on with. */
+    private void watch() {
+        if (isFrameOpen()) {
+            context.frames.begin();
+        }
+        if (isMessageOpen()) {
+            context.messages.begin();
+        }
+    }
+
+    private boolean isFrameOpen() {
+        return state != State.ENDED
+                && (!fpdusIn.atBoundary() || (stripper != null && !stripper.atBoundary()));
+    }
+
+    private boolean isMessageOpen() {
+        return state != State.ENDED && receiver.isSendOpen();
+    }
+
+    /** Looks at an FPDU that has come in part; returns whether there is one still. */
+    boolean lookAtFrame() {
+        boolean isOpen = isFrameOpen();
+        long position = stripper == null ? received : stripper.received();
+        return look(frame, isOpen, position, "an FPDU", context.config.frameTimeout());
+    }
+
+    /** Looks at a message of which some segments have come; returns whether there is one still. */
+    boolean lookAtMessage() {
+        boolean isOpen = isMessageOpen();
+        long position = isOpen ? receiver.sendPosition() : 0;
+        return look(message, isOpen, position, "a Send", context.config.messageTimeout());
+    }
+
+    /** While a message waits for memory nothing is read, and the peer is not to blame. */
+    private boolean look(Stall stall, boolean isOpen, long position, String what, Duration limit) {
+        if (!isOpen || isHeld) {
+            stall.end();
+            return isOpen;
+        }
+        if (!stall.isOver(position)) {
+            return true;
+        }
+        context.counters.connectionsStalled++;
+        lost(
+                new IOException(
+                        "The peer has begun "
+                                + what
+                                + " and sent nothing more of it for "
+                                + limit.toMillis()
+                                + " ms"));
+        return false;
+    }
+
+    // ------------------------------------------------------------------ memory
 
     /** There is no memory for a message: nothing is read until there is some, so that the carrier holds the peer up. */
     private void hold() {
         isHeld = true;
-        heldSince = System.nanoTime();
+        heldSince = context.nanoTime();
         context.counters.receivesHeld++;
         updateInterest();
         context.hold(this);
@@ -226,7 +296,7 @@ final class IwarpStream implements Carried, Timer {
             return false;
         }
         if (fpdusIn.isHeld() && fpdusIn.fpdus() == fpdus) {
-            if (System.nanoTime() - heldSince > HELD_NANOS) {
+            if (context.nanoTime() - heldSince > HELD_NANOS) {
                 lost(
                         new IOException(
                                 "There was no memory for a message within "
@@ -237,7 +307,7 @@ final class IwarpStream implements Carried, Timer {
             return true;
         }
         context.moved(1);
-        heldSince = System.nanoTime();
+        heldSince = context.nanoTime();
         maySend = true;
         stopNudging();
         doorbell();
@@ -379,7 +449,7 @@ final class IwarpStream implements Carried, Timer {
 
     private void startTimer() {
         writtenAtTimer = fpdusOut.writtenPosition();
-        deadline = System.nanoTime() + context.config.drainTimeout().toNanos();
+        deadline = context.nanoTime() + context.config.drainTimeout().toNanos();
         context.timers.add(this);
     }
 
@@ -413,46 +483,68 @@ final class IwarpStream implements Carried, Timer {
             return;
         }
         context.counters.terminateSent(e.error().layer());
-        ByteBuffer last = fpdusOut.dropFor(Terminate.encode(e.error(), segment, request));
-        leave(e);
-        new Linger(context, carrier, last);
+        boolean lingers = false;
+        try {
+            ByteBuffer last = fpdusOut.dropFor(Terminate.encode(e.error(), segment, request));
+            leave(e);
+            new LingeringClose(context, carrier, last);
+            lingers = true;
+        } finally {
+            if (!lingers) {
+                end(e);
+            }
+        }
     }
 
     private void lost(Exception cause) {
-        context.counters.connectionsLost++;
-        context.log.warn("Connection to {} was lost: {}", queuePair.remoteAddress(), cause);
+        if (state != State.ENDED) {
+            context.counters.connectionsLost++;
+            context.log.warn("Connection to {} was lost: {}", queuePair.remoteAddress(), cause);
+        }
         end(cause);
     }
 
+    /** First of all nobody looks at the carrier any more, whatever goes wrong later. May be called again then. */
     private void end(Exception cause) {
-        if (state == State.ENDED) {
-            return;
-        }
-        leave(cause);
         carrier.close();
+        leave(cause);
     }
 
     /** Lets go of the carrier and completes all work. */
     private void leave(Exception cause) {
-        release();
-        queuePair.ended(cause);
+        try {
+            release();
+        } finally {
+            queuePair.ended(cause);
+        }
     }
 
     private void release() {
+        if (state == State.ENDED) {
+            return;
+        }
         state = State.ENDED;
         fpdusOut.drop();
         stopNudging();
         context.timers.remove(this);
         context.remove(this);
-        context.staging.give(fpdusIn.dropStaging());
-        context.staging.give(markedIn);
+        staging.drop(fpdusIn);
+        if (stripper != null) {
+            context.wholeStaging.drop(stripper);
+        }
+    }
+
+    /** Ends at once. Nothing is reported; what the carrier has taken arrives. */
+    void close() {
+        if (state != State.ENDED) {
+            release();
+            new LingeringClose(context, carrier);
+        }
     }
 
     /** Cuts the connection; nothing is reported. */
     void abort() {
-        if (state != State.ENDED) {
-            release();
-            carrier.close();
-        }
+        carrier.close();
+        release();
     }
 }

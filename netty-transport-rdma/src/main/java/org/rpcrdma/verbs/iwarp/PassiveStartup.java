@@ -9,7 +9,7 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrameReader;
 
 /** An accepted TCP connection that owes its MPA Request. What it sends until then is bounded, and so is its time. */
-final class PassiveStartup implements Selectable, Timer {
+final class PassiveStartup implements SelectionKeyHandler, Timer {
 
     private final IwarpContext context;
     private final IwarpListener listener;
@@ -24,7 +24,7 @@ final class PassiveStartup implements Selectable, Timer {
         this.listener = listener;
         this.channel = channel;
         this.remote = channel.getRemoteAddress();
-        this.deadline = System.nanoTime() + context.config.responderTimeout().toNanos();
+        this.deadline = context.nanoTime() + context.config.responderTimeout().toNanos();
         Sockets.configure(channel, context.config);
         context.register(channel, SelectionKey.OP_READ, this);
         context.timers.add(this);

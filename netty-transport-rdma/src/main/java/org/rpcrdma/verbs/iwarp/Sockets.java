@@ -9,7 +9,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.Channel;
 import java.nio.channels.SocketChannel;
 
-/** What is done to every socket. */
+/** Operations common to all sockets. */
 final class Sockets {
 
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(Sockets.class);

@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 
 /** The deadlines of one context. There are few, and only while connections start or end, so they are a list. */
 final class Timers {
 
     private final ArrayList<Timer> timers = new ArrayList<>();
+
+    /** What has expired and was not told yet: one that is told may remove others, and add itself again. */
+    private final ArrayDeque<Timer> due = new ArrayDeque<>();
+
+    private final IwarpHost host;
     private long earliest;
+
+    Timers(IwarpHost host) {
+        this.host = host;
+    }
+
+    /** The time that deadlines are compared with. */
+    long nanoTime() {
+        return host.nanoTime();
+    }
 
     void add(Timer timer) {
         if (timers.isEmpty() || timer.deadline() - earliest < 0) {
@@ -17,25 +32,26 @@ final class Timers {
     }
 
     void remove(Timer timer) {
-        timers.remove(timer);
+        if (!timers.remove(timer)) {
+            due.remove(timer);
+        }
     }
 
     boolean isEmpty() {
-        return timers.isEmpty();
+        return timers.isEmpty() && due.isEmpty();
     }
 
     /** Nanoseconds until the next one may expire, 0 or less when it has. Only when there is one. */
     long nanosLeft() {
-        return earliest - System.nanoTime();
+        return due.isEmpty() ? earliest - nanoTime() : 0;
     }
 
-    /** Runs what has expired and returns how many that were. */
-    int expire() {
-        if (timers.isEmpty() || nanosLeft() > 0) {
-            return 0;
+    /** Tells what has expired. */
+    void expire() {
+        if (isEmpty() || nanosLeft() > 0) {
+            return;
         }
-        long now = System.nanoTime();
-        ArrayList<Timer> due = new ArrayList<>();
+        long now = nanoTime();
         long next = now + Long.MAX_VALUE;
         for (Timer timer : timers) {
             if (timer.deadline() - now <= 0) {
@@ -46,7 +62,8 @@ final class Timers {
         }
         timers.removeAll(due);
         earliest = next;
-        due.forEach(Timer::expired);
-        return due.size();
+        for (Timer timer = due.poll(); timer != null; timer = due.poll()) {
+            timer.expired();
+        }
     }
 }

@@ -43,14 +43,14 @@ final class CmEvents {
 
     /** Tells of the event at that address, which is acknowledged before. */
     void deliver(long at) {
-        CmEvent.Type type = CmEvent.Type.of(CMemory.getInt(at + Structs.EVENT_TYPE));
-        int status = CMemory.getInt(at + Structs.EVENT_STATUS);
-        long id = CMemory.getLong(at + Structs.EVENT_ID);
+        CmEvent.Type type = CmEvent.Type.of(CMemory.getInt(at + StructLayouts.EVENT_TYPE));
+        int status = CMemory.getInt(at + StructLayouts.EVENT_STATUS);
+        long id = CMemory.getLong(at + StructLayouts.EVENT_ID);
         boolean isRequest = type == CmEvent.Type.CONNECT_REQUEST;
-        long subject = isRequest ? CMemory.getLong(at + Structs.EVENT_LISTENER) : id;
+        long subject = isRequest ? CMemory.getLong(at + StructLayouts.EVENT_LISTENER) : id;
         byte[] data = privateData(at);
-        int inbound = CMemory.getUnsignedByte(at + Structs.EVENT_RESPONDER);
-        int outbound = CMemory.getUnsignedByte(at + Structs.EVENT_INITIATOR);
+        int inbound = CMemory.getUnsignedByte(at + StructLayouts.EVENT_RESPONDER);
+        int outbound = CMemory.getUnsignedByte(at + StructLayouts.EVENT_INITIATOR);
         loop.library().ackCmEvent(at);
         if (device.isIwarp() && type == CmEvent.Type.ESTABLISHED) {
             // With an answer they come the wrong way round from soft-iWARP. Those of a request are
@@ -77,8 +77,8 @@ final class CmEvents {
 
     /** InfiniBand always carries as much as it can, filled up with zeros, whatever was sent. */
     private byte[] privateData(long at) {
-        long data = CMemory.getLong(at + Structs.EVENT_DATA);
-        int length = CMemory.getUnsignedByte(at + Structs.EVENT_DATA_LENGTH);
+        long data = CMemory.getLong(at + StructLayouts.EVENT_DATA);
+        int length = CMemory.getUnsignedByte(at + StructLayouts.EVENT_DATA_LENGTH);
         if (data == 0 || length == 0) {
             return new byte[0];
         }

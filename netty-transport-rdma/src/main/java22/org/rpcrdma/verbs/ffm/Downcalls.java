@@ -18,7 +18,7 @@ import java.lang.invoke.MethodHandle;
  * time; the JIT sees through constant handles alone, so each is one.
  */
 @SuppressWarnings({"restricted", "NullAway"})
-final class Downcalls implements Library {
+final class Downcalls implements NativeLibraries {
 
     /** Names of the package that every distribution has. */
     static final String LIBIBVERBS = "libibverbs.so.1";
@@ -632,12 +632,12 @@ final class Downcalls implements Library {
         private final MemorySegment deallocMw;
 
         Pointers(long context) {
-            pollCq = pointer(context + Structs.CONTEXT_POLL_CQ);
-            reqNotifyCq = pointer(context + Structs.CONTEXT_REQ_NOTIFY_CQ);
-            postSend = pointer(context + Structs.CONTEXT_POST_SEND);
-            postRecv = pointer(context + Structs.CONTEXT_POST_RECV);
-            allocMw = pointer(context + Structs.CONTEXT_ALLOC_MW);
-            deallocMw = pointer(context + Structs.CONTEXT_DEALLOC_MW);
+            pollCq = pointer(context + StructLayouts.CONTEXT_POLL_CQ);
+            reqNotifyCq = pointer(context + StructLayouts.CONTEXT_REQ_NOTIFY_CQ);
+            postSend = pointer(context + StructLayouts.CONTEXT_POST_SEND);
+            postRecv = pointer(context + StructLayouts.CONTEXT_POST_RECV);
+            allocMw = pointer(context + StructLayouts.CONTEXT_ALLOC_MW);
+            deallocMw = pointer(context + StructLayouts.CONTEXT_DEALLOC_MW);
         }
 
         private static MemorySegment pointer(long at) {

@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.ffm;
 import java.io.IOException;
 import java.util.Map;
 
-/** What an errno means. */
+/** Messages of errno values. */
 final class Errno {
 
     static final int EPERM = 1;
@@ -62,7 +62,7 @@ final class Errno {
      *
      * @throws IOException when it did
      */
-    static void check(Library library, String call, int result) throws IOException {
+    static void check(NativeLibraries library, String call, int result) throws IOException {
         if (result == -1) {
             throw failed(call, library.errno());
         }
@@ -73,7 +73,7 @@ final class Errno {
      *
      * @throws IOException when it is null
      */
-    static long checkPointer(Library library, String call, long result) throws IOException {
+    static long checkPointer(NativeLibraries library, String call, long result) throws IOException {
         if (result == 0) {
             throw failed(call, library.errno());
         }

@@ -15,12 +15,12 @@ import java.util.Queue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.rpcrdma.verbs.DeviceCapabilities;
-import org.rpcrdma.verbs.hardware.Codes;
 import org.rpcrdma.verbs.hardware.NativeDevice;
 import org.rpcrdma.verbs.hardware.NativeId;
 import org.rpcrdma.verbs.hardware.NativeMemory;
 import org.rpcrdma.verbs.hardware.NativeRegion;
 import org.rpcrdma.verbs.hardware.NativeWindow;
+import org.rpcrdma.verbs.hardware.VerbsConstants;
 
 /**
  * One event loop's share of a device through libibverbs and librdmacm. The loop's thread waits in one {@code ppoll} for
@@ -38,13 +38,13 @@ final class FfmDevice implements NativeDevice {
     /** Room for the largest structure that is passed, and private data behind it. */
     private static final int SCRATCH = 1024;
 
-    private final Supplier<Library> libraries;
-    private final Library library;
-    private final Library.Operations operations;
+    private final Supplier<NativeLibraries> libraries;
+    private final NativeLibraries library;
+    private final NativeLibraries.Operations operations;
     private final LocalDevice device;
     private final CmEvents connections;
     private final DeviceCapabilities capabilities;
-    private final Waiter waiter;
+    private final FileDescriptorWaiter waiter;
     private final long domain;
     private final long channel;
     private final long queue;
@@ -67,10 +67,10 @@ final class FfmDevice implements NativeDevice {
     /**
      * @param libraries makes one for each thread
      */
-    FfmDevice(FfmConfig config, Supplier<Library> libraries) throws IOException {
+    FfmDevice(FfmConfig config, Supplier<NativeLibraries> libraries) throws IOException {
         this.libraries = libraries;
         library = libraries.get();
-        Undo undo = new Undo();
+        ConstructorCleanup undo = new ConstructorCleanup();
         try {
             undo.add(arena::close);
             device = LocalDevice.open(library, config.device());
@@ -107,11 +107,11 @@ final class FfmDevice implements NativeDevice {
                             library, "rdma_create_event_channel", library.createEventChannel());
             undo.add(() -> library.destroyEventChannel(events));
             waiter =
-                    new Waiter(
+                    new FileDescriptorWaiter(
                             library,
-                            CMemory.getInt(channel + Structs.CHANNEL_FD),
+                            CMemory.getInt(channel + StructLayouts.CHANNEL_FD),
                             CMemory.getInt(events),
-                            CMemory.getInt(context() + Structs.CONTEXT_ASYNC_FD));
+                            CMemory.getInt(context() + StructLayouts.CONTEXT_ASYNC_FD));
         } catch (IOException | RuntimeException | Error e) {
             undo.run();
             throw e;
@@ -124,7 +124,7 @@ final class FfmDevice implements NativeDevice {
 
     /** Some libraries do not know what their device says that it can. */
     private boolean givesWindow() throws IOException {
-        long window = operations.allocMw(domain, Structs.MW_TYPE_2);
+        long window = operations.allocMw(domain, StructLayouts.MW_TYPE_2);
         if (window == 0) {
             logger.debug("{} gives no memory window: {}", this, Errno.text(library.errno()));
             return false;
@@ -138,16 +138,16 @@ final class FfmDevice implements NativeDevice {
         return connections;
     }
 
-    Library library() {
+    NativeLibraries library() {
         return library;
     }
 
     /** For another thread. */
-    Library newLibrary() {
+    NativeLibraries newLibrary() {
         return libraries.get();
     }
 
-    Library.Operations operations() {
+    NativeLibraries.Operations operations() {
         return operations;
     }
 
@@ -194,7 +194,7 @@ final class FfmDevice implements NativeDevice {
 
     @Override
     public int completions() {
-        return CMemory.getInt(queue + Structs.CQ_ENTRIES);
+        return CMemory.getInt(queue + StructLayouts.CQ_ENTRIES);
     }
 
     @Override
@@ -230,15 +230,17 @@ final class FfmDevice implements NativeDevice {
         return new FfmWindow(
                 operations,
                 Errno.checkPointer(
-                        library, "ibv_alloc_mw", operations.allocMw(domain, Structs.MW_TYPE_2)));
+                        library,
+                        "ibv_alloc_mw",
+                        operations.allocMw(domain, StructLayouts.MW_TYPE_2)));
     }
 
     /** The driver of soft-RoCE passes the kernel's own flag on, which means nothing here to a connection. */
     @Override
     public int invalidationFlags() {
         return device.isSoftRoce()
-                ? Codes.WC_WITH_INVALIDATE | Structs.KERNEL_WITH_INVALIDATE
-                : Codes.WC_WITH_INVALIDATE;
+                ? VerbsConstants.WC_WITH_INVALIDATE | StructLayouts.KERNEL_WITH_INVALIDATE
+                : VerbsConstants.WC_WITH_INVALIDATE;
     }
 
     /** Linux stops when a window of soft-RoCE is invalidated that is invalidated already. */
@@ -334,8 +336,8 @@ final class FfmDevice implements NativeDevice {
 
     private void takeDeviceEvents() {
         while (library.getAsyncEvent(context(), scratch) != -1) {
-            int type = CMemory.getInt(scratch + Structs.ASYNC_TYPE);
-            long element = CMemory.getLong(scratch + Structs.ASYNC_ELEMENT);
+            int type = CMemory.getInt(scratch + StructLayouts.ASYNC_TYPE);
+            long element = CMemory.getLong(scratch + StructLayouts.ASYNC_ELEMENT);
             library.ackAsyncEvent(scratch);
             AsyncEvents.happened(type, element);
         }
@@ -343,9 +345,9 @@ final class FfmDevice implements NativeDevice {
 
     /** The device touches no memory for it any more. */
     void breakQueuePair(long queuePair) {
-        CMemory.clear(scratch, Structs.QP_ATTR_SIZE);
-        CMemory.putInt(scratch + Structs.QP_ATTR_STATE, Structs.QP_STATE_ERROR);
-        int result = library.modifyQp(queuePair, scratch, Structs.QP_STATE_MASK);
+        CMemory.clear(scratch, StructLayouts.QP_ATTR_SIZE);
+        CMemory.putInt(scratch + StructLayouts.QP_ATTR_STATE, StructLayouts.QP_STATE_ERROR);
+        int result = library.modifyQp(queuePair, scratch, StructLayouts.QP_STATE_MASK);
         if (result != 0) {
             logger.debug("A queue pair could not be broken: {}", Errno.text(Math.abs(result)));
         }
@@ -388,7 +390,7 @@ final class FfmDevice implements NativeDevice {
     }
 
     /** @param mine of the calling thread */
-    void release(Library mine) {
+    void release(NativeLibraries mine) {
         if (users.decrementAndGet() == 0) {
             free(mine);
         }
@@ -402,7 +404,7 @@ final class FfmDevice implements NativeDevice {
         release(library);
     }
 
-    private void free(Library mine) {
+    private void free(NativeLibraries mine) {
         report("ibv_destroy_cq", mine.destroyCq(queue));
         report("ibv_destroy_comp_channel", mine.destroyCompChannel(channel));
         report("ibv_dealloc_pd", mine.deallocPd(domain));

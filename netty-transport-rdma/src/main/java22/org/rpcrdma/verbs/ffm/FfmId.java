@@ -22,8 +22,8 @@ import org.rpcrdma.verbs.hardware.NativeQueuePair;
  * An {@code rdma_cm_id}.
  *
  * <p>Over iWARP two calls block, for as long as TCP or the peer takes: {@code rdma_connect}, and the end of a
- * connection that the peer has not answered. Both are made by {@link Helpers}, one after the other; everything else by
- * the event loop.
+ * connection that the peer has not answered. Both are made by {@link BlockingCallThreads}, one after the other;
+ * everything else by the event loop.
  */
 final class FfmId implements NativeId {
 
@@ -87,13 +87,13 @@ final class FfmId implements NativeId {
 
     @Override
     public boolean isOn(NativeDevice device) {
-        return CMemory.getLong(pointer + Structs.ID_VERBS) == ((FfmDevice) device).context();
+        return CMemory.getLong(pointer + StructLayouts.ID_VERBS) == ((FfmDevice) device).context();
     }
 
     @Override
     public void bind(InetSocketAddress local) throws IOException {
         if (local.getAddress() instanceof Inet6Address) {
-            setOption(Structs.OPTION_AFONLY, 1);
+            setOption(StructLayouts.OPTION_AFONLY, 1);
         }
         Errno.check(
                 loop.library(),
@@ -108,7 +108,8 @@ final class FfmId implements NativeId {
         Errno.check(
                 loop.library(),
                 "rdma_set_option",
-                loop.library().setOption(pointer, Structs.OPTION_ID, name, at, Integer.BYTES));
+                loop.library()
+                        .setOption(pointer, StructLayouts.OPTION_ID, name, at, Integer.BYTES));
     }
 
     @Override
@@ -134,19 +135,19 @@ final class FfmId implements NativeId {
     public NativeQueuePair createQueuePair(NativeDevice owner, int sends, int receives, int ranges)
             throws IOException {
         long attributes = loop.scratch();
-        CMemory.clear(attributes, Structs.QP_INIT_SIZE);
-        CMemory.putLong(attributes + Structs.QP_INIT_SEND_CQ, loop.queue());
-        CMemory.putLong(attributes + Structs.QP_INIT_RECV_CQ, loop.queue());
-        CMemory.putInt(attributes + Structs.QP_INIT_MAX_SEND_WR, sends);
-        CMemory.putInt(attributes + Structs.QP_INIT_MAX_RECV_WR, receives);
-        CMemory.putInt(attributes + Structs.QP_INIT_MAX_SEND_SGE, ranges);
-        CMemory.putInt(attributes + Structs.QP_INIT_MAX_RECV_SGE, 1);
-        CMemory.putInt(attributes + Structs.QP_INIT_TYPE, Structs.QP_TYPE_RC);
+        CMemory.clear(attributes, StructLayouts.QP_INIT_SIZE);
+        CMemory.putLong(attributes + StructLayouts.QP_INIT_SEND_CQ, loop.queue());
+        CMemory.putLong(attributes + StructLayouts.QP_INIT_RECV_CQ, loop.queue());
+        CMemory.putInt(attributes + StructLayouts.QP_INIT_MAX_SEND_WR, sends);
+        CMemory.putInt(attributes + StructLayouts.QP_INIT_MAX_RECV_WR, receives);
+        CMemory.putInt(attributes + StructLayouts.QP_INIT_MAX_SEND_SGE, ranges);
+        CMemory.putInt(attributes + StructLayouts.QP_INIT_MAX_RECV_SGE, 1);
+        CMemory.putInt(attributes + StructLayouts.QP_INIT_TYPE, StructLayouts.QP_TYPE_RC);
         Errno.check(
                 loop.library(),
                 "rdma_create_qp",
                 loop.library().createQp(pointer, loop.domain(), attributes));
-        long made = CMemory.getLong(pointer + Structs.ID_QP);
+        long made = CMemory.getLong(pointer + StructLayouts.ID_QP);
         queuePair = new FfmQueuePair(this, loop.operations(), loop.bad(), made);
         AsyncEvents.add(made, loop, pointer);
         return queuePair;
@@ -161,15 +162,17 @@ final class FfmId implements NativeId {
             outbound = inbound;
         }
         byte[] data = parameters.privateData();
-        CMemory.clear(at, Structs.PARAM_SIZE);
-        CMemory.putBytes(at + Structs.PARAM_SIZE, data);
-        CMemory.putLong(at + Structs.PARAM_DATA, data.length == 0 ? 0 : at + Structs.PARAM_SIZE);
-        CMemory.putByte(at + Structs.PARAM_DATA_LENGTH, data.length);
-        CMemory.putByte(at + Structs.PARAM_RESPONDER, inbound);
-        CMemory.putByte(at + Structs.PARAM_INITIATOR, outbound);
-        CMemory.putByte(at + Structs.PARAM_FLOW_CONTROL, 1);
-        CMemory.putByte(at + Structs.PARAM_RETRIES, MOST_RETRIES);
-        CMemory.putByte(at + Structs.PARAM_RNR_RETRIES, MOST_RETRIES);
+        CMemory.clear(at, StructLayouts.PARAM_SIZE);
+        CMemory.putBytes(at + StructLayouts.PARAM_SIZE, data);
+        CMemory.putLong(
+                at + StructLayouts.PARAM_DATA,
+                data.length == 0 ? 0 : at + StructLayouts.PARAM_SIZE);
+        CMemory.putByte(at + StructLayouts.PARAM_DATA_LENGTH, data.length);
+        CMemory.putByte(at + StructLayouts.PARAM_RESPONDER, inbound);
+        CMemory.putByte(at + StructLayouts.PARAM_INITIATOR, outbound);
+        CMemory.putByte(at + StructLayouts.PARAM_FLOW_CONTROL, 1);
+        CMemory.putByte(at + StructLayouts.PARAM_RETRIES, MOST_RETRIES);
+        CMemory.putByte(at + StructLayouts.PARAM_RNR_RETRIES, MOST_RETRIES);
     }
 
     @Override
@@ -186,13 +189,13 @@ final class FfmId implements NativeId {
     /** A failure is no event, and is handed over as if it were one. */
     private CompletableFuture<Void> connectElsewhere(ConnectionParameters parameters) {
         MemorySegment memory =
-                Arena.ofAuto().allocate(Structs.PARAM_SIZE + parameters.privateData().length);
+                Arena.ofAuto().allocate(StructLayouts.PARAM_SIZE + parameters.privateData().length);
         put(memory.address(), parameters);
         FfmDevice waiting = loop;
         long connecting = pointer;
-        return Helpers.run(
+        return BlockingCallThreads.run(
                 () -> {
-                    Library library = waiting.newLibrary();
+                    NativeLibraries library = waiting.newLibrary();
                     try {
                         if (library.connect(connecting, memory.address()) == -1) {
                             int number = library.errno();
@@ -241,12 +244,12 @@ final class FfmId implements NativeId {
 
     @Override
     public InetSocketAddress localAddress() throws IOException {
-        return SocketAddresses.get(pointer + Structs.ID_SOURCE);
+        return SocketAddresses.get(pointer + StructLayouts.ID_SOURCE);
     }
 
     @Override
     public InetSocketAddress remoteAddress() throws IOException {
-        return SocketAddresses.get(pointer + Structs.ID_DESTINATION);
+        return SocketAddresses.get(pointer + StructLayouts.ID_DESTINATION);
     }
 
     void destroyQueuePair(long gone) {
@@ -282,10 +285,10 @@ final class FfmId implements NativeId {
         } else {
             FfmDevice user = loop;
             user.retain();
-            Helpers.runAfter(
+            BlockingCallThreads.runAfter(
                     elsewhere,
                     () -> {
-                        Library library = user.newLibrary();
+                        NativeLibraries library = user.newLibrary();
                         destroyElsewhere(library, gone);
                         user.release(library);
                     });
@@ -297,7 +300,7 @@ final class FfmId implements NativeId {
     }
 
     /** Behind a channel of its own: what the event loop takes from the other one may change the queue pair. */
-    private static void destroyElsewhere(Library library, long gone) {
+    private static void destroyElsewhere(NativeLibraries library, long gone) {
         long spare = library.createEventChannel();
         if (spare == 0 || library.migrateId(gone, spare) == -1) {
             logger.debug("An identifier could not be moved: {}", Errno.text(library.errno()));

@@ -14,8 +14,8 @@ final class FfmRegion extends NativeRegion {
         super(
                 address,
                 length,
-                CMemory.getInt(pointer + Structs.MR_LOCAL_KEY),
-                CMemory.getInt(pointer + Structs.MR_REMOTE_KEY));
+                CMemory.getInt(pointer + StructLayouts.MR_LOCAL_KEY),
+                CMemory.getInt(pointer + StructLayouts.MR_REMOTE_KEY));
         this.device = device;
         this.pointer = pointer;
     }

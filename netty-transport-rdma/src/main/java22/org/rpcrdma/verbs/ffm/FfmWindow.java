@@ -7,11 +7,11 @@ import org.rpcrdma.verbs.hardware.NativeWindow;
 /** An {@code ibv_mw} of type 2. */
 final class FfmWindow extends NativeWindow {
 
-    private final Library.Operations operations;
+    private final NativeLibraries.Operations operations;
     private final long pointer;
 
-    FfmWindow(Library.Operations operations, long pointer) {
-        super(CMemory.getInt(pointer + Structs.MW_KEY));
+    FfmWindow(NativeLibraries.Operations operations, long pointer) {
+        super(CMemory.getInt(pointer + StructLayouts.MW_KEY));
         this.operations = operations;
         this.pointer = pointer;
     }
@@ -19,7 +19,7 @@ final class FfmWindow extends NativeWindow {
     /** For type 2 no library does it. */
     @Override
     protected void remember(int boundKey) {
-        CMemory.putInt(pointer + Structs.MW_KEY, boundKey);
+        CMemory.putInt(pointer + StructLayouts.MW_KEY, boundKey);
     }
 
     @Override

@@ -49,38 +49,42 @@ final class LocalDevice {
     /** Those of this machine's addresses that are the device's; found when first asked for. */
     private List<InterfaceAddress> addresses;
 
-    private LocalDevice(Library library, long devices, long context) throws IOException {
+    private LocalDevice(NativeLibraries library, long devices, long context) throws IOException {
         this.devices = devices;
         this.context = context;
-        long device = CMemory.getLong(context + Structs.CONTEXT_DEVICE);
+        long device = CMemory.getLong(context + StructLayouts.CONTEXT_DEVICE);
         this.name = name(context);
-        this.isIwarp = CMemory.getInt(device + Structs.DEVICE_TRANSPORT) == Structs.TRANSPORT_IWARP;
+        this.isIwarp =
+                CMemory.getInt(device + StructLayouts.DEVICE_TRANSPORT)
+                        == StructLayouts.TRANSPORT_IWARP;
         try (Arena arena = Arena.ofConfined()) {
-            long attributes = arena.allocate(Structs.ATTR_SIZE, Long.BYTES).address();
+            long attributes = arena.allocate(StructLayouts.ATTR_SIZE, Long.BYTES).address();
             Errno.checkNumber("ibv_query_device", library.queryDevice(context, attributes));
-            maxCompletions = CMemory.getInt(attributes + Structs.ATTR_MAX_CQE);
+            maxCompletions = CMemory.getInt(attributes + StructLayouts.ATTR_MAX_CQE);
             isSoftRoce =
                     !isIwarp
-                            && CMemory.getInt(attributes + Structs.ATTR_VENDOR)
-                                    == Structs.VENDOR_SOFT_ROCE;
+                            && CMemory.getInt(attributes + StructLayouts.ATTR_VENDOR)
+                                    == StructLayouts.VENDOR_SOFT_ROCE;
             mayHaveWindows =
-                    (CMemory.getInt(attributes + Structs.ATTR_FLAGS) & Structs.DEVICE_MW_TYPE_2)
+                    (CMemory.getInt(attributes + StructLayouts.ATTR_FLAGS)
+                                            & StructLayouts.DEVICE_MW_TYPE_2)
                                     != 0
-                            && CMemory.getInt(attributes + Structs.ATTR_MAX_MW) > 0;
+                            && CMemory.getInt(attributes + StructLayouts.ATTR_MAX_MW) > 0;
             int reads =
                     Math.min(
-                            CMemory.getInt(attributes + Structs.ATTR_MAX_QP_RD_ATOM),
-                            CMemory.getInt(attributes + Structs.ATTR_MAX_QP_INIT_RD_ATOM));
-            if (CMemory.getInt(attributes + Structs.ATTR_MAX_QP) <= 0) {
+                            CMemory.getInt(attributes + StructLayouts.ATTR_MAX_QP_RD_ATOM),
+                            CMemory.getInt(attributes + StructLayouts.ATTR_MAX_QP_INIT_RD_ATOM));
+            if (CMemory.getInt(attributes + StructLayouts.ATTR_MAX_QP) <= 0) {
                 throw new IOException("the RDMA device " + name + " has no queue pairs");
             }
-            int ranges = least(CMemory.getInt(attributes + Structs.ATTR_MAX_SGE), MAX_RANGES);
+            int ranges = least(CMemory.getInt(attributes + StructLayouts.ATTR_MAX_SGE), MAX_RANGES);
             capabilities =
                     DeviceCapabilities.builder()
                             .maxScatterGather(ranges)
                             .maxReadRanges(
                                     least(
-                                            CMemory.getInt(attributes + Structs.ATTR_MAX_SGE_RD),
+                                            CMemory.getInt(
+                                                    attributes + StructLayouts.ATTR_MAX_SGE_RD),
                                             ranges))
                             .maxReadDepth(Math.min(reads, MAX_READ_DEPTH))
                             .maxPrivateData(isIwarp ? PRIVATE_DATA_IWARP : PRIVATE_DATA)
@@ -99,8 +103,9 @@ final class LocalDevice {
     }
 
     private static String name(long context) {
-        long device = CMemory.getLong(context + Structs.CONTEXT_DEVICE);
-        return CMemory.getString(device + Structs.DEVICE_NAME, Structs.DEVICE_NAME_SIZE);
+        long device = CMemory.getLong(context + StructLayouts.CONTEXT_DEVICE);
+        return CMemory.getString(
+                device + StructLayouts.DEVICE_NAME, StructLayouts.DEVICE_NAME_SIZE);
     }
 
     /**
@@ -109,7 +114,7 @@ final class LocalDevice {
      * @param wanted its name, or {@code null} for the first that has an active port
      * @throws IOException when there is none, in one sentence
      */
-    static LocalDevice open(Library library, String wanted) throws IOException {
+    static LocalDevice open(NativeLibraries library, String wanted) throws IOException {
         long devices;
         List<Long> contexts = new ArrayList<>();
         try (Arena arena = Arena.ofConfined()) {
@@ -146,17 +151,18 @@ final class LocalDevice {
                 : "there is no RDMA device " + wanted + ", only " + names;
     }
 
-    private static boolean hasActivePort(Library library, long context) {
+    private static boolean hasActivePort(NativeLibraries library, long context) {
         try (Arena arena = Arena.ofConfined()) {
-            long attributes = arena.allocate(Structs.ATTR_SIZE, Long.BYTES).address();
-            long port = arena.allocate(Structs.PORT_SIZE, Long.BYTES).address();
+            long attributes = arena.allocate(StructLayouts.ATTR_SIZE, Long.BYTES).address();
+            long port = arena.allocate(StructLayouts.PORT_SIZE, Long.BYTES).address();
             if (library.queryDevice(context, attributes) != 0) {
                 return false;
             }
-            int ports = CMemory.getUnsignedByte(attributes + Structs.ATTR_PORTS);
+            int ports = CMemory.getUnsignedByte(attributes + StructLayouts.ATTR_PORTS);
             for (int number = 1; number <= ports; number++) {
                 if (library.queryPort(context, (byte) number, port) == 0
-                        && CMemory.getInt(port + Structs.PORT_STATE) == Structs.PORT_ACTIVE) {
+                        && CMemory.getInt(port + StructLayouts.PORT_STATE)
+                                == StructLayouts.PORT_ACTIVE) {
                     return true;
                 }
             }
@@ -195,7 +201,7 @@ final class LocalDevice {
     }
 
     int nextVector() {
-        int vectors = CMemory.getInt(context + Structs.CONTEXT_VECTORS);
+        int vectors = CMemory.getInt(context + StructLayouts.CONTEXT_VECTORS);
         return vectors <= 1 ? 0 : Math.floorMod(LOOPS.getAndIncrement(), vectors);
     }
 
@@ -209,7 +215,7 @@ final class LocalDevice {
      *
      * @param channel for the identifiers by which addresses are tried
      */
-    InetAddress addressTowards(Library library, long channel, InetSocketAddress peer)
+    InetAddress addressTowards(NativeLibraries library, long channel, InetSocketAddress peer)
             throws SocketException {
         if (addresses == null) {
             addresses = findAddresses(library, channel);
@@ -247,7 +253,7 @@ final class LocalDevice {
         return true;
     }
 
-    private List<InterfaceAddress> findAddresses(Library library, long channel)
+    private List<InterfaceAddress> findAddresses(NativeLibraries library, long channel)
             throws SocketException {
         List<InterfaceAddress> found = new ArrayList<>();
         try (Arena arena = Arena.ofConfined()) {
@@ -261,7 +267,7 @@ final class LocalDevice {
                     }
                     long id = CMemory.getLong(made);
                     if (library.bindAddr(id, socket) == 0
-                            && CMemory.getLong(id + Structs.ID_VERBS) == context) {
+                            && CMemory.getLong(id + StructLayouts.ID_VERBS) == context) {
                         found.add(address);
                     }
                     library.destroyId(id);
@@ -277,7 +283,7 @@ final class LocalDevice {
      * A device that is gone is closed when librdmacm has seen that it is, which it looks for when it is asked for a
      * new list.
      */
-    void close(Library library) {
+    void close(NativeLibraries library) {
         try (Arena arena = Arena.ofConfined()) {
             long fresh = library.getDevices(arena.allocate(Integer.BYTES, Long.BYTES).address());
             library.freeDevices(devices);

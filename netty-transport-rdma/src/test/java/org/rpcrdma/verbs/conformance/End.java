@@ -8,6 +8,7 @@ import java.util.List;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairHandler;
+import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.WorkStatus;
 
@@ -24,6 +25,19 @@ final class End implements QueuePairHandler {
     final ByteBuffer memory;
     final long base;
     final MemoryRegion region;
+
+    /** From here on the peer gets memory for what it writes where none was exposed. */
+    static final int GIVEN = 4000;
+
+    /** What memory was given for. */
+    record Given(int key, int start, int length) {}
+
+    private record Place(long address, MemoryRegion region, int length) implements ReceiveMemory {}
+
+    final List<Given> given = new ArrayList<>();
+
+    /** How often there is none. */
+    int waits;
 
     /** Everything in order: completions, and the names of the other calls. */
     final List<Object> heard = new ArrayList<>();
@@ -70,6 +84,18 @@ final class End implements QueuePairHandler {
     public boolean writtenWithImmediate(long id, int length, int immediate) {
         heard.add(new Written(id, length, immediate));
         return takesImmediates;
+    }
+
+    /** Each piece has 100 bytes to itself. */
+    @Override
+    public ReceiveMemory writeMemory(int key, int start, int length) {
+        if (waits > 0) {
+            waits--;
+            return null;
+        }
+        long address = base + GIVEN + 100L * given.size();
+        given.add(new Given(key, start, length));
+        return new Place(address, region, 100);
     }
 
     @Override

@@ -2,13 +2,12 @@
 package org.rpcrdma.verbs.conformance;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.rpcrdma.verbs.QueuePair.BLANK;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.rpcrdma.verbs.QueuePair.REMOTE_WRITE;
 import static org.rpcrdma.verbs.QueuePair.SIGNALED;
 
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -145,55 +144,66 @@ class ExposureTest {
         }
     }
 
-    /** What the peer has not written is nobody's to see, where the device says what it was. */
+    /** Each piece of what is written gets memory of its own, however large the Writes are. */
     @ParameterizedTest
     @MethodSource("providers")
-    void theDeviceSaysWhatWasWrittenIfItKnows(VerbsProvider provider) throws IOException {
+    void aRangeWithoutMemoryGetsItAsBytesArrive(VerbsProvider provider) throws IOException {
         try (Ends ends = Ends.connected(provider)) {
-            byte[] old = new byte[PIECE];
-            Arrays.fill(old, (byte) 9);
-            ends.passive.put(0, old);
+            if (!ends.passiveContext.capabilities().exposesWithoutMemory()) {
+                assertThatThrownBy(() -> ends.passive.queuePair.expose(PIECE))
+                        .isInstanceOf(UnsupportedOperationException.class);
+                return;
+            }
             ends.active.put(2000, (byte) 1, (byte) 2, (byte) 3, (byte) 4);
-            int key = ends.passive.expose(0, PIECE, REMOTE_WRITE | BLANK);
-            boolean knows = ends.passive.queuePair.written(key) >= 0;
-            assertThat(ends.passive.queuePair.written(key)).isEqualTo(knows ? 0 : -1);
-            long id = 0;
-            int[][] writes = {
-                {0, 3, 3}, {3, 2, 5}, {1, 4, 5}, {30, 4, 34}, {10, 4, 34}, {33, 2, 35}
-            };
-            for (int[] write : writes) {
-                ends.passive.receive(++id, 1000, 10);
-                ends.passiveContext.poll(1);
-                long offset = ends.passive.queuePair.exposedOffset(key) + write[0];
-                ends.active.queuePair.write(++id, SIGNALED, offset, key);
-                ends.active.gather(2000, write[1]);
-                ends.active.queuePair.send(++id, SIGNALED);
-                ends.active.queuePair.doorbell();
-                long receive = id - 2;
-                ends.until(() -> ends.passive.isComplete(receive));
-                assertThat(ends.passive.queuePair.written(key)).isEqualTo(knows ? write[2] : -1);
-            }
-            byte[] expected = new byte[PIECE];
-            Arrays.fill(expected, knows ? 35 : 0, PIECE, (byte) 9);
-            for (int[] write : writes) {
-                System.arraycopy(new byte[] {1, 2, 3, 4}, 0, expected, write[0], write[1]);
-            }
-            assertThat(ends.passive.get(0, PIECE)).containsExactly(expected);
-            ends.passive.queuePair.invalidate(key);
-            int again = ends.passive.expose(0, PIECE, REMOTE_WRITE | BLANK);
-            assertThat(ends.passive.queuePair.written(again)).isEqualTo(knows ? 0 : -1);
-            // Without that right nothing is cleared.
-            int kept = ends.passive.expose(0, PIECE, REMOTE_WRITE);
-            ends.passive.receive(100, 1000, 10);
-            ends.passiveContext.poll(1);
-            ends.active.queuePair.write(
-                    101, SIGNALED, ends.passive.queuePair.exposedOffset(kept) + 50, kept);
-            ends.active.gather(2000, 1);
-            ends.active.queuePair.send(102, SIGNALED);
+            int key = ends.passive.queuePair.expose(PIECE);
+            long offset = ends.passive.queuePair.exposedOffset(key);
+            assertThat(ends.passive.queuePair.isExposed(key)).isTrue();
+            ends.passive.waits = 3;
+            ends.passive.receive(1, 1000, 10);
+            ends.active.queuePair.write(2, 0, offset, key);
+            ends.active.gather(2000, 3);
+            // One of no length is nowhere.
+            ends.active.queuePair.write(3, 0, offset + 500, key);
+            ends.active.queuePair.write(4, SIGNALED, offset + 3, key);
+            ends.active.gather(2003, 1);
+            ends.active.gather(2000, 4);
+            ends.active.queuePair.send(5, SIGNALED);
             ends.active.queuePair.doorbell();
-            ends.until(() -> ends.passive.isComplete(100));
-            expected[50] = 1;
-            assertThat(ends.passive.get(0, PIECE)).containsExactly(expected);
+            ends.until(() -> ends.passive.isComplete(1));
+            assertThat(ends.passive.waits).isZero();
+            assertThat(ends.passive.given)
+                    .containsExactly(new End.Given(key, 0, 3), new End.Given(key, 3, 5));
+            assertThat(ends.passive.get(End.GIVEN, 3)).containsExactly(1, 2, 3);
+            assertThat(ends.passive.get(End.GIVEN + 100, 5)).containsExactly(4, 1, 2, 3, 4);
+            ends.passive.queuePair.invalidate(key);
+            assertThat(ends.passive.queuePair.isExposed(key)).isFalse();
+        }
+    }
+
+    /** What was written is not to be changed, and nothing is to be left out. */
+    @ParameterizedTest
+    @MethodSource("providers")
+    void aRangeWithoutMemoryIsWrittenOnceAndInOrder(VerbsProvider provider) throws IOException {
+        int[][] second = {{0, 1}, {2, 1}, {2, 3}, {4, 1}, {3, PIECE}, {PIECE, 1}, {-1, 1}};
+        for (int[] write : second) {
+            try (Ends ends = Ends.connected(provider)) {
+                if (!ends.passiveContext.capabilities().exposesWithoutMemory()) {
+                    return;
+                }
+                int key = ends.passive.queuePair.expose(PIECE);
+                long offset = ends.passive.queuePair.exposedOffset(key);
+                ends.passive.receive(1, 1000, 10);
+                ends.active.queuePair.write(2, 0, offset, key);
+                ends.active.gather(2000, 3);
+                ends.active.queuePair.write(3, SIGNALED, offset + write[0], key);
+                ends.active.gather(2000, write[1]);
+                ends.active.queuePair.send(4, SIGNALED);
+                ends.active.queuePair.doorbell();
+                ends.until(() -> ends.passive.hasEnded);
+                assertThat(ends.passive.endedBy).hasMessageContaining("is not inside STag");
+                assertThat(ends.passive.given).containsExactly(new End.Given(key, 0, 3));
+                assertThat(ends.passive.completion(1).status()).isEqualTo(WorkStatus.FLUSHED);
+            }
         }
     }
 

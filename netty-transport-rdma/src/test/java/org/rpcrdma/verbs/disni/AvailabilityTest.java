@@ -82,17 +82,30 @@ class AvailabilityTest {
 
     @Test
     void withoutTheExport() throws Exception {
+        assertThat(causeInAnotherJvm()).contains("--add-exports java.base/sun.nio.ch=ALL-UNNAMED");
+    }
+
+    @Test
+    void withoutUnsafe() throws Exception {
+        assertThat(
+                        causeInAnotherJvm(
+                                "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+                                "-Dio.netty.noUnsafe=true"))
+                .contains("sun.misc.Unsafe")
+                .contains("provider ffm");
+    }
+
+    private static String causeInAnotherJvm(String... options) throws Exception {
+        List<String> command = new ArrayList<>();
+        command.add(new File(System.getProperty("java.home"), "bin/java").getPath());
+        command.addAll(List.of(options));
+        command.addAll(
+                List.of("-cp", System.getProperty("java.class.path"), ShowCause.class.getName()));
         Process process =
-                new ProcessBuilder(
-                                new File(System.getProperty("java.home"), "bin/java").getPath(),
-                                "-cp",
-                                System.getProperty("java.class.path"),
-                                ShowCause.class.getName())
-                        .redirectError(ProcessBuilder.Redirect.DISCARD)
-                        .start();
-        assertThat(new String(process.getInputStream().readAllBytes(), UTF_8))
-                .contains("--add-exports java.base/sun.nio.ch=ALL-UNNAMED");
+                new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+        String cause = new String(process.getInputStream().readAllBytes(), UTF_8);
         assertThat(process.waitFor()).isZero();
+        return cause;
     }
 
     /** As for a user who names no provider. */

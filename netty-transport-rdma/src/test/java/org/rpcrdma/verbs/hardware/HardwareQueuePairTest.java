@@ -54,7 +54,8 @@ class HardwareQueuePairTest {
     /** A device that is gone completes nothing, and there is nothing to wait for. */
     @Test
     void aDeviceThatIsRemovedIsNotWaitedFor() throws Exception {
-        try (HardwareContext context = (HardwareContext) new SoftwareDisniProvider().open()) {
+        try (HardwareEventLoopContext context =
+                (HardwareEventLoopContext) new SoftwareDisniProvider().open()) {
             List<ConnectionRequest> requests = new ArrayList<>();
             InetSocketAddress address =
                     context.listen(

@@ -103,7 +103,8 @@ class PostedWorkTest {
     @Test
     void anImmediateIsInNetworkOrder() throws IOException {
         PostedSends sends =
-                new PostedSends(ADDRESSES, WorkId.sends(5), 8, 0, 4, 4, n -> ReadSinks.LOCAL);
+                new PostedSends(
+                        ADDRESSES, WorkRequestId.sends(5), 8, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
         sends.openWithImmediate(1, SIGNALED, 0x1122334455667788L, 0xcafe, 0x80000180);
         sends.gather(1000, 10, 7);
         sends.post(device);
@@ -123,12 +124,13 @@ class PostedWorkTest {
     @Test
     void aBatchIsOneListAndItsLastIsSignalled() throws IOException {
         PostedSends sends =
-                new PostedSends(ADDRESSES, WorkId.sends(5), 8, 0, 4, 4, n -> ReadSinks.LOCAL);
+                new PostedSends(
+                        ADDRESSES, WorkRequestId.sends(5), 8, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
         sends.open(1, 0, FENCE, 0x1122334455667788L, 0xcafe);
         sends.gather(1000, 10, 7);
         sends.gather(2000, 0, 7);
         sends.gather(3000, 20, 8);
-        sends.open(2, Codes.SEND_WITH_INVALIDATE, SIGNALED | SOLICITED, 0, 0xbeef);
+        sends.open(2, VerbsConstants.SEND_WITH_INVALIDATE, SIGNALED | SOLICITED, 0, 0xbeef);
         sends.open(3, 2, 0, 0, 0);
         sends.gather(4000, 30, 9);
         sends.post(device);
@@ -152,7 +154,8 @@ class PostedWorkTest {
     @Test
     void theRingGoesRoundAndTheListsStayApart() throws IOException {
         PostedSends sends =
-                new PostedSends(ADDRESSES, WorkId.sends(1), 4, 0, 4, 4, n -> ReadSinks.LOCAL);
+                new PostedSends(
+                        ADDRESSES, WorkRequestId.sends(1), 4, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
         int position = 0;
         for (int round = 0; round < 20; round++) {
             int count = 1 + round % 4;
@@ -169,20 +172,20 @@ class PostedWorkTest {
             }
             position += count;
             assertThat(sends.isIdle()).isFalse();
-            sends.complete(position - 1, Codes.SUCCESS);
+            sends.complete(position - 1, VerbsConstants.SUCCESS);
             for (int i = 0; i < count; i++) {
                 assertThat(sends.isHeadComplete()).isTrue();
-                assertThat(sends.removeHead()).isEqualTo(Codes.SUCCESS);
+                assertThat(sends.removeHead()).isEqualTo(VerbsConstants.SUCCESS);
             }
             assertThat(sends.isHeadComplete()).isFalse();
             assertThat(sends.isIdle()).isTrue();
-            sends.complete(position - 1, Codes.SUCCESS);
+            sends.complete(position - 1, VerbsConstants.SUCCESS);
             assertThat(sends.isHeadComplete()).as("completed twice").isFalse();
         }
     }
 
     /** Which of the sinks are open. */
-    private static final class Sinks implements ReadSinks {
+    private static final class Sinks implements ReadSinkKeys {
         private final Set<Integer> open = new TreeSet<>();
 
         @Override
@@ -198,11 +201,11 @@ class PostedWorkTest {
     }
 
     private void openReadAndSends(PostedSends sends) throws IOException {
-        sends.open(1, Codes.SEND, 0, 0, 0);
-        sends.open(2, Codes.READ, 0, 0, 0);
+        sends.open(1, VerbsConstants.SEND, 0, 0, 0);
+        sends.open(2, VerbsConstants.READ, 0, 0, 0);
         sends.gather(1000, 10, 7);
-        sends.open(3, Codes.SEND, 0, 0, 0);
-        sends.open(4, Codes.SEND, SIGNALED, 0, 0);
+        sends.open(3, VerbsConstants.SEND, 0, 0, 0);
+        sends.open(4, VerbsConstants.SEND, SIGNALED, 0, 0);
         sends.post(device);
     }
 
@@ -210,18 +213,19 @@ class PostedWorkTest {
     @Test
     void aReadIsCompleteWhenItsOwnCompletionHasCome() throws IOException {
         Sinks sinks = new Sinks();
-        PostedSends sends = new PostedSends(ADDRESSES, WorkId.sends(1), 4, 0, 4, 4, n -> sinks);
+        PostedSends sends =
+                new PostedSends(ADDRESSES, WorkRequestId.sends(1), 4, 0, 4, 4, n -> sinks);
         openReadAndSends(sends);
-        assertThat(device.posts.get(0).get(1).flags()).isEqualTo(Codes.SIGNALED);
-        sends.complete(3, Codes.SUCCESS);
+        assertThat(device.posts.get(0).get(1).flags()).isEqualTo(VerbsConstants.SIGNALED);
+        sends.complete(3, VerbsConstants.SUCCESS);
         assertThat(sends.isHeadComplete()).isTrue();
-        assertThat(sends.removeHead()).isEqualTo(Codes.SUCCESS);
+        assertThat(sends.removeHead()).isEqualTo(VerbsConstants.SUCCESS);
         assertThat(sends.isHeadComplete()).as("the Read").isFalse();
         assertThat(sinks.open).containsExactly(4);
-        sends.complete(1, Codes.SUCCESS);
+        sends.complete(1, VerbsConstants.SUCCESS);
         for (int left = 3; left > 0; left--) {
             assertThat(sends.isHeadComplete()).isTrue();
-            assertThat(sends.removeHead()).isEqualTo(Codes.SUCCESS);
+            assertThat(sends.removeHead()).isEqualTo(VerbsConstants.SUCCESS);
         }
         assertThat(sinks.open).isEmpty();
         assertThat(sends.isHeadComplete()).isFalse();
@@ -232,13 +236,14 @@ class PostedWorkTest {
     @Test
     void aReadOfMoreRangesThanTheDeviceTakesIsSeveral() throws IOException {
         PostedSends sends =
-                new PostedSends(ADDRESSES, WorkId.sends(1), 4, 0, 4, 2, n -> ReadSinks.LOCAL);
-        sends.open(7, Codes.READ, FENCE, 5000, 6);
+                new PostedSends(
+                        ADDRESSES, WorkRequestId.sends(1), 4, 0, 4, 2, n -> ReadSinkKeys.LOCAL);
+        sends.open(7, VerbsConstants.READ, FENCE, 5000, 6);
         sends.gather(100, 10, 1);
         sends.gather(200, 0, 1);
         sends.gather(300, 20, 2);
         sends.gather(400, 30, 3);
-        sends.open(8, Codes.SEND, SIGNALED, 0, 0);
+        sends.open(8, VerbsConstants.SEND, SIGNALED, 0, 0);
         sends.gather(500, 1, 1);
         sends.gather(501, 1, 1);
         sends.gather(502, 1, 1);
@@ -250,8 +255,8 @@ class PostedWorkTest {
                                 new Seen(tag, 4, 3, 6, 5000, 6, "100+10@1 300+20@2"),
                                 new Seen(tag | 1, 4, 2, 6, 5030, 6, "400+30@3"),
                                 new Seen(tag | 2, 2, 2, 0, 0, 0, "500+1@1 501+1@1 502+1@1")));
-        sends.complete(2, Codes.SUCCESS);
-        sends.complete(0, Codes.SUCCESS);
+        sends.complete(2, VerbsConstants.SUCCESS);
+        sends.complete(0, VerbsConstants.SUCCESS);
         assertThat(sends.isHeadComplete()).as("one part is left").isFalse();
         sends.complete(1, 10);
         assertThat(sends.isHeadComplete()).isTrue();
@@ -259,7 +264,7 @@ class PostedWorkTest {
         assertThat(sends.removeHead()).isEqualTo(10);
         assertThat(sends.id(sends.head())).isEqualTo(8);
         assertThat(sends.isHeadComplete()).isTrue();
-        assertThat(sends.removeHead()).isEqualTo(Codes.FLUSHED);
+        assertThat(sends.removeHead()).isEqualTo(VerbsConstants.FLUSHED);
         assertThat(sends.isEmpty()).isTrue();
     }
 
@@ -267,14 +272,15 @@ class PostedWorkTest {
     @Test
     void theSendQueueIsFullOfPartsToo() {
         PostedSends sends =
-                new PostedSends(ADDRESSES, WorkId.sends(1), 2, 0, 4, 1, n -> ReadSinks.LOCAL);
-        sends.open(7, Codes.READ, 0, 5000, 6);
+                new PostedSends(
+                        ADDRESSES, WorkRequestId.sends(1), 2, 0, 4, 1, n -> ReadSinkKeys.LOCAL);
+        sends.open(7, VerbsConstants.READ, 0, 5000, 6);
         sends.gather(100, 10, 1);
         sends.gather(300, 20, 2);
         assertThatThrownBy(() -> sends.gather(400, 1, 1))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("sendDepth");
-        assertThatThrownBy(() -> sends.open(8, Codes.SEND, 0, 0, 0))
+        assertThatThrownBy(() -> sends.open(8, VerbsConstants.SEND, 0, 0, 0))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("sendDepth");
         sends.removeHead();
@@ -284,22 +290,24 @@ class PostedWorkTest {
     @Test
     void nothingSucceedsBehindAReadThatHasFailed() throws IOException {
         PostedSends sends =
-                new PostedSends(ADDRESSES, WorkId.sends(1), 4, 0, 4, 4, n -> ReadSinks.LOCAL);
+                new PostedSends(
+                        ADDRESSES, WorkRequestId.sends(1), 4, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
         openReadAndSends(sends);
-        sends.complete(3, Codes.SUCCESS);
+        sends.complete(3, VerbsConstants.SUCCESS);
         sends.complete(1, 10);
-        assertThat(sends.removeHead()).isEqualTo(Codes.SUCCESS);
+        assertThat(sends.removeHead()).isEqualTo(VerbsConstants.SUCCESS);
         assertThat(sends.removeHead()).isEqualTo(10);
-        assertThat(sends.removeHead()).isEqualTo(Codes.FLUSHED);
-        assertThat(sends.removeHead()).isEqualTo(Codes.FLUSHED);
+        assertThat(sends.removeHead()).isEqualTo(VerbsConstants.FLUSHED);
+        assertThat(sends.removeHead()).isEqualTo(VerbsConstants.FLUSHED);
     }
 
     /** Positions are compared by their difference, also where they become negative. */
     @Test
     void positionsMayOverflow() throws IOException {
         PostedSends sends =
-                new PostedSends(ADDRESSES, WorkId.sends(1), 4, 0, 4, 4, n -> ReadSinks.LOCAL);
-        PostedReceives receives = new PostedReceives(ADDRESSES, WorkId.receives(1), 4);
+                new PostedSends(
+                        ADDRESSES, WorkRequestId.sends(1), 4, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
+        PostedReceives receives = new PostedReceives(ADDRESSES, WorkRequestId.receives(1), 4);
         for (PostedRing ring : List.of(sends, receives)) {
             ring.head = Integer.MAX_VALUE - 5;
             ring.posted = ring.head;
@@ -309,7 +317,7 @@ class PostedWorkTest {
             int first = sends.head();
             assertThat(receives.head()).isEqualTo(first);
             for (int i = 0; i < 4; i++) {
-                sends.open(i, Codes.SEND, 0, 0, 0);
+                sends.open(i, VerbsConstants.SEND, 0, 0, 0);
                 receives.add(i, 100, 1, 1);
             }
             assertThat(sends.isFull()).isTrue();
@@ -318,9 +326,13 @@ class PostedWorkTest {
             receives.post(device);
             List<Seen> posted = device.posts.get(2 * round);
             assertThat(posted).hasSize(4);
-            sends.complete(WorkId.position(posted.get(3).workId(), sends.head()), Codes.SUCCESS);
+            sends.complete(
+                    WorkRequestId.position(posted.get(3).workId(), sends.head()),
+                    VerbsConstants.SUCCESS);
             for (Seen receive : device.posts.get(2 * round + 1)) {
-                assertThat(receives.complete(WorkId.position(receive.workId(), receives.head())))
+                assertThat(
+                                receives.complete(
+                                        WorkRequestId.position(receive.workId(), receives.head())))
                         .isTrue();
             }
             for (int i = 0; i < 4; i++) {
@@ -335,7 +347,8 @@ class PostedWorkTest {
     @Test
     void moreThanFourRangesAndMoreThanTheDepthAreRefused() {
         PostedSends sends =
-                new PostedSends(ADDRESSES, WorkId.sends(1), 1, 0, 4, 4, n -> ReadSinks.LOCAL);
+                new PostedSends(
+                        ADDRESSES, WorkRequestId.sends(1), 1, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
         assertThatThrownBy(() -> sends.gather(0, 1, 1)).isInstanceOf(IllegalStateException.class);
         sends.open(1, 2, 0, 0, 0);
         for (int i = 0; i < 4; i++) {
@@ -352,7 +365,8 @@ class PostedWorkTest {
     @Test
     void aRefusedPostStaysPosted() {
         PostedSends sends =
-                new PostedSends(ADDRESSES, WorkId.sends(1), 4, 0, 4, 4, n -> ReadSinks.LOCAL);
+                new PostedSends(
+                        ADDRESSES, WorkRequestId.sends(1), 4, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
         device.isBroken = true;
         sends.open(1, 2, 0, 0, 0);
         assertThatThrownBy(() -> sends.post(device)).isInstanceOf(IOException.class);
@@ -361,7 +375,7 @@ class PostedWorkTest {
 
     @Test
     void receivesGatherUntilTheyArePosted() throws IOException {
-        PostedReceives receives = new PostedReceives(ADDRESSES, WorkId.receives(3), 3);
+        PostedReceives receives = new PostedReceives(ADDRESSES, WorkRequestId.receives(3), 3);
         receives.add(1, 100, 10, 5);
         receives.add(2, 200, 20, 6);
         receives.post(device);
@@ -382,7 +396,7 @@ class PostedWorkTest {
 
     @Test
     void aReceiveWithoutBytesHasNoRange() throws IOException {
-        PostedReceives receives = new PostedReceives(ADDRESSES, WorkId.receives(3), 2);
+        PostedReceives receives = new PostedReceives(ADDRESSES, WorkRequestId.receives(3), 2);
         receives.add(1, 100, 0, 5);
         receives.add(2, 200, 1, 5);
         receives.post(device);
@@ -404,13 +418,16 @@ class PostedWorkTest {
     @Test
     void aWorkIdTellsQueuePairQueueAndPosition() {
         for (int position : new int[] {0, 1, Integer.MAX_VALUE, Integer.MIN_VALUE, -1}) {
-            long sent = WorkId.of(WorkId.sends(0x7fffffff), position);
-            assertThat(WorkId.serial(sent)).isEqualTo(0x7fffffff);
-            assertThat(WorkId.isReceive(sent)).isFalse();
+            long sent = WorkRequestId.of(WorkRequestId.sends(0x7fffffff), position);
+            assertThat(WorkRequestId.serial(sent)).isEqualTo(0x7fffffff);
+            assertThat(WorkRequestId.isReceive(sent)).isFalse();
             for (int distance : new int[] {-3, 0, 1000}) {
-                assertThat(WorkId.position(sent, position + distance)).isEqualTo(position);
+                assertThat(WorkRequestId.position(sent, position + distance)).isEqualTo(position);
             }
-            assertThat(WorkId.isReceive(WorkId.of(WorkId.receives(1), position))).isTrue();
+            assertThat(
+                            WorkRequestId.isReceive(
+                                    WorkRequestId.of(WorkRequestId.receives(1), position)))
+                    .isTrue();
         }
     }
 
@@ -419,8 +436,9 @@ class PostedWorkTest {
     void nothingIsAllocatedForAWorkRequest() throws IOException {
         Sink sink = new Sink();
         PostedSends sends =
-                new PostedSends(ADDRESSES, WorkId.sends(1), 64, 0, 4, 4, n -> ReadSinks.LOCAL);
-        PostedReceives receives = new PostedReceives(ADDRESSES, WorkId.receives(1), 64);
+                new PostedSends(
+                        ADDRESSES, WorkRequestId.sends(1), 64, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
+        PostedReceives receives = new PostedReceives(ADDRESSES, WorkRequestId.receives(1), 64);
         work(sink, sends, receives, 0);
         var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         threads.getCurrentThreadAllocatedBytes();
@@ -437,13 +455,13 @@ class PostedWorkTest {
             NativeQueuePair queuePair, PostedSends sends, PostedReceives receives, int position)
             throws IOException {
         for (int i = 0; i < 16; i++) {
-            sends.open(i, i % 2 == 0 ? 2 : Codes.SEND_WITH_INVALIDATE, 0, i, i);
+            sends.open(i, i % 2 == 0 ? 2 : VerbsConstants.SEND_WITH_INVALIDATE, 0, i, i);
             sends.gather(1000 + i, 10, 1);
             receives.add(i, 2000 + i, 10, 1);
         }
         sends.post(queuePair);
         receives.post(queuePair);
-        sends.complete(position + 15, Codes.SUCCESS);
+        sends.complete(position + 15, VerbsConstants.SUCCESS);
         while (sends.isHeadComplete()) {
             sends.removeHead();
         }

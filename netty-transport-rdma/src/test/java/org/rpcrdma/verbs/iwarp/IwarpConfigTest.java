@@ -46,6 +46,12 @@ class IwarpConfigTest {
                 mistake(
                         "nudgeAfter is PT-1S, expected more than 0 and at most a day",
                         b -> b.nudgeAfter(Duration.ofSeconds(-1))),
+                mistake(
+                        "frameTimeout is PT48H, expected more than 0 and at most a day",
+                        b -> b.frameTimeout(Duration.ofDays(2))),
+                mistake(
+                        "messageTimeout is PT-1S, expected more than 0 and at most a day",
+                        b -> b.messageTimeout(Duration.ofSeconds(-1))),
                 mistake("maxHalfOpen is 0, expected 1 to 65536", b -> b.maxHalfOpen(0)),
                 mistake("maxExposures is 0, expected 1 to 8388608", b -> b.maxExposures(0)),
                 mistake("socketBuffer is -1, expected 0 to 2147483647", b -> b.socketBuffer(-1)),
@@ -80,6 +86,8 @@ class IwarpConfigTest {
                         .initiatorTimeout(Duration.ofSeconds(12))
                         .drainTimeout(Duration.ofSeconds(13))
                         .nudgeAfter(Duration.ofSeconds(17))
+                        .frameTimeout(Duration.ofSeconds(18))
+                        .messageTimeout(Duration.ofSeconds(19))
                         .maxHalfOpen(14)
                         .maxExposures(15)
                         .socketBuffer(16)
@@ -101,6 +109,8 @@ class IwarpConfigTest {
         assertThat(copy.initiatorTimeout()).isEqualTo(Duration.ofSeconds(12));
         assertThat(copy.drainTimeout()).isEqualTo(Duration.ofSeconds(13));
         assertThat(copy.nudgeAfter()).isEqualTo(Duration.ofSeconds(17));
+        assertThat(copy.frameTimeout()).isEqualTo(Duration.ofSeconds(18));
+        assertThat(copy.messageTimeout()).isEqualTo(Duration.ofSeconds(19));
         assertThat(copy.maxHalfOpen()).isEqualTo(14);
         assertThat(copy.maxExposures()).isEqualTo(15);
         assertThat(copy.socketBuffer()).isEqualTo(16);

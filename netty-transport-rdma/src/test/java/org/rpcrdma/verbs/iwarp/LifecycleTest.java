@@ -511,6 +511,59 @@ class LifecycleTest {
         }
     }
 
+    /** What was complete arrives, whatever of the peer's own messages was not read yet. */
+    @ParameterizedTest(name = "by the initiator {0}")
+    @ValueSource(booleans = {false, true})
+    void closeLosesNothingThatWasSent(boolean byInitiator) throws IOException {
+        int messages = 12;
+        int length = 8000;
+        IwarpConfig sending = PLAIN.toBuilder().socketBuffer(1 << 20).build();
+        try (Pair pair =
+                byInitiator
+                        ? Pair.connected(sending, SMALL_BUFFERS, BYTES)
+                        : Pair.connected(SMALL_BUFFERS, sending, BYTES)) {
+            open(pair);
+            Endpoint from = byInitiator ? pair.initiator : pair.responder;
+            Endpoint to = byInitiator ? pair.responder : pair.initiator;
+            from.receive(0, 0, 10);
+            for (int i = 1; i <= messages; i++) {
+                to.receive(i, 0, length);
+                from.queuePair.send(i, QueuePair.SIGNALED);
+                from.gather(0, length);
+            }
+            to.queuePair.send(0, 0);
+            to.gather(0, 10);
+            to.queuePair.doorbell();
+            from.queuePair.doorbell();
+            // Completions are delivered before sockets are read.
+            from.context.poll(messages);
+            assertThat(from.completions).hasSize(messages);
+            from.queuePair.close();
+            pair.until(to::isEnded);
+            assertThat(to.ends).containsExactly((Throwable) null);
+            assertThat(to.completions.stream().filter(c -> c.length() == length)).hasSize(messages);
+            pair.until(() -> !from.context.isLingering());
+            assertThat(from.completions).hasSize(messages);
+            assertThat(from.ends).isEmpty();
+            assertThat(from.context.timers.isEmpty()).isTrue();
+        }
+    }
+
+    /** What comes behind the end is discarded, and waited for no longer than for any other end. */
+    @Test
+    void aClosedConnectionDoesNotWaitForEver() throws IOException {
+        IwarpConfig hasty = SMALL_BUFFERS.toBuilder().drainTimeout(Duration.ofMillis(20)).build();
+        try (Waiting waiting = Waiting.of(hasty)) {
+            waiting.endpoint().queuePair.close();
+            IwarpContext context = waiting.pair().responderContext;
+            assertThat(context.isLingering()).isTrue();
+            waiting.peer().send(new byte[100_000]);
+            Pair.until(waiting.peer()::isGone, context);
+            assertThat(context.isLingering()).isFalse();
+            assertThat(waiting.endpoint().completions).isEmpty();
+        }
+    }
+
     @Test
     void workPostedAfterTheEndIsFlushed() throws IOException {
         try (Pair pair = Pair.connected(PLAIN, 64)) {

@@ -31,8 +31,13 @@ final class Pair implements AutoCloseable {
     Relay relay;
 
     Pair(IwarpConfig initiatorConfig, IwarpConfig responderConfig) throws IOException {
-        initiatorContext = new IwarpContext(initiatorConfig);
-        responderContext = new IwarpContext(responderConfig);
+        this(new IwarpContext(initiatorConfig), new IwarpContext(responderConfig));
+    }
+
+    /** Closes both. */
+    Pair(IwarpContext initiatorContext, IwarpContext responderContext) {
+        this.initiatorContext = initiatorContext;
+        this.responderContext = responderContext;
     }
 
     static Pair connected(IwarpConfig config, int bytes) throws IOException {

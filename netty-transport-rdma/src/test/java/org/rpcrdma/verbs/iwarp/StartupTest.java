@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.rpcrdma.verbs.iwarp.RawPeer.hex;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -26,6 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -38,6 +40,8 @@ import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
+import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 
 /** How connections begin: RFC 5044, 7.1 and RFC 6581, against scripted peers on both sides. */
@@ -410,6 +414,62 @@ class StartupTest {
         }
         other.join();
         assertThat(requests.get(1).remoteAddress()).isEqualTo(newcomer.localAddress());
+    }
+
+    /** Nobody else tells the loop that there is room again, and nothing else may ever wake it. */
+    @ParameterizedTest(name = "backlog {0}, half-open {1}")
+    @CsvSource({"1, 128", "16, 1"})
+    @Timeout(PATIENCE_SECONDS)
+    void aFullListenerIsResumedWhenWhatFillsItTimesOut(int backlog, int halfOpen)
+            throws IOException {
+        // Each start-up expires in the poll behind the one that has begun it.
+        IwarpConfig config =
+                PLAIN.toBuilder()
+                        .maxHalfOpen(halfOpen)
+                        .responderTimeout(Duration.ofNanos(1))
+                        .build();
+        Pair pair = closed(new Pair(config, config));
+        pair.listener = listener(pair, backlog, request -> {}, failure -> {});
+        peerOf(pair);
+        Pair.until(
+                () -> pair.responderContext.counters().startupsTimedOut() == 1,
+                pair.responderContext);
+        peerOf(pair);
+        while (pair.responderContext.counters().startupsTimedOut() == 1) {
+            pair.responderContext.await(-1);
+            pair.responderContext.poll(64);
+        }
+    }
+
+    /** A socket that another thread closes keeps its descriptor until the listener's thread has selected. */
+    @ParameterizedTest(name = "rejected {0}")
+    @ValueSource(booleans = {true, false})
+    @Timeout(PATIENCE_SECONDS)
+    void whoClosesTheSocketOfARequestWakesTheListenersThread(boolean rejected) throws Exception {
+        IwarpContext context = closed(new IwarpContext(PLAIN));
+        // Whatever has woken it before the socket was closed was in vain.
+        ClosingChannel channel =
+                new ClosingChannel(
+                        () -> {
+                            try {
+                                context.await(1);
+                            } catch (IOException e) {
+                                throw new UncheckedIOException(e);
+                            }
+                        });
+        MpaFrame frame =
+                MpaNegotiation.request(PLAIN.mpa(), 1, 1, PLAIN.mpa().checked(NOTHING, true));
+        IwarpConnectionRequest request =
+                new IwarpConnectionRequest(
+                        context, new PendingConnectionRequests(), channel, frame);
+        if (rejected) {
+            request.reject(NOTHING);
+        } else {
+            IwarpContext other = closed(new IwarpContext(PLAIN));
+            assertThatThrownBy(() -> request.take(other)).hasMessageContaining("closed");
+        }
+        assertThat(channel.isOpen()).isFalse();
+        context.await(-1);
     }
 
     private static IwarpListener listener(

@@ -53,7 +53,7 @@ class DowncallsTest {
 
     @Test
     void whatHasFailedSaysWhy() {
-        assertThat(library.fcntl(-1, Structs.F_GETFL, 0)).isEqualTo(-1);
+        assertThat(library.fcntl(-1, StructLayouts.F_GETFL, 0)).isEqualTo(-1);
         assertThat(library.errno()).isEqualTo(9);
         assertThat(library.eventfd(0, -1)).isEqualTo(-1);
         assertThat(library.errno()).isEqualTo(22);
@@ -117,7 +117,7 @@ class DowncallsTest {
                     stub(arena, "post", int.class, long.class, long.class, long.class));
             CMemory.putLong(
                     context + 64, stub(arena, "allocateWindow", long.class, long.class, int.class));
-            Library.Operations operations = library.operations(context);
+            NativeLibraries.Operations operations = library.operations(context);
             assertThat(operations.reqNotifyCq(77, 1)).isEqualTo(5);
             assertThat(operations.postSend(1L << 40, 2, 3)).isEqualTo(12);
             assertThat(operations.allocMw(1L << 41, 2)).isEqualTo((1L << 41) + 2);

@@ -12,7 +12,7 @@ final class SoftwareFfm implements SoftwareFfmProvider.Software {
 
     @Override
     public Throwable findMissing(FfmConfig config) {
-        return FfmEntrance.findMissing(
+        return FfmProviderFactory.findMissing(
                 config, new SoftwareLibrary(SoftwareKernel.Kind.IWARP, true));
     }
 
@@ -31,7 +31,7 @@ final class SoftwareFfm implements SoftwareFfmProvider.Software {
                         config.registrationCache(),
                         config.resolveMillis(),
                         hasWindows);
-        return FfmEntrance.open(
+        return FfmProviderFactory.open(
                 chosen,
                 () ->
                         new SoftwareLibrary(

@@ -25,7 +25,7 @@ final class SoftwareKernel {
     /** The devices, one behind each. */
     enum Kind {
         /** Like soft-iWARP. */
-        IWARP(Structs.TRANSPORT_IWARP),
+        IWARP(StructLayouts.TRANSPORT_IWARP),
         /** Like soft-RoCE. */
         ROCE(0);
 
@@ -63,12 +63,12 @@ final class SoftwareKernel {
         this.kind = kind;
         rnic = new RnicThread(this::problem);
         long device = allocate(664);
-        CMemory.putInt(device + Structs.DEVICE_TRANSPORT, kind.transport);
-        CMemory.putBytes(device + Structs.DEVICE_NAME, new byte[] {'s', 'o', 'f', 't', '0'});
+        CMemory.putInt(device + StructLayouts.DEVICE_TRANSPORT, kind.transport);
+        CMemory.putBytes(device + StructLayouts.DEVICE_NAME, new byte[] {'s', 'o', 'f', 't', '0'});
         context = allocate(328);
-        CMemory.putLong(context + Structs.CONTEXT_DEVICE, device);
-        CMemory.putInt(context + Structs.CONTEXT_ASYNC_FD, open());
-        CMemory.putInt(context + Structs.CONTEXT_VECTORS, 1);
+        CMemory.putLong(context + StructLayouts.CONTEXT_DEVICE, device);
+        CMemory.putInt(context + StructLayouts.CONTEXT_ASYNC_FD, open());
+        CMemory.putInt(context + StructLayouts.CONTEXT_VECTORS, 1);
     }
 
     static synchronized SoftwareKernel get(Kind kind) {
@@ -197,9 +197,10 @@ final class SoftwareKernel {
         while (true) {
             int ready = 0;
             for (int i = 0; i < count; i++) {
-                long at = fds + (long) i * Structs.POLL_SIZE;
+                long at = fds + (long) i * StructLayouts.POLL_SIZE;
                 boolean isReady = descriptor(CMemory.getInt(at)).value > 0;
-                CMemory.putShort(at + Structs.POLL_RETURNED, isReady ? Structs.POLLIN : 0);
+                CMemory.putShort(
+                        at + StructLayouts.POLL_RETURNED, isReady ? StructLayouts.POLLIN : 0);
                 ready += isReady ? 1 : 0;
             }
             long left = nanos - (System.nanoTime() - start);

@@ -15,15 +15,15 @@ import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.hardware.CmEvent;
-import org.rpcrdma.verbs.hardware.Codes;
-import org.rpcrdma.verbs.hardware.Layout;
+import org.rpcrdma.verbs.hardware.VerbsConstants;
+import org.rpcrdma.verbs.hardware.WorkRequestLayout;
 
 /**
  * libibverbs and librdmacm without hardware: functions as those of C, with pointers to structures as C has them, on the
  * software RNIC. Private data has its length on each of its devices. On the one that is like soft-iWARP a connect
  * blocks, and refusals are no events.
  */
-final class SoftwareLibrary implements Library {
+final class SoftwareLibrary implements NativeLibraries {
 
     private static final int EBUSY = 16;
     private static final int EINVAL = 22;
@@ -73,12 +73,13 @@ final class SoftwareLibrary implements Library {
             this.kernel = kernel;
             this.channel = channel;
             this.size = size;
-            CMemory.putInt(pointer + Structs.CQ_ENTRIES, size);
+            CMemory.putInt(pointer + StructLayouts.CQ_ENTRIES, size);
         }
 
         void add(long workId, int status, int opcode, int length, int invalidated) {
             // As soft-RoCE says it: a global route header, and the kernel's own flag.
-            int said = kernel.kind == SoftwareKernel.Kind.ROCE ? 5 : Codes.WC_WITH_INVALIDATE;
+            int said =
+                    kernel.kind == SoftwareKernel.Kind.ROCE ? 5 : VerbsConstants.WC_WITH_INVALIDATE;
             add(workId, status, opcode, length, invalidated, invalidated == 0 ? 0 : said);
         }
 
@@ -102,14 +103,14 @@ final class SoftwareLibrary implements Library {
             int count = 0;
             while (count < most && !entries.isEmpty()) {
                 long[] entry = entries.poll();
-                long at = to + (long) count++ * Layout.WC_SIZE;
-                CMemory.putLong(at + Layout.WC_ID, entry[0]);
-                CMemory.putInt(at + Layout.WC_STATUS, (int) entry[1]);
+                long at = to + (long) count++ * WorkRequestLayout.WC_SIZE;
+                CMemory.putLong(at + WorkRequestLayout.WC_ID, entry[0]);
+                CMemory.putInt(at + WorkRequestLayout.WC_STATUS, (int) entry[1]);
                 if (entry[1] == 0) {
-                    CMemory.putInt(at + Layout.WC_OPCODE, (int) entry[2]);
-                    CMemory.putInt(at + Layout.WC_LENGTH, (int) entry[3]);
-                    CMemory.putInt(at + Layout.WC_INVALIDATED, (int) entry[4]);
-                    CMemory.putInt(at + Layout.WC_FLAGS, (int) entry[5]);
+                    CMemory.putInt(at + WorkRequestLayout.WC_OPCODE, (int) entry[2]);
+                    CMemory.putInt(at + WorkRequestLayout.WC_LENGTH, (int) entry[3]);
+                    CMemory.putInt(at + WorkRequestLayout.WC_INVALIDATED, (int) entry[4]);
+                    CMemory.putInt(at + WorkRequestLayout.WC_FLAGS, (int) entry[5]);
                 }
             }
             return count;
@@ -132,7 +133,7 @@ final class SoftwareLibrary implements Library {
 
     /** An identifier. */
     final class Id {
-        final long pointer = SoftwareKernel.allocate(Structs.ID_SIZE);
+        final long pointer = SoftwareKernel.allocate(StructLayouts.ID_SIZE);
         volatile EventChannel channel;
         Listener listener;
         ConnectionRequest request;
@@ -155,7 +156,7 @@ final class SoftwareLibrary implements Library {
                 return;
             }
             if (qp != null && qp.queuePair.localAddress() != null) {
-                putAddress(Structs.ID_SOURCE, qp.queuePair.localAddress());
+                putAddress(StructLayouts.ID_SOURCE, qp.queuePair.localAddress());
             }
             boolean isLost = filtered != type && listening != null;
             synchronized (kernel) {
@@ -311,13 +312,13 @@ final class SoftwareLibrary implements Library {
         Id id = id(pointer);
         try {
             InetSocketAddress address = SocketAddresses.get(at);
-            id.putAddress(Structs.ID_SOURCE, address);
+            id.putAddress(StructLayouts.ID_SOURCE, address);
             if (!address.getAddress().isAnyLocalAddress()) {
                 if (!address.getAddress().isLoopbackAddress()
                         && NetworkInterface.getByInetAddress(address.getAddress()) == null) {
                     return fail(Errno.ENODEV);
                 }
-                CMemory.putLong(pointer + Structs.ID_VERBS, kernel.context);
+                CMemory.putLong(pointer + StructLayouts.ID_VERBS, kernel.context);
             }
             return 0;
         } catch (IOException e) {
@@ -341,9 +342,9 @@ final class SoftwareLibrary implements Library {
                     }
                 };
         try {
-            InetSocketAddress local = id.address(Structs.ID_SOURCE);
+            InetSocketAddress local = id.address(StructLayouts.ID_SOURCE);
             id.listener = call(() -> kernel.rnic.context().listen(local, backlog, handler));
-            id.putAddress(Structs.ID_SOURCE, id.listener.localAddress());
+            id.putAddress(StructLayouts.ID_SOURCE, id.listener.localAddress());
             return 0;
         } catch (IOException e) {
             return fail(EADDRINUSE);
@@ -353,9 +354,9 @@ final class SoftwareLibrary implements Library {
     private void requested(Id listener, ConnectionRequest request) {
         Id made = new Id(listener.channel);
         made.request = request;
-        made.putAddress(Structs.ID_SOURCE, request.localAddress());
-        made.putAddress(Structs.ID_DESTINATION, request.remoteAddress());
-        CMemory.putLong(made.pointer + Structs.ID_VERBS, kernel.context);
+        made.putAddress(StructLayouts.ID_SOURCE, request.localAddress());
+        made.putAddress(StructLayouts.ID_DESTINATION, request.remoteAddress());
+        CMemory.putLong(made.pointer + StructLayouts.ID_VERBS, kernel.context);
         CmEvent.Type type = kernel.filtered(CmEvent.Type.CONNECT_REQUEST);
         if (type != CmEvent.Type.CONNECT_REQUEST) {
             kernel.destroy(made.pointer, Id.class);
@@ -368,7 +369,7 @@ final class SoftwareLibrary implements Library {
     public int resolveAddr(long pointer, long address, int millis) {
         Id id = id(pointer);
         try {
-            id.putAddress(Structs.ID_DESTINATION, SocketAddresses.get(address));
+            id.putAddress(StructLayouts.ID_DESTINATION, SocketAddresses.get(address));
         } catch (IOException e) {
             return fail(EINVAL);
         }
@@ -386,12 +387,13 @@ final class SoftwareLibrary implements Library {
     public int createQp(long pointer, long domain, long attributes) {
         Id id = id(pointer);
         kernel.find(domain, Pd.class);
-        Cq queue = kernel.find(CMemory.getLong(attributes + Structs.QP_INIT_SEND_CQ), Cq.class);
+        Cq queue =
+                kernel.find(CMemory.getLong(attributes + StructLayouts.QP_INIT_SEND_CQ), Cq.class);
         SoftwareQp made = new SoftwareQp(kernel, id, queue);
         QueuePairConfig size =
                 new QueuePairConfig(
-                        2 * CMemory.getInt(attributes + Structs.QP_INIT_MAX_SEND_WR),
-                        CMemory.getInt(attributes + Structs.QP_INIT_MAX_RECV_WR),
+                        2 * CMemory.getInt(attributes + StructLayouts.QP_INIT_MAX_SEND_WR),
+                        CMemory.getInt(attributes + StructLayouts.QP_INIT_MAX_RECV_WR),
                         MAX_READS,
                         MAX_READS);
         try {
@@ -410,15 +412,16 @@ final class SoftwareLibrary implements Library {
         id.qp = made;
         queue.users++;
         kernel.made(made.pointer, made);
-        CMemory.putLong(pointer + Structs.ID_QP, made.pointer);
+        CMemory.putLong(pointer + StructLayouts.ID_QP, made.pointer);
         return 0;
     }
 
     @Override
     public void destroyQp(long pointer) {
         Id id = id(pointer);
-        SoftwareQp qp = kernel.destroy(CMemory.getLong(pointer + Structs.ID_QP), SoftwareQp.class);
-        CMemory.putLong(pointer + Structs.ID_QP, 0);
+        SoftwareQp qp =
+                kernel.destroy(CMemory.getLong(pointer + StructLayouts.ID_QP), SoftwareQp.class);
+        CMemory.putLong(pointer + StructLayouts.ID_QP, 0);
         id.qp = null;
         if (kernel.windows.isBoundTo(qp)) {
             kernel.problem("A queue pair was destroyed before the windows that are bound to it");
@@ -440,8 +443,8 @@ final class SoftwareLibrary implements Library {
     }
 
     private static byte[] data(long parameters) {
-        long data = CMemory.getLong(parameters + Structs.PARAM_DATA);
-        int length = CMemory.getUnsignedByte(parameters + Structs.PARAM_DATA_LENGTH);
+        long data = CMemory.getLong(parameters + StructLayouts.PARAM_DATA);
+        int length = CMemory.getUnsignedByte(parameters + StructLayouts.PARAM_DATA_LENGTH);
         return length == 0 ? new byte[0] : CMemory.getBytes(data, length);
     }
 
@@ -450,8 +453,8 @@ final class SoftwareLibrary implements Library {
         Id id = id(pointer);
         boolean isAnswered =
                 id.qp.connect(
-                        id.address(Structs.ID_DESTINATION),
-                        id.address(Structs.ID_SOURCE),
+                        id.address(StructLayouts.ID_DESTINATION),
+                        id.address(StructLayouts.ID_SOURCE),
                         data(parameters));
         return isAnswered ? 0 : fail(Errno.ECONNREFUSED);
     }
@@ -498,22 +501,23 @@ final class SoftwareLibrary implements Library {
             return fail(Errno.EAGAIN);
         }
         event.id.unacknowledged.incrementAndGet();
-        long at = SoftwareKernel.allocate(Structs.EVENT_SIZE + event.data.length);
+        long at = SoftwareKernel.allocate(StructLayouts.EVENT_SIZE + event.data.length);
         kernel.made(at, new Taken(event.id));
-        CMemory.putLong(at + Structs.EVENT_ID, event.id.pointer);
+        CMemory.putLong(at + StructLayouts.EVENT_ID, event.id.pointer);
         CMemory.putLong(
-                at + Structs.EVENT_LISTENER, event.listener == null ? 0 : event.listener.pointer);
-        CMemory.putInt(at + Structs.EVENT_TYPE, event.type.ordinal());
-        CMemory.putInt(at + Structs.EVENT_STATUS, event.status);
+                at + StructLayouts.EVENT_LISTENER,
+                event.listener == null ? 0 : event.listener.pointer);
+        CMemory.putInt(at + StructLayouts.EVENT_TYPE, event.type.ordinal());
+        CMemory.putInt(at + StructLayouts.EVENT_STATUS, event.status);
         if (event.data.length > 0) {
-            CMemory.putLong(at + Structs.EVENT_DATA, at + Structs.EVENT_SIZE);
-            CMemory.putByte(at + Structs.EVENT_DATA_LENGTH, event.data.length);
-            CMemory.putBytes(at + Structs.EVENT_SIZE, event.data);
+            CMemory.putLong(at + StructLayouts.EVENT_DATA, at + StructLayouts.EVENT_SIZE);
+            CMemory.putByte(at + StructLayouts.EVENT_DATA_LENGTH, event.data.length);
+            CMemory.putBytes(at + StructLayouts.EVENT_SIZE, event.data);
         }
         // A request is as that of the Linux client, which sends no Reads and answers many.
         boolean isRequest = event.listener != null;
-        CMemory.putByte(at + Structs.EVENT_RESPONDER, isRequest ? 0 : MAX_READS);
-        CMemory.putByte(at + Structs.EVENT_INITIATOR, MAX_READS);
+        CMemory.putByte(at + StructLayouts.EVENT_RESPONDER, isRequest ? 0 : MAX_READS);
+        CMemory.putByte(at + StructLayouts.EVENT_INITIATOR, MAX_READS);
         CMemory.putLong(to, at);
         return 0;
     }
@@ -521,7 +525,7 @@ final class SoftwareLibrary implements Library {
     @Override
     public int ackCmEvent(long event) {
         kernel.destroy(event, Taken.class).id.unacknowledged.decrementAndGet();
-        CMemory.clear(event, Structs.EVENT_SIZE);
+        CMemory.clear(event, StructLayouts.EVENT_SIZE);
         return 0;
     }
 
@@ -529,25 +533,25 @@ final class SoftwareLibrary implements Library {
 
     @Override
     public int queryDevice(long context, long attributes) {
-        CMemory.clear(attributes, Structs.ATTR_SIZE);
+        CMemory.clear(attributes, StructLayouts.ATTR_SIZE);
         CMemory.putInt(
-                attributes + Structs.ATTR_VENDOR,
+                attributes + StructLayouts.ATTR_VENDOR,
                 kernel.kind == SoftwareKernel.Kind.ROCE ? 0xffffff : 1);
-        CMemory.putInt(attributes + Structs.ATTR_MAX_QP, 1 << 16);
-        CMemory.putInt(attributes + Structs.ATTR_MAX_SGE, 6);
-        CMemory.putInt(attributes + Structs.ATTR_MAX_SGE_RD, 1);
-        CMemory.putInt(attributes + Structs.ATTR_MAX_CQE, 1 << 16);
-        CMemory.putInt(attributes + Structs.ATTR_MAX_QP_RD_ATOM, MAX_READS);
-        CMemory.putInt(attributes + Structs.ATTR_MAX_QP_INIT_RD_ATOM, MAX_READS);
-        CMemory.putInt(attributes + Structs.ATTR_FLAGS, Structs.DEVICE_MW_TYPE_2);
-        CMemory.putInt(attributes + Structs.ATTR_MAX_MW, 1 << 16);
-        CMemory.putByte(attributes + Structs.ATTR_PORTS, 1);
+        CMemory.putInt(attributes + StructLayouts.ATTR_MAX_QP, 1 << 16);
+        CMemory.putInt(attributes + StructLayouts.ATTR_MAX_SGE, 6);
+        CMemory.putInt(attributes + StructLayouts.ATTR_MAX_SGE_RD, 1);
+        CMemory.putInt(attributes + StructLayouts.ATTR_MAX_CQE, 1 << 16);
+        CMemory.putInt(attributes + StructLayouts.ATTR_MAX_QP_RD_ATOM, MAX_READS);
+        CMemory.putInt(attributes + StructLayouts.ATTR_MAX_QP_INIT_RD_ATOM, MAX_READS);
+        CMemory.putInt(attributes + StructLayouts.ATTR_FLAGS, StructLayouts.DEVICE_MW_TYPE_2);
+        CMemory.putInt(attributes + StructLayouts.ATTR_MAX_MW, 1 << 16);
+        CMemory.putByte(attributes + StructLayouts.ATTR_PORTS, 1);
         return 0;
     }
 
     @Override
     public int queryPort(long context, byte port, long attributes) {
-        CMemory.putInt(attributes + Structs.PORT_STATE, Structs.PORT_ACTIVE);
+        CMemory.putInt(attributes + StructLayouts.PORT_STATE, StructLayouts.PORT_ACTIVE);
         return 0;
     }
 
@@ -580,8 +584,10 @@ final class SoftwareLibrary implements Library {
             }
         }
         int rights =
-                ((access & Codes.REMOTE_READ) != 0 ? QueuePair.REMOTE_READ : 0)
-                        | ((access & Codes.REMOTE_WRITE) != 0 ? QueuePair.REMOTE_WRITE : 0);
+                ((access & VerbsConstants.REMOTE_READ) != 0 ? QueuePair.REMOTE_READ : 0)
+                        | ((access & VerbsConstants.REMOTE_WRITE) != 0
+                                ? QueuePair.REMOTE_WRITE
+                                : 0);
         MemorySegment memory = MemorySegment.ofAddress(address).reinterpret(length);
         long pointer = SoftwareKernel.allocate(48);
         try {
@@ -590,8 +596,8 @@ final class SoftwareLibrary implements Library {
                         MemoryRegion region =
                                 kernel.rnic.context().register(memory.asByteBuffer(), address);
                         int key = rights == 0 ? 0 : kernel.rnic.rnic().open(region, rights);
-                        CMemory.putInt(pointer + Structs.MR_LOCAL_KEY, region.localKey());
-                        CMemory.putInt(pointer + Structs.MR_REMOTE_KEY, key);
+                        CMemory.putInt(pointer + StructLayouts.MR_LOCAL_KEY, region.localKey());
+                        CMemory.putInt(pointer + StructLayouts.MR_REMOTE_KEY, key);
                         return kernel.made(
                                 pointer,
                                 new Mr(domain, region, (int) length, access, new AtomicInteger()));
@@ -627,7 +633,7 @@ final class SoftwareLibrary implements Library {
     public long createCompChannel(long context) {
         long pointer = SoftwareKernel.allocate(16);
         CompChannel made = kernel.made(pointer, new CompChannel());
-        CMemory.putInt(pointer + Structs.CHANNEL_FD, made.events.fd);
+        CMemory.putInt(pointer + StructLayouts.CHANNEL_FD, made.events.fd);
         return pointer;
     }
 

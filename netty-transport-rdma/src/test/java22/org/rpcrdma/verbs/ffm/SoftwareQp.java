@@ -10,8 +10,8 @@ import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.hardware.CmEvent;
-import org.rpcrdma.verbs.hardware.Codes;
-import org.rpcrdma.verbs.hardware.Layout;
+import org.rpcrdma.verbs.hardware.VerbsConstants;
+import org.rpcrdma.verbs.hardware.WorkRequestLayout;
 
 /**
  * An {@code ibv_qp} on the software RNIC, whose thread does the work. As soft-iWARP, it takes the first range of a
@@ -118,8 +118,9 @@ final class SoftwareQp implements QueuePairHandler {
             queuePair.close();
             isRefused |= connected.getCount() > 0;
             connected.countDown();
-            sends.forEach(left -> queue.add(left.workId, Codes.FLUSHED, left.opcode, 0, 0));
-            receives.forEach(left -> queue.add(left.workId, Codes.FLUSHED, 128, 0, 0));
+            sends.forEach(
+                    left -> queue.add(left.workId, VerbsConstants.FLUSHED, left.opcode, 0, 0));
+            receives.forEach(left -> queue.add(left.workId, VerbsConstants.FLUSHED, 128, 0, 0));
             sends.clear();
             receives.clear();
         }
@@ -128,36 +129,40 @@ final class SoftwareQp implements QueuePairHandler {
     // ------------------------------------------------------------------ work
 
     void postSend(long list) {
-        for (long at = list; at != 0; at = CMemory.getLong(at + Layout.WR_NEXT)) {
+        for (long at = list; at != 0; at = CMemory.getLong(at + WorkRequestLayout.WR_NEXT)) {
             long workId = CMemory.getLong(at);
-            int opcode = CMemory.getInt(at + Layout.SEND_OPCODE);
-            int flags = CMemory.getInt(at + Layout.SEND_FLAGS);
-            int invalidate = CMemory.getInt(at + Layout.SEND_INVALIDATE);
-            long address = CMemory.getLong(at + Layout.SEND_REMOTE_ADDRESS);
-            int key = CMemory.getInt(at + Layout.SEND_REMOTE_KEY);
-            long[] ranges = ranges(at, opcode == Codes.READ ? 1 : Integer.MAX_VALUE);
-            if (opcode == Codes.BIND || opcode == Codes.LOCAL_INVALIDATE) {
+            int opcode = CMemory.getInt(at + WorkRequestLayout.SEND_OPCODE);
+            int flags = CMemory.getInt(at + WorkRequestLayout.SEND_FLAGS);
+            int invalidate = CMemory.getInt(at + WorkRequestLayout.SEND_INVALIDATE);
+            long address = CMemory.getLong(at + WorkRequestLayout.SEND_REMOTE_ADDRESS);
+            int key = CMemory.getInt(at + WorkRequestLayout.SEND_REMOTE_KEY);
+            long[] ranges = ranges(at, opcode == VerbsConstants.READ ? 1 : Integer.MAX_VALUE);
+            if (opcode == VerbsConstants.BIND || opcode == VerbsConstants.LOCAL_INVALIDATE) {
                 postLocal(at, workId, opcode, invalidate);
                 continue;
             }
             work(
                     () -> {
                         sends.add(new Posted(workId, opcode));
-                        if (opcode == Codes.WRITE_WITH_IMMEDIATE) {
+                        if (opcode == VerbsConstants.WRITE_WITH_IMMEDIATE) {
                             writeWithImmediate(
                                     workId, flags(flags), address, key, ranges, invalidate);
                             return;
                         }
-                        messagesSent += opcode == Codes.WRITE || opcode == Codes.READ ? 0 : 1;
+                        messagesSent +=
+                                opcode == VerbsConstants.WRITE || opcode == VerbsConstants.READ
+                                        ? 0
+                                        : 1;
                         int stag = kernel.windows.stag(key);
                         int bits = flags(flags);
                         switch (opcode) {
-                            case Codes.SEND -> queuePair.send(workId, bits);
-                            case Codes.SEND_WITH_INVALIDATE ->
+                            case VerbsConstants.SEND -> queuePair.send(workId, bits);
+                            case VerbsConstants.SEND_WITH_INVALIDATE ->
                                     queuePair.sendWithInvalidate(
                                             workId, bits, kernel.windows.stag(invalidate));
-                            case Codes.WRITE -> queuePair.write(workId, bits, address, stag);
-                            case Codes.READ -> queuePair.read(workId, bits, address, stag);
+                            case VerbsConstants.WRITE ->
+                                    queuePair.write(workId, bits, address, stag);
+                            case VerbsConstants.READ -> queuePair.read(workId, bits, address, stag);
                             default -> kernel.problem("opcode " + opcode);
                         }
                         gather(ranges);
@@ -202,28 +207,33 @@ final class SoftwareQp implements QueuePairHandler {
     /** What the device does without the peer: at once, while what the peer takes part in goes on. */
     private void postLocal(long at, long workId, int opcode, int invalidate) {
         SoftwareWindow window =
-                opcode == Codes.BIND
+                opcode == VerbsConstants.BIND
                         ? kernel.find(
-                                CMemory.getLong(at + Layout.BIND_WINDOW), SoftwareWindow.class)
+                                CMemory.getLong(at + WorkRequestLayout.BIND_WINDOW),
+                                SoftwareWindow.class)
                         : null;
         SoftwareLibrary.Mr region =
-                opcode == Codes.BIND
+                opcode == VerbsConstants.BIND
                         ? kernel.find(
-                                CMemory.getLong(at + Layout.BIND_REGION), SoftwareLibrary.Mr.class)
+                                CMemory.getLong(at + WorkRequestLayout.BIND_REGION),
+                                SoftwareLibrary.Mr.class)
                         : null;
-        int before = opcode == Codes.BIND ? CMemory.getInt(window.pointer + Structs.MW_KEY) : 0;
-        int key = CMemory.getInt(at + Layout.BIND_KEY);
-        long address = CMemory.getLong(at + Layout.BIND_ADDRESS);
-        int length = (int) CMemory.getLong(at + Layout.BIND_LENGTH);
-        int access = CMemory.getInt(at + Layout.BIND_ACCESS);
+        int before =
+                opcode == VerbsConstants.BIND
+                        ? CMemory.getInt(window.pointer + StructLayouts.MW_KEY)
+                        : 0;
+        int key = CMemory.getInt(at + WorkRequestLayout.BIND_KEY);
+        long address = CMemory.getLong(at + WorkRequestLayout.BIND_ADDRESS);
+        int length = (int) CMemory.getLong(at + WorkRequestLayout.BIND_LENGTH);
+        int access = CMemory.getInt(at + WorkRequestLayout.BIND_ACCESS);
         work(
                 () -> {
-                    if (opcode == Codes.LOCAL_INVALIDATE
+                    if (opcode == VerbsConstants.LOCAL_INVALIDATE
                             && kernel.kind == SoftwareKernel.Kind.ROCE) {
                         kernel.problem("Had the peer invalidated it, Linux would have stopped");
                     }
                     boolean isDone =
-                            opcode == Codes.BIND
+                            opcode == VerbsConstants.BIND
                                     ? kernel.windows.bind(
                                             window, key, before, this, region, address, length,
                                             access)
@@ -244,7 +254,7 @@ final class SoftwareQp implements QueuePairHandler {
     }
 
     void postReceive(long list) {
-        for (long at = list; at != 0; at = CMemory.getLong(at + Layout.WR_NEXT)) {
+        for (long at = list; at != 0; at = CMemory.getLong(at + WorkRequestLayout.WR_NEXT)) {
             long workId = CMemory.getLong(at);
             long[] ranges = ranges(at, 1);
             work(
@@ -261,22 +271,22 @@ final class SoftwareQp implements QueuePairHandler {
     }
 
     private static long[] ranges(long request, int most) {
-        int count = Math.min(most, CMemory.getInt(request + Layout.WR_RANGE_COUNT));
-        long at = CMemory.getLong(request + Layout.WR_RANGES);
+        int count = Math.min(most, CMemory.getInt(request + WorkRequestLayout.WR_RANGE_COUNT));
+        long at = CMemory.getLong(request + WorkRequestLayout.WR_RANGES);
         long[] ranges = new long[3 * count];
-        for (int i = 0; i < count; i++, at += Layout.RANGE_SIZE) {
-            ranges[3 * i] = CMemory.getLong(at + Layout.RANGE_ADDRESS);
-            ranges[3 * i + 1] = CMemory.getInt(at + Layout.RANGE_LENGTH);
-            ranges[3 * i + 2] = CMemory.getInt(at + Layout.RANGE_KEY);
+        for (int i = 0; i < count; i++, at += WorkRequestLayout.RANGE_SIZE) {
+            ranges[3 * i] = CMemory.getLong(at + WorkRequestLayout.RANGE_ADDRESS);
+            ranges[3 * i + 1] = CMemory.getInt(at + WorkRequestLayout.RANGE_LENGTH);
+            ranges[3 * i + 2] = CMemory.getInt(at + WorkRequestLayout.RANGE_KEY);
         }
         return ranges;
     }
 
     private static int flags(int flags) {
         int bits = 0;
-        bits |= (flags & Codes.SIGNALED) != 0 ? QueuePair.SIGNALED : 0;
-        bits |= (flags & Codes.FENCE) != 0 ? QueuePair.FENCE : 0;
-        bits |= (flags & Codes.SOLICITED) != 0 ? QueuePair.SOLICITED : 0;
+        bits |= (flags & VerbsConstants.SIGNALED) != 0 ? QueuePair.SIGNALED : 0;
+        bits |= (flags & VerbsConstants.FENCE) != 0 ? QueuePair.FENCE : 0;
+        bits |= (flags & VerbsConstants.SOLICITED) != 0 ? QueuePair.SOLICITED : 0;
         return bits;
     }
 
@@ -342,10 +352,10 @@ final class SoftwareQp implements QueuePairHandler {
             queue.add(
                     workId,
                     0,
-                    Codes.WC_RECEIVE_WRITTEN,
+                    VerbsConstants.WC_RECEIVE_WRITTEN,
                     immediate.length,
                     immediate.value,
-                    Codes.WC_WITH_IMMEDIATE);
+                    VerbsConstants.WC_WITH_IMMEDIATE);
             return;
         }
         int key = invalidatedKey == 0 ? 0 : kernel.windows.invalidated(invalidatedKey);
@@ -360,7 +370,7 @@ final class SoftwareQp implements QueuePairHandler {
             case LOCAL_PROTECTION_ERROR -> 4;
             case REMOTE_ACCESS_ERROR -> 10;
             case REMOTE_OPERATION_ERROR -> 11;
-            case FLUSHED -> Codes.FLUSHED;
+            case FLUSHED -> VerbsConstants.FLUSHED;
         };
     }
 

@@ -21,6 +21,6 @@ final class SoftwareWindow {
     SoftwareWindow(SoftwareLibrary.Pd domain, int key) {
         this.domain = domain;
         this.key = key;
-        CMemory.putInt(pointer + Structs.MW_KEY, key);
+        CMemory.putInt(pointer + StructLayouts.MW_KEY, key);
     }
 }

@@ -5,7 +5,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.rpcrdma.verbs.QueuePair;
-import org.rpcrdma.verbs.hardware.Codes;
+import org.rpcrdma.verbs.hardware.VerbsConstants;
 
 /** All memory windows of the device. What binds and unbinds is done by the thread of the device. */
 final class SoftwareWindows {
@@ -48,7 +48,8 @@ final class SoftwareWindows {
             wrong = "key " + Integer.toHexString(key) + " after " + Integer.toHexString(before);
         } else if (key == before) {
             wrong = "the key is that of before";
-        } else if ((region.access() & Codes.WINDOWS) == 0 || region.domain() != window.domain) {
+        } else if ((region.access() & VerbsConstants.WINDOWS) == 0
+                || region.domain() != window.domain) {
             wrong = "the region is not for it";
         } else if (length <= 0) {
             wrong = length + " bytes";
@@ -57,7 +58,10 @@ final class SoftwareWindows {
             kernel.problem("A memory window cannot be bound: " + wrong);
             return false;
         }
-        int right = access == Codes.REMOTE_READ ? QueuePair.REMOTE_READ : QueuePair.REMOTE_WRITE;
+        int right =
+                access == VerbsConstants.REMOTE_READ
+                        ? QueuePair.REMOTE_READ
+                        : QueuePair.REMOTE_WRITE;
         window.stag =
                 kernel.rnic.rnic().expose(qp.queuePair, region.region(), address, length, right);
         window.key = key;

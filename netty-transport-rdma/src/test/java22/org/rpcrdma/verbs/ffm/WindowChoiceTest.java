@@ -14,7 +14,7 @@ class WindowChoiceTest {
             throws IOException {
         FfmConfig config = new FfmConfig(null, 1024, 0, 2000, said);
         try (VerbsContext context =
-                FfmEntrance.open(config, () -> new SoftwareLibrary(kind, deviceHas))) {
+                FfmProviderFactory.open(config, () -> new SoftwareLibrary(kind, deviceHas))) {
             return context.capabilities().remoteInvalidation();
         }
     }

@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.iwarp.ddp;
 import java.io.IOException;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 
-/** Where the payload of an outbound message comes from. It is asked segment by segment. */
+/** Source of the payload of an outbound message. It is asked segment by segment. */
 public interface PayloadSource {
 
     /**

@@ -28,6 +28,11 @@ public final class UntaggedQueue {
         return open;
     }
 
+    /** Where the stream of segments stands: a larger number for each that was {@linkplain #advance counted}. */
+    public long position() {
+        return ((long) expectedMessage << Integer.SIZE) + expectedOffset;
+    }
+
     /**
      * Checks that a segment is the next one.
      *

@@ -3,18 +3,26 @@ package org.rpcrdma.verbs.iwarp.memory;
 
 import org.rpcrdma.verbs.QueuePair;
 
-/** A range of a region that one peer may reach under an STag: a tagged buffer in the sense of RFC 5041, 5.2.2. */
+/**
+ * A range that one peer may reach under an STag: a tagged buffer in the sense of RFC 5041, 5.2.2. It is a part of a
+ * region, or has no memory: then it is filled from its first byte on, with what is given for each segment.
+ */
 public final class Exposure {
 
     int stag;
+
+    /** {@code null} if it has no memory, or is not valid. */
     IwarpMemoryRegion region;
+
     ExposureOwner owner;
     long address;
     long offset;
     int length;
     private int access;
     private long queuedUntil;
-    private int written;
+
+    /** Of a range without memory, the bytes that were placed. */
+    private int filled;
 
     Exposure nextOfRegion;
     Exposure previousOfRegion;
@@ -35,7 +43,7 @@ public final class Exposure {
         offset = taggedOffset;
         owner = stream;
         queuedUntil = 0;
-        written = 0;
+        filled = 0;
     }
 
     public int stag() {
@@ -67,10 +75,20 @@ public final class Exposure {
         return (access & QueuePair.REMOTE_WRITE) != 0;
     }
 
-    /** Whether a range lies inside, all numbers taken as unsigned. Never adds, so nothing can wrap. */
+    /**
+     * Whether a range lies inside, all numbers taken as unsigned; without memory what is filled is not inside any more,
+     * and only the next byte may be the first. Never adds, so nothing can wrap.
+     */
     public boolean contains(long taggedOffset, long bytes) {
         long distance = taggedOffset - offset;
-        return bytes <= length && Long.compareUnsigned(distance, length - bytes) <= 0;
+        return bytes <= length
+                && Long.compareUnsigned(distance, length - bytes) <= 0
+                && (region != null || distance == filled);
+    }
+
+    /** Whether it gets its memory when bytes arrive; of a valid one. */
+    public boolean isWithoutMemory() {
+        return region == null;
     }
 
     public IwarpMemoryRegion region() {
@@ -82,21 +100,16 @@ public final class Exposure {
         return address + (taggedOffset - offset);
     }
 
-    /** Notes that bytes were written at a TO that is inside. What was left out before them becomes zero. */
-    public void written(long taggedOffset, int bytes) {
-        if ((access & QueuePair.BLANK) == 0) {
-            return;
+    /** Notes that bytes were placed, if it has no memory. */
+    public void placed(int bytes) {
+        if (region == null) {
+            filled += bytes;
         }
-        int start = (int) (taggedOffset - offset);
-        if (start > written) {
-            region.clear(address + written, start - written);
-        }
-        written = Math.max(written, start + bytes);
     }
 
-    /** The bytes of a range that was blank up to the last one that was written. */
-    public int written() {
-        return written;
+    /** The bytes that were placed, if it has no memory. */
+    public int filled() {
+        return filled;
     }
 
     /** Notes that bytes of it wait to be written, up to a position in the owner's outbound stream. */

@@ -4,13 +4,13 @@ package org.rpcrdma.verbs.iwarp.memory;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import org.rpcrdma.verbs.MemoryRegion;
-import org.rpcrdma.verbs.iwarp.mpa.ViewOwner;
+import org.rpcrdma.verbs.iwarp.mpa.MemoryViewLender;
 
 /**
  * Registered memory. Lends views of itself, which are reused: nothing is allocated for an operation. Some regions live
  * for one operation only, so nothing is made that it might not need.
  */
-public final class IwarpMemoryRegion implements MemoryRegion, ViewOwner {
+public final class IwarpMemoryRegion implements MemoryRegion, MemoryViewLender {
 
     private static final ByteBuffer[] NONE = {};
 
@@ -115,18 +115,6 @@ public final class IwarpMemoryRegion implements MemoryRegion, ViewOwner {
             spare = Arrays.copyOf(spare, Math.max(2, 2 * spareCount));
         }
         spare[spareCount++] = view;
-    }
-
-    /** Sets bytes of a range that the region contains to zero. */
-    void clear(long rangeAddress, int bytes) {
-        int i = index(rangeAddress);
-        int end = i + bytes;
-        for (; end - i >= Long.BYTES; i += Long.BYTES) {
-            memory.putLong(i, 0);
-        }
-        for (; i < end; i++) {
-            memory.put(i, (byte) 0);
-        }
     }
 
     /** The one view for placing bytes into a range that the region contains, valid until the next call. */

@@ -23,7 +23,7 @@ public final class StagTable {
 
     private final IntObjectHashMap<Exposure> byIndex = new IntObjectHashMap<>();
     private final ArrayDeque<Exposure> free = new ArrayDeque<>();
-    private final RandomPool indices = new RandomPool();
+    private final RandomNumberBuffer indices = new RandomNumberBuffer();
 
     /** An offset guards nothing: it only must not tell an address. So a fast generator is good enough for it. */
     private final SplittableRandom offsets = new SplittableRandom(new SecureRandom().nextLong());
@@ -50,17 +50,27 @@ public final class StagTable {
                                     + " bytes at %#x",
                             length, address, region.length(), region.address()));
         }
-        int right = access & ~QueuePair.BLANK;
-        if (right != QueuePair.REMOTE_READ && right != QueuePair.REMOTE_WRITE) {
+        if (access != QueuePair.REMOTE_READ && access != QueuePair.REMOTE_WRITE) {
             throw new IllegalArgumentException(
                     "Access is "
                             + access
                             + ", expected REMOTE_READ or REMOTE_WRITE; expose twice to give both");
         }
-        // Below 2^63, so that no offset inside can wrap; a multiple of a page, so that the peer may
-        // align to it.
-        long offset = offsets.nextLong() >>> 1 >>> OFFSET_SHIFT << OFFSET_SHIFT;
-        return exposeAt(owner, region, address, length, access, offset);
+        return exposeAt(owner, region, address, length, access, nextOffset());
+    }
+
+    /**
+     * Exposes a range without memory, for writing, to the peer of one stream.
+     *
+     * @throws IllegalStateException when all STags are in use
+     */
+    public Exposure expose(ExposureOwner owner, int length) {
+        return exposeAt(owner, null, 0, length, QueuePair.REMOTE_WRITE, nextOffset());
+    }
+
+    /** Below 2^63, so that no offset inside can wrap; a multiple of a page, so that the peer may align to it. */
+    private long nextOffset() {
+        return offsets.nextLong() >>> 1 >>> OFFSET_SHIFT << OFFSET_SHIFT;
     }
 
     /**
@@ -140,11 +150,13 @@ public final class StagTable {
     }
 
     private static void link(Exposure exposure) {
-        exposure.nextOfRegion = exposure.region.exposures;
-        if (exposure.nextOfRegion != null) {
-            exposure.nextOfRegion.previousOfRegion = exposure;
+        if (exposure.region != null) {
+            exposure.nextOfRegion = exposure.region.exposures;
+            if (exposure.nextOfRegion != null) {
+                exposure.nextOfRegion.previousOfRegion = exposure;
+            }
+            exposure.region.exposures = exposure;
         }
-        exposure.region.exposures = exposure;
         exposure.nextOfOwner = exposure.owner.exposures;
         if (exposure.nextOfOwner != null) {
             exposure.nextOfOwner.previousOfOwner = exposure;
@@ -153,10 +165,10 @@ public final class StagTable {
     }
 
     private static void unlink(Exposure exposure) {
-        if (exposure.previousOfRegion == null) {
-            exposure.region.exposures = exposure.nextOfRegion;
-        } else {
+        if (exposure.previousOfRegion != null) {
             exposure.previousOfRegion.nextOfRegion = exposure.nextOfRegion;
+        } else if (exposure.region != null) {
+            exposure.region.exposures = exposure.nextOfRegion;
         }
         if (exposure.nextOfRegion != null) {
             exposure.nextOfRegion.previousOfRegion = exposure.previousOfRegion;

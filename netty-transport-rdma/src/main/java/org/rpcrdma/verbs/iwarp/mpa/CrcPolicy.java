@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.iwarp.mpa;
 import org.rpcrdma.Experimental;
 
 /**
- * When the CRC of RFC 5044, 4.4 is used.
+ * Policy for the CRC of RFC 5044, 4.4.
  *
  * <p>MPA has no way to decline it: it is on in both directions as soon as the flag C of either start-up frame asks
  * for it (RFC 5044, 7.1.1). So a policy says whether this end asks, and whether it wants a connection with a peer

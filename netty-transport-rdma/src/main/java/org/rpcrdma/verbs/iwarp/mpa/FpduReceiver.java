@@ -13,7 +13,7 @@ import java.util.zip.CRC32C;
  * remains of a large payload is read straight to its target. When it is on, nothing is placed before the CRC of the
  * whole FPDU was verified (RFC 5044, 4.4).
  */
-public final class FpduReceiver {
+public final class FpduReceiver extends StagedReader {
 
     /** From this many payload bytes on a read goes straight to the target. Below, the copy is cheaper. */
     private static final int DIRECT_MIN = 2048;
@@ -30,13 +30,10 @@ public final class FpduReceiver {
     /** So many FPDUs after a large one another large one is expected. */
     private static final int LARGE_EXPECTED = 4;
 
-    private ByteBuffer staging;
     private final UlpduHandler handler;
     private final CRC32C crc;
     private final ByteBuffer[] scatter = new ByteBuffer[2];
 
-    private int start;
-    private int end;
     private boolean inUlpdu;
     private boolean drained;
 
@@ -49,12 +46,13 @@ public final class FpduReceiver {
     private int sinceLarge = LARGE_EXPECTED;
 
     /**
-     * @param staging a direct buffer of at least {@link #minimumStaging}; owned by the receiver until it is dropped;
-     *     may be {@code null} until {@link #staging} lends one
+     * @param staging a buffer of at least {@link #minimumStaging} bytes, lent until it is taken or dropped; {@code
+     *     null}
+     *     where {@link #staging} lends one later
      * @param crc computes CRCs, may be shared by streams of one thread; {@code null} when the CRC is off
      */
     public FpduReceiver(ByteBuffer staging, UlpduHandler handler, CRC32C crc) {
-        this.staging = staging;
+        super(staging);
         this.handler = handler;
         this.crc = crc;
     }
@@ -62,30 +60,6 @@ public final class FpduReceiver {
     /** The smallest staging buffer: with the CRC on it has to hold the largest FPDU. */
     public static int minimumStaging(boolean withCrc) {
         return withCrc ? Fpdu.MAX_BYTES : 2 * BEHIND_DIRECT;
-    }
-
-    /**
-     * Lets go of the staging buffer if no byte is in it; otherwise returns {@code null}. It needs one to receive again.
-     */
-    public ByteBuffer takeStaging() {
-        return start == end ? dropStaging() : null;
-    }
-
-    /** Lets go of the staging buffer, with what is in it. Nothing more may be received. */
-    public ByteBuffer dropStaging() {
-        ByteBuffer dropped = staging;
-        staging = null;
-        return dropped;
-    }
-
-    /** Lends a staging buffer where there is none. */
-    public void staging(ByteBuffer buffer) {
-        staging = buffer;
-    }
-
-    /** Whether there is a staging buffer. */
-    public boolean hasStaging() {
-        return staging != null;
     }
 
     /** Whether the stream stands between two FPDUs, where an orderly end is possible. */

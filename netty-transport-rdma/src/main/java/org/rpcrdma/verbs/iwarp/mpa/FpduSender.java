@@ -10,8 +10,8 @@ import java.util.zip.CRC32C;
  * Frames ULPDUs and writes several FPDUs with one gathering write: RFC 5044, 4 and 5.1, without markers (see
  * {@link MarkedFpduSender}).
  *
- * <p>A {@linkplain Batch batch} is built by {@link #begin}, {@link #payload} and {@link #end} for each FPDU, and must
- * be written out before the next is built. Between two batches there is no memory for any.
+ * <p>A {@linkplain FpduBatch batch} is built by {@link #begin}, {@link #payload} and {@link #end} for each FPDU, and
+ * must be written out before the next is built. Between two batches there is no memory for any.
  */
 public class FpduSender {
 
@@ -28,12 +28,12 @@ public class FpduSender {
     private static final int COPY_MAX = 512;
 
     private final CRC32C crc;
-    private final Batches batches;
+    private final FpduBatchPool batches;
 
     /** {@code null} while nothing is queued. */
-    private Batch batch;
+    private FpduBatch batch;
 
-    private Batches.Snapshot snapshot;
+    private FpduBatchPool.Snapshot snapshot;
 
     private int crcStart;
     private int ulpduLength;
@@ -47,7 +47,7 @@ public class FpduSender {
      * @param crc computes CRCs, may be shared by streams of one thread; {@code null} when the CRC is off
      * @param batches may be shared by them too
      */
-    public FpduSender(CRC32C crc, Batches batches) {
+    public FpduSender(CRC32C crc, FpduBatchPool batches) {
         this.crc = crc;
         this.batches = batches;
     }
@@ -119,7 +119,7 @@ public class FpduSender {
     }
 
     /** Adds a piece of the payload: a view from its position to its limit, given back once it is written. */
-    public void payload(ByteBuffer view, ViewOwner owner) {
+    public void payload(ByteBuffer view, MemoryViewLender owner) {
         if (crc != null) {
             updateCrcWithControl();
             int position = view.position();
@@ -133,7 +133,7 @@ public class FpduSender {
      * Adds a piece of the payload that may be changed by others until it is written. The CRC has to be that of the
      * bytes which go out: with it the piece is looked at once, for a copy.
      */
-    public void changingPayload(ByteBuffer view, ViewOwner owner) {
+    public void changingPayload(ByteBuffer view, MemoryViewLender owner) {
         if (crc == null) {
             payload(view, owner);
             return;

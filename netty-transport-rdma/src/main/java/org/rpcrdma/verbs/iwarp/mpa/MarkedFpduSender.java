@@ -24,9 +24,9 @@ public final class MarkedFpduSender extends FpduSender {
 
     /**
      * @param crc computes CRCs, may be shared by streams of one thread; {@code null} when the CRC is off
-     * @param batches {@linkplain Batches#marked() for markers}; may be shared by them too
+     * @param batches {@linkplain FpduBatchPool#marked() for markers}; may be shared by them too
      */
-    public MarkedFpduSender(CRC32C crc, Batches batches) {
+    public MarkedFpduSender(CRC32C crc, FpduBatchPool batches) {
         super(crc, batches);
         this.crc = crc;
         fpdu = batches.fpdu();
@@ -55,7 +55,7 @@ public final class MarkedFpduSender extends FpduSender {
     }
 
     @Override
-    public void payload(ByteBuffer view, ViewOwner owner) {
+    public void payload(ByteBuffer view, MemoryViewLender owner) {
         fpdu.put(view);
         if (owner != null) {
             owner.release(view);
@@ -63,7 +63,7 @@ public final class MarkedFpduSender extends FpduSender {
     }
 
     @Override
-    public void changingPayload(ByteBuffer view, ViewOwner owner) {
+    public void changingPayload(ByteBuffer view, MemoryViewLender owner) {
         payload(view, owner);
     }
 

@@ -13,28 +13,42 @@ import java.util.zip.CRC32C;
  * <p>It hands out whole FPDUs only, each after its CRC and its markers were checked, so the receiver behind it checks
  * no CRC. The bytes of the CRC field pass through unchanged.
  */
-public final class MarkerStripper implements ScatteringByteChannel {
+public final class MarkerStripper extends StagedReader implements ScatteringByteChannel {
 
     private final ReadableByteChannel channel;
-    private final ByteBuffer bytes;
     private final CRC32C crc;
 
-    private int start;
-    private int end;
+    /** What has no markers any more stands between these two, before what was not looked at yet. */
     private int plain;
+
     private int plainEnd;
     private long position;
+    private long received;
     private int allowance = Integer.MAX_VALUE;
 
     /**
      * @param channel the stream, from the first byte of the first FPDU on; stays the caller's
-     * @param staging a buffer of at least {@link Markers#MAX_FPDU_BYTES}; lent until the stripper is dropped
+     * @param staging a buffer of at least {@link Markers#MAX_FPDU_BYTES}, lent until it is taken or dropped; {@code
+     *     null}
+     *     where {@link #staging} lends one later
      * @param crc checks CRCs, may be shared by streams of one thread; {@code null} when the CRC is off
      */
     public MarkerStripper(ReadableByteChannel channel, ByteBuffer staging, CRC32C crc) {
+        super(staging);
         this.channel = channel;
-        this.bytes = staging;
         this.crc = crc;
+    }
+
+    @Override
+    int first() {
+        return plain < plainEnd ? plain : start;
+    }
+
+    @Override
+    void moved(int bytes) {
+        super.moved(bytes);
+        plainEnd = plain < plainEnd ? plainEnd - bytes : 0;
+        plain = plainEnd == 0 ? 0 : plain - bytes;
     }
 
     /**
@@ -43,6 +57,16 @@ public final class MarkerStripper implements ScatteringByteChannel {
      */
     public void allow(int count) {
         allowance = count;
+    }
+
+    /** Bytes read from the stream, markers included. */
+    public long received() {
+        return received;
+    }
+
+    /** Whether nothing is there of an FPDU that was not handed out. */
+    public boolean atBoundary() {
+        return start == end && plain == plainEnd;
     }
 
     /**
@@ -57,7 +81,7 @@ public final class MarkerStripper implements ScatteringByteChannel {
         while (target.hasRemaining()) {
             if (plain < plainEnd) {
                 int count = Math.min(plainEnd - plain, target.remaining());
-                target.put(target.position(), bytes, plain, count);
+                target.put(target.position(), staging, plain, count);
                 target.position(target.position() + count);
                 plain += count;
                 total += count;
@@ -79,14 +103,15 @@ public final class MarkerStripper implements ScatteringByteChannel {
             return 0;
         }
         if (start > 0) {
-            bytes.limit(end).position(start);
-            bytes.compact();
+            staging.limit(end).position(start);
+            staging.compact();
             end -= start;
             start = 0;
         }
-        int read = channel.read(bytes.clear().position(end));
-        bytes.clear();
+        int read = channel.read(staging.clear().position(end));
+        staging.clear();
         end += Math.max(read, 0);
+        received += Math.max(read, 0);
         allowance -= Math.max(read, 0);
         return read;
     }
@@ -98,7 +123,7 @@ public final class MarkerStripper implements ScatteringByteChannel {
         if (end - begin < Fpdu.LENGTH_BYTES) {
             return false;
         }
-        int fpdu = Fpdu.length(bytes.getShort(begin) & 0xffff);
+        int fpdu = Fpdu.length(staging.getShort(begin) & 0xffff);
         int length = Markers.lengthWith(position, fpdu);
         if (end - start < length) {
             return false;
@@ -112,7 +137,7 @@ public final class MarkerStripper implements ScatteringByteChannel {
         for (int from = start, to = start + first; from < last; to += Markers.INTERVAL) {
             int count = Math.min(to, last) - from;
             if (count > 0) {
-                bytes.put(plainEnd, bytes, from, count);
+                staging.put(plainEnd, staging, from, count);
                 plainEnd += count;
             }
             if (to < last) {
@@ -127,7 +152,7 @@ public final class MarkerStripper implements ScatteringByteChannel {
 
     private void verifyMarker(int at, int expected) throws StreamException {
         // RFC 5044, 4.3: the two low bits of FPDUPTR and the reserved bits are not looked at.
-        int pointer = bytes.getShort(at + 2) & 0xfffc;
+        int pointer = staging.getShort(at + 2) & 0xfffc;
         if (pointer != expected) {
             throw new StreamException(
                     MpaError.FRAMING,
@@ -141,9 +166,9 @@ public final class MarkerStripper implements ScatteringByteChannel {
     private void verifyCrc(int length) throws StreamException {
         int field = start + length - Fpdu.CRC_BYTES;
         crc.reset();
-        crc.update(bytes.limit(field).position(start));
-        bytes.clear();
-        Fpdu.verifyCrc((int) crc.getValue(), bytes.getInt(field), length);
+        crc.update(staging.limit(field).position(start));
+        staging.clear();
+        Fpdu.verifyCrc((int) crc.getValue(), staging.getInt(field), length);
     }
 
     @Override

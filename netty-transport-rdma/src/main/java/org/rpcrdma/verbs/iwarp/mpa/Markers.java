@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 
 /**
- * Where markers stand, and how they are put into an FPDU: RFC 5044, 4.3.
+ * Positions of markers, and their insertion into an FPDU: RFC 5044, 4.3.
  *
  * <p>A marker stands before the first FPDU of a direction, and after that every 512 bytes of the TCP stream, markers
  * counted in. It tells how far back the FPDU around it begins. One that falls between two FPDUs belongs to the second.

@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.iwarp.mpa;
 import java.net.ConnectException;
 
 /**
- * What the two start-up frames agree on: RFC 5044, 7.1 and RFC 6581, 9.
+ * Result of the negotiation by the two start-up frames: RFC 5044, 7.1 and RFC 6581, 9.
  *
  * @param crc whether the CRC is on
  * @param markersIn whether the peer sends markers, because this end asked for them

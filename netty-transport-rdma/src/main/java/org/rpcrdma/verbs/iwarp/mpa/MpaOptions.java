@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.iwarp.mpa;
 import java.util.Set;
 
 /**
- * What one end wants of a start-up, in either role.
+ * Start-up options of one end, in either role.
  *
  * @param revision the MPA revision of its Requests, 1 or 2
  * @param crc when the CRC is used

@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
- * What an {@link FpduReceiver} hands its ULPDUs to: the DDP layer.
+ * Receives the ULPDUs of an {@link FpduReceiver}: implemented by the DDP layer.
  *
  * <p>An ULPDU comes as {@link #begin}, then its payload is put piece by piece where {@link #target} says, then {@link
  * #end}. The payload of a large one goes from the socket straight to the target.

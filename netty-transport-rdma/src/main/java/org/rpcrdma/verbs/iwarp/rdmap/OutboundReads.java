@@ -28,6 +28,7 @@ public final class OutboundReads {
     private int count;
     private int nextStag;
     private long received;
+    private long total;
     private int range;
     private int rangeOffset;
 
@@ -48,6 +49,11 @@ public final class OutboundReads {
     /** The agreed depth. */
     public int depth() {
         return positions.length;
+    }
+
+    /** Bytes of Read Responses that have come, in all. */
+    public long bytes() {
+        return total;
     }
 
     boolean isEmpty() {
@@ -147,6 +153,7 @@ public final class OutboundReads {
     /** So many bytes were put there. */
     void placed(int bytes) {
         received += bytes;
+        total += bytes;
         rangeOffset += bytes;
         if (rangeOffset == work.rangeLength(range)) {
             range++;

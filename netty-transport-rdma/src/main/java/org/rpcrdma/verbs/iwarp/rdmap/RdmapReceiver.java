@@ -40,6 +40,11 @@ public final class RdmapReceiver implements UlpduHandler {
     private int sendOpcode;
     private boolean writeOpen;
     private int writeStag;
+
+    /** The memory of this segment, if it writes where there is none. */
+    private long writeAddress;
+
+    private int writeKey;
     private Exposure exposure;
     private long cursor;
     private int remaining;
@@ -82,6 +87,16 @@ public final class RdmapReceiver implements UlpduHandler {
         return sendQueue.isMessageOpen() || writeOpen || outboundReads.isResponseOpen();
     }
 
+    /** Whether segments of a Send have come, but not its last. */
+    public boolean isSendOpen() {
+        return sendQueue.isMessageOpen();
+    }
+
+    /** Where the open Send stands: another number whenever a byte of it has come. */
+    public long sendPosition() {
+        return sendQueue.position() - (Rdmap.isSend(opcode) ? remaining : 0);
+    }
+
     /** The header of the last segment, for a Terminate about it. */
     public DdpSegment segment() {
         return segment;
@@ -112,7 +127,11 @@ public final class RdmapReceiver implements UlpduHandler {
         int body = at + segment.headerBytes();
         remaining = segment.payloadBytes();
         switch (code) {
-            case Rdmap.WRITE -> beginWrite();
+            case Rdmap.WRITE -> {
+                if (!beginWrite()) {
+                    return NOT_NOW;
+                }
+            }
             case Rdmap.READ_RESPONSE -> outboundReads.check(segment);
             case Rdmap.READ_REQUEST -> beginReadRequest(bytes, body);
             case Rdmap.TERMINATE -> throw terminated(bytes, body);
@@ -125,7 +144,8 @@ public final class RdmapReceiver implements UlpduHandler {
         return remaining;
     }
 
-    private void beginWrite() throws StreamException {
+    /** Returns whether it can be taken now: whether there is memory. */
+    private boolean beginWrite() throws StreamException {
         if (writeOpen && segment.stag() != writeStag) {
             throw new StreamException(
                     DdpError.TAGGED_INVALID_STAG,
@@ -134,13 +154,20 @@ public final class RdmapReceiver implements UlpduHandler {
                             writeStag, segment.stag()));
         }
         if (remaining > 0) {
-            checkWrite();
+            Exposure found = written();
+            if (found.isWithoutMemory() && !takesMemory(found)) {
+                return false;
+            }
+            exposure = found;
+            cursor = segment.taggedOffset();
         }
         writeOpen = !segment.isLast();
         writeStag = segment.stag();
+        return true;
     }
 
-    private void checkWrite() throws StreamException {
+    /** What the segment may write into. */
+    private Exposure written() throws StreamException {
         Exposure found = stags.find(segment.stag());
         if (found == null) {
             throw invalidWrite("which is not valid");
@@ -172,8 +199,26 @@ public final class RdmapReceiver implements UlpduHandler {
                             "Write of %d bytes at offset 0x%x is not inside STag 0x%08x",
                             remaining, offset, segment.stag()));
         }
-        exposure = found;
-        cursor = offset;
+        return found;
+    }
+
+    /** Asks for the memory of this segment. */
+    private boolean takesMemory(Exposure found) {
+        ReceiveMemory given = source.writeMemory(found.stag(), found.filled(), remaining);
+        if (given == null) {
+            return false;
+        }
+        if (given.length() < remaining) {
+            throw new IllegalStateException(
+                    "Memory of "
+                            + given.length()
+                            + " bytes was given to a Write of "
+                            + remaining
+                            + " bytes");
+        }
+        writeKey = given.region().localKey();
+        writeAddress = given.address();
+        return true;
     }
 
     private StreamException invalidWrite(String why) {
@@ -272,7 +317,19 @@ public final class RdmapReceiver implements UlpduHandler {
         if (!exposure.admits(stream) || exposure.stag() != segment.stag()) {
             throw invalidWrite("which was invalidated meanwhile");
         }
-        return exposure.region().placement(exposure.address(cursor), remaining);
+        if (!exposure.isWithoutMemory()) {
+            return exposure.region().placement(exposure.address(cursor), remaining);
+        }
+        IwarpMemoryRegion region = memory.find(writeKey, writeAddress, remaining);
+        if (region == null) {
+            throw new StreamException(
+                    DdpError.LOCAL_CATASTROPHIC,
+                    String.format(
+                            "Memory of a Write at address 0x%x with local key 0x%x is not"
+                                    + " registered any more",
+                            writeAddress, writeKey));
+        }
+        return region.placement(writeAddress, remaining);
     }
 
     private ByteBuffer readTarget() throws StreamException {
@@ -303,7 +360,8 @@ public final class RdmapReceiver implements UlpduHandler {
     public void placed(int bytes) {
         if (bytes > 0) {
             if (opcode == Rdmap.WRITE) {
-                exposure.written(cursor, bytes);
+                exposure.placed(bytes);
+                writeAddress += bytes;
             } else if (opcode == Rdmap.READ_RESPONSE) {
                 outboundReads.placed(bytes);
             }

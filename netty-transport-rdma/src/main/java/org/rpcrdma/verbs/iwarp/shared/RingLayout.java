@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp.shared;
 
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
-
 /**
- * Where the words of a ring are, from the beginning of its control bytes. Words that different ends write are on cache
- * lines of their own, two lines apart, because processors fetch them in pairs. They are in the byte order of the
- * machine.
+ * Offsets of the words of a ring within its control bytes. Words that different ends write are on cache lines of
+ * their own, two lines apart, because processors fetch them in pairs. They are in the byte order of the machine.
  */
 final class RingLayout {
 
@@ -34,27 +28,5 @@ final class RingLayout {
     /** After so many bytes a position is published, so that one end copies in while the other one copies out. */
     static final int PORTION_BYTES = 16 * 1024;
 
-    static final VarHandle LONGS =
-            MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
-
-    static final VarHandle INTS =
-            MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.nativeOrder());
-
-    /** What a ring touches once its memory is gone: every access to it is refused. */
-    static final ByteBuffer GONE = ByteBuffer.allocateDirect(0);
-
     private RingLayout() {}
-
-    /** Sets a flag that the peer is to see before this end looks whether there is any need for it. */
-    static void announce(ByteBuffer memory, int flag, boolean isSet) {
-        INTS.setVolatile(memory, flag, isSet ? 1 : 0);
-        VarHandle.fullFence();
-    }
-
-    /** Takes a flag of the peer back; returns whether it was set. Positions were published before. */
-    static boolean takeFlag(ByteBuffer memory, int flag) {
-        VarHandle.fullFence();
-        return (int) INTS.getOpaque(memory, flag) != 0
-                && (int) INTS.getAndSet(memory, flag, 0) != 0;
-    }
 }

@@ -6,11 +6,12 @@ import java.nio.ByteBuffer;
 
 /**
  * The reading end of a ring of bytes between two threads, maybe of two processes. For one thread. What the writer says
- * is checked before it is used; what it has written is copied out before anybody looks at it.
+ * is checked before it is used; what it has written is copied out before anybody looks at it. After an exception it is
+ * to be closed.
  */
 public final class RingReader {
 
-    private ByteBuffer memory;
+    private final MappedMemory memory;
     private final int control;
     private final int data;
     private final int capacity;
@@ -19,14 +20,14 @@ public final class RingReader {
     private long published;
     private long tail;
     private long start;
+    private boolean owesBell;
 
     /**
-     * @param memory the mapped memory
      * @param control where the ring's control bytes begin
      * @param data where its bytes are
      * @param capacity how many there are, a power of two
      */
-    RingReader(ByteBuffer memory, int control, int data, int capacity) {
+    RingReader(MappedMemory memory, int control, int data, int capacity) {
         this.memory = memory;
         this.control = control;
         this.data = data;
@@ -37,54 +38,63 @@ public final class RingReader {
      * Reads as much as there is, or fits.
      *
      * @return the bytes read; the positions of the targets are behind them
+     * @throws LostMemoryException when the memory is gone; what the targets got is undefined
      * @throws IOException when the writer claims what cannot be
      */
     public long read(ByteBuffer[] targets, int offset, int length) throws IOException {
-        refreshTail();
-        long before = head;
-        for (int i = offset; head != tail && i < offset + length; i++) {
-            get(targets[i]);
+        try {
+            refreshTail();
+            long before = head;
+            for (int i = offset; head != tail && i < offset + length; i++) {
+                get(targets[i]);
+            }
+            return finish(before);
+        } catch (InternalError e) {
+            throw memory.lost(e);
         }
-        return publish(before);
     }
 
     /** As {@link #read(ByteBuffer[], int, int)}, into one target. */
     public int read(ByteBuffer target) throws IOException {
-        refreshTail();
-        long before = head;
-        get(target);
-        return publish(before);
+        try {
+            refreshTail();
+            long before = head;
+            get(target);
+            return finish(before);
+        } catch (InternalError e) {
+            throw memory.lost(e);
+        }
     }
 
     private void refreshTail() throws IOException {
-        long now = (long) RingLayout.LONGS.getAcquire(memory, control + RingLayout.TAIL);
+        long now = memory.acquire(control + RingLayout.TAIL);
         if (now == tail) {
             return;
         }
         if (now - tail < 0 || now - head > capacity) {
-            throw new IOException(
-                    "The peer broke the rules of shared memory: it has written up to "
+            throw lie(
+                    "it has written up to "
                             + now
                             + ", expected "
                             + tail
                             + " to "
                             + (head + capacity));
         }
-        long began = (long) RingLayout.LONGS.getOpaque(memory, control + RingLayout.START);
+        long began = memory.opaque(control + RingLayout.START);
         if (began != start) {
             // Only an empty ring begins anew: at what was read last.
             if (began != head) {
-                throw new IOException(
-                        "The peer broke the rules of shared memory: the ring begins at "
-                                + began
-                                + ", expected "
-                                + start
-                                + " or "
-                                + head);
+                throw lie("the ring begins at " + began + ", expected " + start + " or " + head);
             }
             start = began;
         }
         tail = now;
+    }
+
+    /** What looks like a lie may come of memory that is gone. */
+    private IOException lie(String what) throws LostMemoryException {
+        memory.verify();
+        return new IOException("The peer broke the rules of shared memory: " + what);
     }
 
     private void get(ByteBuffer target) {
@@ -95,7 +105,7 @@ public final class RingReader {
             int at = (int) (head - start) & (capacity - 1);
             int most = RingLayout.PORTION_BYTES - (int) (head - published);
             int piece = Math.min(Math.min(bytes - copied, capacity - at), most);
-            target.put(to + copied, memory, data + at, piece);
+            memory.read(data + at, target, to + copied, piece);
             copied += piece;
             head += piece;
             if (piece == most) {
@@ -105,35 +115,51 @@ public final class RingReader {
         target.position(to + bytes);
     }
 
-    private int publish(long before) {
+    private int finish(long before) throws LostMemoryException {
         if (head != published) {
             publish();
         }
+        owesBell = head != before && tail - head <= capacity / 2 && takeWriterSleeps();
+        memory.verify();
         return (int) (head - before);
     }
 
     private void publish() {
-        RingLayout.LONGS.setRelease(memory, control + RingLayout.HEAD, head);
+        memory.release(control + RingLayout.HEAD, head);
         published = head;
     }
 
-    /** Whether there is something to read, or to complain of. */
-    public boolean hasBytes() {
-        return head != (long) RingLayout.LONGS.getAcquire(memory, control + RingLayout.TAIL);
+    private boolean takeWriterSleeps() {
+        boolean sleeps = memory.isAnnounced(control + RingLayout.WRITER_SLEEPS);
+        if (sleeps) {
+            memory.withdraw(control + RingLayout.WRITER_SLEEPS);
+        }
+        return sleeps;
     }
 
-    /** Whether the writer wants a doorbell and half of the ring is free, so that one is owed to it. */
-    public boolean takeWriterSleeps() {
-        return tail - head <= capacity / 2
-                && RingLayout.takeFlag(memory, control + RingLayout.WRITER_SLEEPS);
+    /** Whether the last read has made so much room that the writer, which sleeps, is to be woken: half of the ring. */
+    public boolean owesBell() {
+        return owesBell;
+    }
+
+    /** Whether there is something to read, or to complain of. */
+    public boolean hasBytes() throws LostMemoryException {
+        try {
+            boolean has = head != memory.acquire(control + RingLayout.TAIL);
+            memory.verify();
+            return has;
+        } catch (InternalError e) {
+            throw memory.lost(e);
+        }
     }
 
     /** Says whether this end wants a doorbell when there are bytes. {@link #hasBytes()} is to be asked after. */
-    public void sleeps(boolean sleeps) {
-        RingLayout.announce(memory, control + RingLayout.READER_SLEEPS, sleeps);
-    }
-
-    void release() {
-        memory = RingLayout.GONE;
+    public void sleeps(boolean sleeps) throws LostMemoryException {
+        try {
+            memory.announce(control + RingLayout.READER_SLEEPS, sleeps);
+            memory.verify();
+        } catch (InternalError e) {
+            throw memory.lost(e);
+        }
     }
 }

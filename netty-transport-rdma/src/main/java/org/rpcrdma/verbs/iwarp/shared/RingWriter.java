@@ -6,14 +6,14 @@ import java.nio.ByteBuffer;
 
 /**
  * The writing end of a ring of bytes between two threads, maybe of two processes. For one thread. What the reader says
- * is checked before it is used.
+ * is checked before it is used. After an exception it is to be closed.
  */
 public final class RingWriter {
 
-    /** From this offset on the ring begins anew once it is empty, so that little traffic touches little memory. */
+    /** From this offset on the ring begins anew once it is empty, so that little traffic stays in the caches. */
     static final int RESTART_BYTES = 4096;
 
-    private ByteBuffer memory;
+    private final MappedMemory memory;
     private final int control;
     private final int data;
     private final int capacity;
@@ -22,14 +22,14 @@ public final class RingWriter {
     private long published;
     private long start;
     private long head;
+    private boolean owesBell;
 
     /**
-     * @param memory the mapped memory
      * @param control where the ring's control bytes begin
      * @param data where its bytes are
      * @param capacity how many there are, a power of two
      */
-    RingWriter(ByteBuffer memory, int control, int data, int capacity) {
+    RingWriter(MappedMemory memory, int control, int data, int capacity) {
         this.memory = memory;
         this.control = control;
         this.data = data;
@@ -40,24 +40,33 @@ public final class RingWriter {
      * Writes as much as there is room for.
      *
      * @return the bytes written; the positions of the sources are behind them
+     * @throws LostMemoryException when the memory is gone
      * @throws IOException when the reader claims what cannot be
      */
     public long write(ByteBuffer[] sources, int offset, int length) throws IOException {
-        long wanted = 0;
-        for (int i = offset; i < offset + length; i++) {
-            wanted += sources[i].remaining();
+        try {
+            long wanted = 0;
+            for (int i = offset; i < offset + length; i++) {
+                wanted += sources[i].remaining();
+            }
+            int room = room(wanted);
+            int left = room;
+            for (int i = offset; left > 0 && i < offset + length; i++) {
+                left -= put(sources[i], Math.min(left, sources[i].remaining()));
+            }
+            return finish(room - left);
+        } catch (InternalError e) {
+            throw memory.lost(e);
         }
-        int room = room(wanted);
-        int left = room;
-        for (int i = offset; left > 0 && i < offset + length; i++) {
-            left -= put(sources[i], Math.min(left, sources[i].remaining()));
-        }
-        return publish(room - left);
     }
 
     /** As {@link #write(ByteBuffer[], int, int)}, of one source. */
     public int write(ByteBuffer source) throws IOException {
-        return publish(put(source, Math.min(room(source.remaining()), source.remaining())));
+        try {
+            return finish(put(source, Math.min(room(source.remaining()), source.remaining())));
+        } catch (InternalError e) {
+            throw memory.lost(e);
+        }
     }
 
     private int room(long wanted) throws IOException {
@@ -66,14 +75,16 @@ public final class RingWriter {
         }
         if (head == tail && tail - start >= RESTART_BYTES) {
             start = tail;
-            RingLayout.LONGS.setOpaque(memory, control + RingLayout.START, start);
+            memory.opaque(control + RingLayout.START, start);
         }
         return capacity - (int) (tail - head);
     }
 
     private void refreshHead() throws IOException {
-        long now = (long) RingLayout.LONGS.getAcquire(memory, control + RingLayout.HEAD);
+        long now = memory.acquire(control + RingLayout.HEAD);
         if (now - head < 0 || tail - now < 0) {
+            // What looks like a lie may come of memory that is gone.
+            memory.verify();
             throw new IOException(
                     "The peer broke the rules of shared memory: it has read up to "
                             + now
@@ -85,14 +96,14 @@ public final class RingWriter {
         head = now;
     }
 
-    private int put(ByteBuffer source, int bytes) {
+    private int put(ByteBuffer source, int bytes) throws LostMemoryException {
         int from = source.position();
         int copied = 0;
         while (copied < bytes) {
             int at = (int) (tail - start) & (capacity - 1);
             int most = RingLayout.PORTION_BYTES - (int) (tail - published);
             int piece = Math.min(Math.min(bytes - copied, capacity - at), most);
-            memory.put(data + at, source, from + copied, piece);
+            memory.write(data + at, source, from + copied, piece);
             copied += piece;
             tail += piece;
             if (piece == most) {
@@ -103,35 +114,53 @@ public final class RingWriter {
         return bytes;
     }
 
-    private int publish(int bytes) {
+    private int finish(int bytes) throws LostMemoryException {
         if (tail != published) {
             publish();
         }
+        owesBell = bytes > 0 && takeReaderSleeps();
+        memory.verify();
         return bytes;
     }
 
-    private void publish() {
-        RingLayout.LONGS.setRelease(memory, control + RingLayout.TAIL, tail);
+    /** What was lost is not announced: the peer would read anything in its place. */
+    private void publish() throws LostMemoryException {
+        memory.verify();
+        memory.release(control + RingLayout.TAIL, tail);
         published = tail;
     }
 
-    /** Whether a writer that found too little room should try again: half of the ring is free, or the reader lies. */
-    public boolean hasRoom() {
-        long now = (long) RingLayout.LONGS.getAcquire(memory, control + RingLayout.HEAD);
-        return tail - now <= capacity / 2 || now - head < 0;
+    private boolean takeReaderSleeps() {
+        boolean sleeps = memory.isAnnounced(control + RingLayout.READER_SLEEPS);
+        if (sleeps) {
+            memory.withdraw(control + RingLayout.READER_SLEEPS);
+        }
+        return sleeps;
     }
 
-    /** Whether the reader wants a doorbell now, which then is owed to it. */
-    public boolean takeReaderSleeps() {
-        return RingLayout.takeFlag(memory, control + RingLayout.READER_SLEEPS);
+    /** Whether the last write was for a reader that sleeps, and is to be woken. */
+    public boolean owesBell() {
+        return owesBell;
+    }
+
+    /** Whether a writer that found too little room should try again: half of the ring is free, or the reader lies. */
+    public boolean hasRoom() throws LostMemoryException {
+        try {
+            long now = memory.acquire(control + RingLayout.HEAD);
+            memory.verify();
+            return tail - now <= capacity / 2 || now - head < 0;
+        } catch (InternalError e) {
+            throw memory.lost(e);
+        }
     }
 
     /** Says whether this end wants a doorbell when there is room. {@link #hasRoom()} is to be asked after. */
-    public void sleeps(boolean sleeps) {
-        RingLayout.announce(memory, control + RingLayout.WRITER_SLEEPS, sleeps);
-    }
-
-    void release() {
-        memory = RingLayout.GONE;
+    public void sleeps(boolean sleeps) throws LostMemoryException {
+        try {
+            memory.announce(control + RingLayout.WRITER_SLEEPS, sleeps);
+            memory.verify();
+        } catch (InternalError e) {
+            throw memory.lost(e);
+        }
     }
 }

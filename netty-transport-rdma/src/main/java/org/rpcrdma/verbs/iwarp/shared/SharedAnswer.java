@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.util.UUID;
 
 /**
- * What a responder answers when it has mapped the file of a {@link SharedOffer}.
+ * Answer of a responder that has mapped the file of a {@link SharedOffer}.
  *
  * @param nonce what it has put into the file
  */
@@ -18,14 +18,14 @@ public record SharedAnswer(UUID nonce) {
 
     /** Private data with the answer behind. */
     public byte[] appendTo(byte[] privateData) {
-        ByteBuffer out = Trailer.allocate(BYTES);
+        ByteBuffer out = PrivateDataTrailer.allocate(BYTES);
         out.putLong(nonce.getMostSignificantBits()).putLong(nonce.getLeastSignificantBits());
-        return Trailer.append(privateData, out, KIND);
+        return PrivateDataTrailer.append(privateData, out, KIND);
     }
 
     /** The answer behind private data, or {@code null} when there is none. */
     public static SharedAnswer of(byte[] privateData) {
-        ByteBuffer in = Trailer.find(privateData, KIND, BYTES);
+        ByteBuffer in = PrivateDataTrailer.find(privateData, KIND, BYTES);
         return in == null ? null : new SharedAnswer(new UUID(in.getLong(), in.getLong()));
     }
 }

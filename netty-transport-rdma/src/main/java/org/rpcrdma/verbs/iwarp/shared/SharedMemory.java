@@ -43,6 +43,7 @@ public final class SharedMemory {
     private static final Path SHM = Path.of("/dev/shm");
 
     private final Path directory;
+    private final SharedSegment.Mapper mapper;
     private final UserPrincipal user;
 
     /**
@@ -51,7 +52,12 @@ public final class SharedMemory {
      * @throws IOException when files cannot be made there, for their owner only
      */
     public SharedMemory(Path directory) throws IOException {
+        this(directory, SharedSegment.MAPPER);
+    }
+
+    SharedMemory(Path directory, SharedSegment.Mapper mapper) throws IOException {
         this.directory = directory;
+        this.mapper = mapper;
         Path probe = path(ProcessHandle.current().pid(), UUID.randomUUID());
         try (FileChannel file = newFile(probe)) {
             user = Files.getOwner(probe, LinkOption.NOFOLLOW_LINKS);
@@ -89,15 +95,14 @@ public final class SharedMemory {
     /** Deletes files whose processes are gone. One whose number was given to another process stays until that ends. */
     private void sweep() {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, PREFIX + "*-*")) {
-            for (Path file : files) {
-                sweep(file);
-            }
+            files.forEach(this::sweep);
         } catch (IOException | RuntimeException e) {
             LOGGER.debug("Looking for leftovers in {} failed", directory, e);
         }
     }
 
-    private void sweep(Path file) throws IOException {
+    /** Whatever is the matter with one file, the others have nothing to do with it. */
+    private void sweep(Path file) {
         String name = file.getFileName().toString();
         try {
             long process = Long.parseLong(name.split("-", 3)[1]);
@@ -107,24 +112,26 @@ public final class SharedMemory {
             }
         } catch (NumberFormatException | NoSuchFileException e) {
             LOGGER.trace("{} is not ours, or gone", file, e);
+        } catch (IOException | RuntimeException e) {
+            LOGGER.debug("Deleting the leftover {} failed", file, e);
         }
     }
 
     /**
-     * Makes a file and maps it, for the initiator of a connection.
+     * Makes a file with all of its pages and maps it, for the initiator of a connection.
      *
      * @param file its name, random
      * @throws IOException when there is no room for it
      */
     public SharedSegment create(UUID file, UUID nonce, int ringBytes) throws IOException {
-        // A page for which there is no room later would be an error of the machine.
+        // Others need some, too.
         long room = directory.toFile().getUsableSpace();
         if (room < 2 * SharedSegment.size(ringBytes)) {
             throw new IOException(directory + " has only " + room + " bytes left");
         }
         Path path = path(ProcessHandle.current().pid(), file);
         try (FileChannel channel = newFile(path)) {
-            return SharedSegment.create(path, channel, ringBytes, nonce);
+            return SharedSegment.create(path, channel, mapper, ringBytes, nonce);
         } catch (FileAlreadyExistsException e) {
             throw e;
         } catch (IOException | RuntimeException | OutOfMemoryError e) {
@@ -168,7 +175,8 @@ public final class SharedMemory {
                 throw new IOException(path + " has changed while it was opened");
             }
             SharedSegment segment =
-                    SharedSegment.join(path, channel, offer.ringBytes(), offer.nonce(), responders);
+                    SharedSegment.join(
+                            path, channel, mapper, offer.ringBytes(), offer.nonce(), responders);
             segment.unlink();
             return segment;
         }

@@ -9,7 +9,7 @@ import java.util.Arrays;
 import java.util.UUID;
 
 /**
- * What an initiator announces: a file that it has made and mapped.
+ * Offer of an initiator: a file that it has created and mapped.
  *
  * @param initiator its end of the TCP connection, as it sees it: behind a relay the responder sees another one
  * @param process the number of its process, which is in the file's name
@@ -29,13 +29,13 @@ public record SharedOffer(
 
     /** Private data with the offer behind. */
     public byte[] appendTo(byte[] privateData) {
-        ByteBuffer out = Trailer.allocate(BYTES);
+        ByteBuffer out = PrivateDataTrailer.allocate(BYTES);
         out.putLong(file.getMostSignificantBits()).putLong(file.getLeastSignificantBits());
         out.putLong(nonce.getMostSignificantBits()).putLong(nonce.getLeastSignificantBits());
         out.putLong(process);
         out.put(mapped(initiator.getAddress()));
         out.putInt(ringBytes).putShort((short) initiator.getPort());
-        return Trailer.append(privateData, out, KIND);
+        return PrivateDataTrailer.append(privateData, out, KIND);
     }
 
     /** IPv4 addresses are mapped into IPv6: RFC 4291, 2.5.5.2. */
@@ -52,7 +52,7 @@ public record SharedOffer(
 
     /** The offer behind private data, or {@code null} when there is none, or none that can be taken. */
     public static SharedOffer of(byte[] privateData) {
-        ByteBuffer in = Trailer.find(privateData, KIND, BYTES);
+        ByteBuffer in = PrivateDataTrailer.find(privateData, KIND, BYTES);
         if (in == null) {
             return null;
         }

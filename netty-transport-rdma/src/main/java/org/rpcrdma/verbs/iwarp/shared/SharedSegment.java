@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp.shared;
 
-import io.netty.util.internal.PlatformDependent;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
@@ -12,18 +11,27 @@ import java.nio.file.Path;
 import java.util.UUID;
 
 /**
- * A file that is mapped: a header that says whose it is, and a ring for each direction. For one thread. The memory
- * lives until both ends have closed it, its name at most until the second one has mapped it.
+ * A file that is mapped: a ring for each direction, and behind them a header that says whose it is. For one thread. The
+ * memory lives until both ends have closed it, its name at most until the second one has mapped it.
  */
 public final class SharedSegment implements AutoCloseable {
 
-    /** Bytes of the header and of what rings are controlled by; the rings follow. */
+    /** How a file becomes memory. */
+    interface Mapper {
+        /**
+         * Maps a whole file, which has all of its pages.
+         *
+         * @param mark is to be found, big-endian, at {@code markAt} when all of the memory is there
+         */
+        MappedMemory map(FileChannel file, long bytes, int markAt, long mark) throws IOException;
+    }
+
+    /** Bytes of the header and of what rings are controlled by. They are the last page: no page goes before it. */
     static final int HEADER_BYTES = 4096;
 
     static final long MAGIC = 0xd372_7063_7368_6d0aL;
-    static final int VERSION = 1;
+    static final int VERSION = 2;
     static final int VERSION_AT = 8;
-    static final int RING_BYTES_AT = 12;
     static final int INITIATOR_AT = 16;
     static final int RESPONDER_AT = 32;
 
@@ -33,42 +41,72 @@ public final class SharedSegment implements AutoCloseable {
     /** The ring that the responder writes. */
     static final int SECOND_CONTROL = FIRST_CONTROL + RingLayout.CONTROL_BYTES;
 
+    static final Mapper MAPPER =
+            (file, bytes, markAt, mark) ->
+                    new MappedMemory(FileMapping.of(file, bytes), markAt, mark);
+
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(SharedSegment.class);
 
+    /** What a file is filled with. */
+    private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(64 * 1024).asReadOnlyBuffer();
+
     private final Path path;
-    private final ByteBuffer memory;
+    private final MappedMemory memory;
+    private final int header;
     private final RingReader reader;
     private final RingWriter writer;
     private boolean named = true;
     private boolean closed;
 
-    private SharedSegment(Path path, ByteBuffer memory, int ringBytes, boolean isInitiator) {
+    private SharedSegment(Path path, MappedMemory memory, int ringBytes, boolean isInitiator) {
         this.path = path;
         this.memory = memory;
-        int own = isInitiator ? FIRST_CONTROL : SECOND_CONTROL;
-        int peers = isInitiator ? SECOND_CONTROL : FIRST_CONTROL;
-        int first = HEADER_BYTES;
-        int second = HEADER_BYTES + ringBytes;
-        writer = new RingWriter(memory, own, isInitiator ? first : second, ringBytes);
-        reader = new RingReader(memory, peers, isInitiator ? second : first, ringBytes);
+        this.header = headerAt(ringBytes);
+        int own = header + (isInitiator ? FIRST_CONTROL : SECOND_CONTROL);
+        int peers = header + (isInitiator ? SECOND_CONTROL : FIRST_CONTROL);
+        writer = new RingWriter(memory, own, isInitiator ? 0 : ringBytes, ringBytes);
+        reader = new RingReader(memory, peers, isInitiator ? ringBytes : 0, ringBytes);
     }
 
-    /** The bytes of a file whose rings have so many each. */
+    /** Where the header of a file is whose rings have so many bytes each. */
+    static int headerAt(int ringBytes) {
+        return 2 * ringBytes;
+    }
+
+    /** The bytes of such a file. */
     static long size(int ringBytes) {
-        return HEADER_BYTES + 2L * ringBytes;
+        return headerAt(ringBytes) + (long) HEADER_BYTES;
     }
 
-    /** Fills a new file, which is empty. */
-    static SharedSegment create(Path path, FileChannel file, int ringBytes, UUID nonce)
+    /**
+     * Fills a new file, which is empty.
+     *
+     * @throws IOException when there is no room for all of it: no page of it is missing later
+     */
+    static SharedSegment create(
+            Path path, FileChannel file, Mapper mapper, int ringBytes, UUID nonce)
             throws IOException {
-        ByteBuffer memory = file.map(FileChannel.MapMode.READ_WRITE, 0, size(ringBytes));
+        long size = size(ringBytes);
+        for (long at = 0; at < size; ) {
+            ByteBuffer zeros = ZEROS.duplicate();
+            zeros.limit((int) Math.min(zeros.capacity(), size - at));
+            at += file.write(zeros, at);
+        }
+        MappedMemory memory = map(mapper, file, ringBytes, nonce);
         try {
-            memory.putLong(0, MAGIC).putInt(VERSION_AT, VERSION).putInt(RING_BYTES_AT, ringBytes);
-            putUuid(memory, INITIATOR_AT, nonce);
+            int header = headerAt(ringBytes);
+            memory.header(header, MAGIC);
+            memory.header(header + VERSION_AT, versionAndSize(ringBytes));
+            putUuid(memory, header + INITIATOR_AT, nonce);
+            memory.verify();
             return new SharedSegment(path, memory, ringBytes, true);
         } catch (InternalError e) {
-            throw unreachable(memory, e);
+            memory.close();
+            throw memory.lost(e);
+        } catch (IOException e) {
+            memory.close();
+            throw e;
         }
     }
 
@@ -78,46 +116,70 @@ public final class SharedSegment implements AutoCloseable {
      * @throws IOException when it is not what was announced
      */
     static SharedSegment join(
-            Path path, FileChannel file, int ringBytes, UUID initiators, UUID responders)
+            Path path,
+            FileChannel file,
+            Mapper mapper,
+            int ringBytes,
+            UUID initiators,
+            UUID responders)
             throws IOException {
-        ByteBuffer memory = file.map(FileChannel.MapMode.READ_WRITE, 0, size(ringBytes));
+        MappedMemory memory = map(mapper, file, ringBytes, initiators);
         try {
-            if (memory.getLong(0) != MAGIC
-                    || memory.getInt(VERSION_AT) != VERSION
-                    || memory.getInt(RING_BYTES_AT) != ringBytes
-                    || !uuid(memory, INITIATOR_AT).equals(initiators)) {
-                PlatformDependent.freeDirectBuffer(memory);
-                throw new IOException("its header does not agree with what was announced");
+            int header = headerAt(ringBytes);
+            if (memory.header(header) != MAGIC
+                    || memory.header(header + VERSION_AT) != versionAndSize(ringBytes)
+                    || !uuid(memory, header + INITIATOR_AT).equals(initiators)) {
+                throw new IOException(
+                        "its header does not agree with what was announced",
+                        MappedMemory.pendingFault());
             }
-            putUuid(memory, RESPONDER_AT, responders);
+            putUuid(memory, header + RESPONDER_AT, responders);
+            memory.verify();
             return new SharedSegment(path, memory, ringBytes, false);
         } catch (InternalError e) {
-            throw unreachable(memory, e);
+            memory.close();
+            throw memory.lost(e);
+        } catch (IOException e) {
+            memory.close();
+            throw e;
         }
     }
 
-    /** The JVM's word for a page that the file does not have any more, or the machine has none for. */
-    private static IOException unreachable(ByteBuffer memory, InternalError e) {
-        PlatformDependent.freeDirectBuffer(memory);
-        return new IOException("it cannot be reached: " + e.getMessage(), e);
+    /** The mark is the first half of the initiator's nonce: random, and known to both ends. */
+    private static MappedMemory map(Mapper mapper, FileChannel file, int ringBytes, UUID nonce)
+            throws IOException {
+        return mapper.map(
+                file,
+                size(ringBytes),
+                headerAt(ringBytes) + INITIATOR_AT,
+                nonce.getMostSignificantBits());
     }
 
-    private static void putUuid(ByteBuffer to, int at, UUID uuid) {
-        to.putLong(at, uuid.getMostSignificantBits());
-        to.putLong(at + Long.BYTES, uuid.getLeastSignificantBits());
+    private static long versionAndSize(int ringBytes) {
+        return (long) VERSION << 32 | ringBytes;
     }
 
-    private static UUID uuid(ByteBuffer from, int at) {
-        return new UUID(from.getLong(at), from.getLong(at + Long.BYTES));
+    private static void putUuid(MappedMemory to, int at, UUID uuid) {
+        to.header(at, uuid.getMostSignificantBits());
+        to.header(at + Long.BYTES, uuid.getLeastSignificantBits());
     }
 
-    /** What the responder has put into the file, {@code null} when the file cannot be reached any more. */
-    public UUID respondersNonce() {
+    private static UUID uuid(MappedMemory from, int at) {
+        return new UUID(from.header(at), from.header(at + Long.BYTES));
+    }
+
+    /**
+     * What the responder has put into the file.
+     *
+     * @throws LostMemoryException when the file cannot be reached any more
+     */
+    public UUID respondersNonce() throws LostMemoryException {
         try {
-            return closed ? null : uuid(memory, RESPONDER_AT);
+            UUID nonce = uuid(memory, header + RESPONDER_AT);
+            memory.verify();
+            return nonce;
         } catch (InternalError e) {
-            LOGGER.debug("{} cannot be reached", path, e);
-            return null;
+            throw memory.lost(e);
         }
     }
 
@@ -137,13 +199,13 @@ public final class SharedSegment implements AutoCloseable {
             named = false;
             try {
                 Files.deleteIfExists(path);
-            } catch (IOException e) {
+            } catch (IOException | RuntimeException e) {
                 LOGGER.debug("Deleting {} failed", path, e);
             }
         }
     }
 
-    /** Unmaps the memory, at once where {@code sun.misc.Unsafe} is there; its rings refuse to be used from now on. */
+    /** Gives the memory back; its rings refuse to be used from now on. */
     @Override
     public void close() {
         if (closed) {
@@ -151,8 +213,6 @@ public final class SharedSegment implements AutoCloseable {
         }
         closed = true;
         unlink();
-        reader.release();
-        writer.release();
-        PlatformDependent.freeDirectBuffer(memory);
+        memory.close();
     }
 }

@@ -23,6 +23,7 @@ import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.iwarp.MarkedStream;
 
 /** Markers, in both directions: RFC 5044, 4.3. */
@@ -35,7 +36,7 @@ class MarkersTest {
     }
 
     private static MarkedFpduSender sender(boolean crc) {
-        return new MarkedFpduSender(crc(crc), Batches.marked());
+        return new MarkedFpduSender(crc(crc), FpduBatchPool.marked(DirectMemory.jvm()));
     }
 
     private static CRC32C crc(boolean on) {
@@ -67,8 +68,13 @@ class MarkersTest {
                 new MarkerStripper(source, ByteBuffer.allocate(Markers.MAX_FPDU_BYTES), crc(crc));
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         ByteBuffer target = ByteBuffer.allocate(777);
+        ByteBuffer spare = ByteBuffer.allocate(Markers.MAX_FPDU_BYTES);
         while (stripper.read(target.clear()) >= 0) {
             out.write(target.array(), 0, target.position());
+            // The next staging buffer is another one.
+            ByteBuffer taken = stripper.takeStaging();
+            stripper.staging(spare);
+            spare = taken;
         }
         return out.toByteArray();
     }

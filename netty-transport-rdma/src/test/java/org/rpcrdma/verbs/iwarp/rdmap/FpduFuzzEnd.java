@@ -13,6 +13,7 @@ import java.util.function.IntSupplier;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import java.util.zip.CRC32C;
+import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
@@ -21,8 +22,8 @@ import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
-import org.rpcrdma.verbs.iwarp.mpa.Batches;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
+import org.rpcrdma.verbs.iwarp.mpa.FpduBatchPool;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MarkerStripper;
@@ -162,7 +163,7 @@ final class FpduFuzzEnd extends ExposureOwner implements Completions, UlpduHandl
                         outboundReads,
                         inboundReads,
                         new WorkSource(work, local),
-                        new FpduSender(null, Batches.plain()),
+                        new FpduSender(null, FpduBatchPool.plain(DirectMemory.jvm())),
                         MULPDU);
         for (int i = 0; i < SINKS.length; i++) {
             work.open(FIRST_READ + i, Rdmap.READ_REQUEST, QueuePair.SIGNALED, 0, 1);

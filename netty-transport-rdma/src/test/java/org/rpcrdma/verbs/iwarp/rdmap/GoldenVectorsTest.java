@@ -11,8 +11,9 @@ import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
-import org.rpcrdma.verbs.iwarp.mpa.Batches;
+import org.rpcrdma.verbs.iwarp.mpa.FpduBatchPool;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
@@ -117,7 +118,10 @@ class GoldenVectorsTest {
     }
 
     private static byte[] make(Vector vector, boolean borrowed) throws IOException {
-        FpduSender sender = new FpduSender(vector.validCrc ? new CRC32C() : null, Batches.plain());
+        FpduSender sender =
+                new FpduSender(
+                        vector.validCrc ? new CRC32C() : null,
+                        FpduBatchPool.plain(DirectMemory.jvm()));
         boolean tagged = vector.flag("T");
         int header = tagged ? DdpSegment.TAGGED_BYTES : DdpSegment.UNTAGGED_BYTES;
         int length = vector.integer("payload_len");

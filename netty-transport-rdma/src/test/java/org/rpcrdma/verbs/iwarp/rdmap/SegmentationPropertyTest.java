@@ -16,6 +16,7 @@ import net.jqwik.api.Combinators;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
+import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.memory.Exposure;
@@ -23,7 +24,7 @@ import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
-import org.rpcrdma.verbs.iwarp.mpa.Batches;
+import org.rpcrdma.verbs.iwarp.mpa.FpduBatchPool;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 
@@ -121,7 +122,10 @@ class SegmentationPropertyTest {
         assertThat(from.region.isLent()).isFalse();
         CutChannel received = new CutChannel(wire.written(), readCuts);
         while (to.fpdus.receive(received) >= 0) {
-            // until the end of the stream
+            // The next staging buffer is another one.
+            ByteBuffer taken = to.fpdus.takeStaging();
+            to.fpdus.staging(to.spare);
+            to.spare = taken;
         }
         assertThat(to.fpdus.atBoundary()).isTrue();
         assertThat(to.receiver.isMessageOpen()).isFalse();
@@ -172,6 +176,7 @@ class SegmentationPropertyTest {
                         this);
         final RdmapSender sender;
         final FpduReceiver fpdus;
+        ByteBuffer spare;
 
         Side(boolean crc, int mulpdu) {
             CRC32C sum = crc ? new CRC32C() : null;
@@ -181,13 +186,14 @@ class SegmentationPropertyTest {
                             outboundReads,
                             inboundReads,
                             new WorkSource(work, local),
-                            new FpduSender(sum, Batches.plain()),
+                            new FpduSender(sum, FpduBatchPool.plain(DirectMemory.jvm())),
                             mulpdu);
             fpdus =
                     new FpduReceiver(
                             ByteBuffer.allocateDirect(FpduReceiver.minimumStaging(crc)),
                             receiver,
                             sum);
+            spare = ByteBuffer.allocateDirect(FpduReceiver.minimumStaging(crc));
         }
 
         @Override

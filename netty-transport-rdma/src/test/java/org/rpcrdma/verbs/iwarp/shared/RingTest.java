@@ -29,11 +29,16 @@ class RingTest {
         for (int at = 0; at < RingLayout.CONTROL_BYTES; at++) {
             memory.put(CONTROL + at, (byte) 0);
         }
-        return new RingWriter(memory, CONTROL, DATA, capacity);
+        return new RingWriter(mapped(), CONTROL, DATA, capacity);
     }
 
     private RingReader reader(int capacity) {
-        return new RingReader(memory, CONTROL, DATA, capacity);
+        return new RingReader(mapped(), CONTROL, DATA, capacity);
+    }
+
+    /** Its mark is the first word, which no ring touches. */
+    private MappedMemory mapped() {
+        return new MappedMemory(memory, 0, memory.getLong(0));
     }
 
     private ByteBuffer words() {
@@ -218,24 +223,32 @@ class RingTest {
     void flagsAreTakenOnce() throws IOException {
         RingWriter writer = writer(4096);
         RingReader reader = reader(4096);
-        assertThat(writer.takeReaderSleeps()).isFalse();
+        writer.write(bytes(1));
+        assertThat(writer.owesBell()).isFalse();
         reader.sleeps(true);
-        assertThat(writer.takeReaderSleeps()).isTrue();
-        assertThat(writer.takeReaderSleeps()).isFalse();
+        writer.write(bytes(0));
+        assertThat(writer.owesBell()).isFalse();
+        writer.write(bytes(1));
+        assertThat(writer.owesBell()).isTrue();
+        writer.write(bytes(1));
+        assertThat(writer.owesBell()).isFalse();
         reader.sleeps(true);
         reader.sleeps(false);
-        assertThat(writer.takeReaderSleeps()).isFalse();
+        writer.write(bytes(1));
+        assertThat(writer.owesBell()).isFalse();
+        reader.read(bytes(4));
         // A writer that waits for room is woken once half of it is there.
         writer.write(bytes(4096));
         assertThat(writer.hasRoom()).isFalse();
         writer.sleeps(true);
         reader.read(bytes(2047));
-        assertThat(reader.takeWriterSleeps()).isFalse();
+        assertThat(reader.owesBell()).isFalse();
         assertThat(writer.hasRoom()).isFalse();
         reader.read(bytes(1));
         assertThat(writer.hasRoom()).isTrue();
-        assertThat(reader.takeWriterSleeps()).isTrue();
-        assertThat(reader.takeWriterSleeps()).isFalse();
+        assertThat(reader.owesBell()).isTrue();
+        reader.read(bytes(1));
+        assertThat(reader.owesBell()).isFalse();
     }
 
     @ParameterizedTest(name = "tail {0}")
@@ -311,11 +324,10 @@ class RingTest {
     }
 
     @Test
-    void aRingThatIsGoneTouchesNothing() {
-        RingWriter writer = writer(4096);
-        RingReader reader = reader(4096);
-        writer.release();
-        reader.release();
+    void memoryThatIsClosedIsNotTouched() {
+        MappedMemory closed = new MappedMemory(ByteBuffer.allocateDirect(0), 0, 1);
+        RingWriter writer = new RingWriter(closed, CONTROL, DATA, 4096);
+        RingReader reader = new RingReader(closed, CONTROL, DATA, 4096);
         assertThatThrownBy(() -> writer.write(bytes(1)))
                 .isInstanceOf(IndexOutOfBoundsException.class);
         assertThatThrownBy(() -> reader.read(bytes(1)))

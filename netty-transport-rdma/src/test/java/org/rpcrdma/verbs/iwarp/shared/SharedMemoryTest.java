@@ -16,12 +16,15 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.UUID;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledOnOs;
+import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -34,6 +37,9 @@ class SharedMemoryTest {
     private static final UUID NAME = new UUID(0x0102030405060708L, 0x090a0b0c0d0e0f10L);
     private static final UUID NONCE = new UUID(0x1112131415161718L, 0x191a1b1c1d1e1f20L);
     private static final UUID RESPONDERS = new UUID(0x2122232425262728L, 0x292a2b2c2d2e2f30L);
+
+    /** Behind the rings. */
+    private static final int HEADER = 2 * RING;
 
     @TempDir Path directory;
 
@@ -72,20 +78,21 @@ class SharedMemoryTest {
             segment.writer().sleeps(true);
             byte[] bytes = Files.readAllBytes(file());
             assertThat(bytes).hasSize(4096 + 2 * RING);
-            assertThat(HexFormat.of().formatHex(bytes, 0, 48))
+            assertThat(HexFormat.of().formatHex(bytes, HEADER, HEADER + 48))
                     .isEqualTo(
                             "d372706373686d0a"
-                                    + "00000001"
+                                    + "00000002"
                                     + "00002000"
                                     + "1112131415161718191a1b1c1d1e1f20"
                                     + "00000000000000000000000000000000");
             ByteBuffer words = ByteBuffer.wrap(bytes).order(ByteOrder.nativeOrder());
-            assertThat(words.getLong(1024)).isEqualTo(3); // written by the initiator
-            assertThat(words.getLong(1032)).isZero(); // beginning with that byte
-            assertThat(words.getLong(1024 + 128)).isZero(); // read by the responder
-            assertThat(words.getInt(1024 + 384)).isEqualTo(1); // the initiator waits for room
-            assertThat(words.getInt(1536 + 256)).isEqualTo(1); // and for bytes
-            assertThat(HexFormat.of().formatHex(bytes, 4096, 4100)).isEqualTo("01010100");
+            assertThat(words.getLong(HEADER + 1024)).isEqualTo(3); // written by the initiator
+            assertThat(words.getLong(HEADER + 1032)).isZero(); // beginning with that byte
+            assertThat(words.getLong(HEADER + 1024 + 128)).isZero(); // read by the responder
+            assertThat(words.getInt(HEADER + 1024 + 384))
+                    .isEqualTo(1); // the initiator waits for room
+            assertThat(words.getInt(HEADER + 1536 + 256)).isEqualTo(1); // and for bytes
+            assertThat(HexFormat.of().formatHex(bytes, 0, 4)).isEqualTo("01010100");
             try (SharedSegment joined = memory.join(offer(), RESPONDERS)) {
                 ByteBuffer target = ByteBuffer.allocateDirect(5);
                 assertThat(joined.reader().read(target)).isEqualTo(3);
@@ -158,7 +165,7 @@ class SharedMemoryTest {
             SharedOffer other = offer(OWN, NAME, RESPONDERS, RING);
             assertThatThrownBy(() -> memory.join(other, RESPONDERS))
                     .hasMessageContaining("header does not agree");
-            for (int at : new int[] {7, 11, 15}) {
+            for (int at : new int[] {HEADER + 7, HEADER + 11, HEADER + 15}) {
                 try (FileChannel channel =
                         FileChannel.open(
                                 file(), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
@@ -204,6 +211,71 @@ class SharedMemoryTest {
         assertThat(left).doesNotExist();
         assertThat(live).exists();
         assertThat(other).exists();
+    }
+
+    @Test
+    void whatCannotBeDeletedKeepsNothingElseFromIt() throws Exception {
+        Process gone = new ProcessBuilder(java(), "-version").redirectErrorStream(true).start();
+        gone.getInputStream().readAllBytes();
+        gone.waitFor();
+        String prefix = "rpcrdma-" + gone.pid() + "-";
+        List<Path> left = new ArrayList<>();
+        for (int i = 0; i < 8; i++) {
+            left.add(Files.createFile(directory.resolve(prefix + UUID.randomUUID())));
+            // A directory that is not empty cannot be deleted by anybody, root included.
+            Path stays = Files.createDirectory(directory.resolve(prefix + UUID.randomUUID()));
+            Files.createFile(stays.resolve("file"));
+        }
+        new SharedMemory(directory);
+        assertThat(left).allSatisfy(file -> assertThat(file).doesNotExist());
+    }
+
+    /** Every page has its place before the file is mapped. */
+    @Test
+    void aFileHasAllOfItsPages() throws IOException {
+        List<Long> written = new ArrayList<>();
+        SharedMemory memory =
+                new SharedMemory(
+                        directory,
+                        (file, bytes, markAt, mark) -> {
+                            written.add(file.size());
+                            return SharedSegment.MAPPER.map(file, bytes, markAt, mark);
+                        });
+        memory.create(NAME, NONCE, RING).close();
+        assertThat(written).containsExactly(4096L + 2 * RING);
+    }
+
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void withoutRoomForAllPagesNothingIsMapped() throws IOException {
+        Path full = Path.of("/dev/full");
+        try (FileChannel file =
+                FileChannel.open(full, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            assertThatThrownBy(
+                            () ->
+                                    SharedSegment.create(
+                                            full,
+                                            file,
+                                            (channel, bytes, markAt, mark) -> {
+                                                throw new AssertionError("was mapped");
+                                            },
+                                            RING,
+                                            NONCE))
+                    .isInstanceOf(IOException.class)
+                    .hasMessageContaining("No space left");
+        }
+    }
+
+    @Test
+    void whatCannotBeMappedLeavesNoFile() throws IOException {
+        SharedMemory memory =
+                new SharedMemory(
+                        directory,
+                        (file, bytes, markAt, mark) -> {
+                            throw new IOException("no room");
+                        });
+        assertThatThrownBy(() -> memory.create(NAME, NONCE, RING)).hasMessage("no room");
+        assertEmpty();
     }
 
     private static String java() {

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.net.InetAddress;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.zip.CRC32C;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+
+/**
+ * One connection's side of a {@link DuplicateRequestCache}: which of its calls the handlers are executing, and which
+ * wait for an earlier connection. Outlives its connection until the handlers have answered.
+ */
+final class ConnectionDuplicateRequests {
+
+    /** So much of a call goes into its checksum: the header and the first arguments. */
+    private static final int CHECKED_BYTES = 256;
+
+    /** What becomes of a call that is a duplicate. On the event loop. */
+    interface Target {
+        /** The reply is owned by the target. */
+        void replay(InboundCall call, ByteBuf reply);
+
+        void execute(InboundCall call);
+    }
+
+    private final ConnectionContext link;
+    private final DuplicateRequestCache cache;
+    private final Target target;
+    private final CRC32C crc = new CRC32C();
+
+    /** Calls that a handler has to answer, by XID. */
+    private final XidMap<DuplicateRequestCache.Call> executing = new XidMap<>();
+
+    /** Calls that wait for the answer to an earlier one, by XID. */
+    private final XidMap<Waiting> waiting = new XidMap<>();
+
+    /** Ends the time for late answers; {@code null} while the connection lives. */
+    private ScheduledFuture<?> lastCall;
+
+    ConnectionDuplicateRequests(
+            ConnectionContext link, DuplicateRequestCache cache, Target target) {
+        this.link = link;
+        this.cache = cache;
+        this.target = target;
+    }
+
+    /**
+     * Returns whether the call goes to the handlers now. Otherwise it is answered from the cache, or waits with its
+     * message in the served.
+     */
+    boolean admit(InboundCall served, RpcCallHeader rpc) {
+        if (!cache.covers(rpc.program(), rpc.version(), rpc.procedure())) {
+            return true;
+        }
+        InetAddress client = link.channel().remoteAddress().getAddress();
+        DuplicateRequestCache.Call call =
+                new DuplicateRequestCache.Call(
+                        client,
+                        served.xid,
+                        rpc.program(),
+                        rpc.version(),
+                        rpc.procedure(),
+                        served.wholeLength(),
+                        checksum(served));
+        Waiting waiter = new Waiting(served, call);
+        DuplicateRequestCache.Lookup found = cache.begin(call, waiter);
+        switch (found.progress()) {
+            case NEW -> executing.put(served.xid, call);
+            case IN_PROGRESS -> {
+                waiting.put(served.xid, waiter);
+                link.metrics().increment(RpcRdmaCounter.DUPLICATES_WAITING);
+            }
+            case DONE -> {
+                served.releaseReceived();
+                replay(served, found.reply());
+            }
+            default -> throw new IllegalStateException(found.progress().toString());
+        }
+        return found.progress() == DuplicateRequestCache.Progress.NEW;
+    }
+
+    /** Of the whole call: whether its items have come inline or in chunks says nothing about what it is. */
+    private int checksum(InboundCall served) {
+        crc.reset();
+        served.forEachByte(
+                Math.min(CHECKED_BYTES, served.wholeLength()),
+                octet -> {
+                    crc.update(octet);
+                    return true;
+                });
+        return (int) crc.getValue();
+    }
+
+    private void replay(InboundCall served, ByteBuf reply) {
+        link.metrics().increment(RpcRdmaCounter.DUPLICATES_REPLAYED);
+        target.replay(served, reply);
+    }
+
+    /**
+     * A handler has answered; the message stays with the caller.
+     *
+     * @param parts what the user has taken out of it: the items are put back
+     */
+    void answered(int xid, ByteBuf payload, RpcMessage parts) {
+        DuplicateRequestCache.Call call = executing.remove(xid);
+        if (call == null) {
+            return;
+        }
+        if (parts.items() == 0) {
+            done(call, payload);
+        } else {
+            answeredInParts(call, parts);
+        }
+        if (lastCall != null && executing.isEmpty()) {
+            lastCall.cancel(false);
+        }
+    }
+
+    private void answeredInParts(DuplicateRequestCache.Call call, RpcMessage message) {
+        ByteBuf whole;
+        try {
+            whole = link.whole(message);
+        } catch (Throwable t) {
+            abandon(call); // no memory for a copy: it is executed again if it comes
+            return;
+        }
+        done(call, whole);
+        whole.release();
+    }
+
+    /** A cache that throws forgets: the call that was answered is not touched. */
+    private void done(DuplicateRequestCache.Call call, ByteBuf reply) {
+        try {
+            cache.done(call, reply);
+        } catch (Throwable t) {
+            UserCode.failed("DuplicateRequestCache.done", t);
+        }
+    }
+
+    private void abandon(DuplicateRequestCache.Call call) {
+        try {
+            cache.abandon(call);
+        } catch (Throwable t) {
+            UserCode.failed("DuplicateRequestCache.abandon", t);
+        }
+    }
+
+    private void withdraw(Waiting waiter) {
+        try {
+            cache.withdraw(waiter.call, waiter);
+        } catch (Throwable t) {
+            UserCode.failed("DuplicateRequestCache.withdraw", t);
+        }
+    }
+
+    /** Something was written after the connection was lost; it stays with the caller. */
+    void answeredLate(Object written) {
+        RpcMessage parts = RpcMessage.partsOf(written);
+        ByteBuf payload = RpcMessage.payloadOf(written);
+        if (parts.problem() == null && RpcCallHeader.isOfType(payload, RpcCallHeader.REPLY)) {
+            answered(payload.getInt(payload.readerIndex()), payload, parts);
+        }
+    }
+
+    boolean isExecuting() {
+        return !executing.isEmpty();
+    }
+
+    /** The connection is lost. The handlers are still at work, and what they do shall not be done twice. */
+    void close() {
+        waiting.values().forEach(this::withdraw);
+        waiting.clear();
+        if (executing.isEmpty() || lastCall != null) {
+            return;
+        }
+        try {
+            lastCall =
+                    link.channel()
+                            .eventLoop()
+                            .schedule(
+                                    () -> {},
+                                    link.config().lateReplyMillis(),
+                                    TimeUnit.MILLISECONDS);
+            // An event loop that ends cancels what it was to do later.
+            lastCall.addListener(over -> abandonAll());
+        } catch (RejectedExecutionException e) {
+            abandonAll();
+        }
+    }
+
+    private void abandonAll() {
+        DuplicateRequestCache.Call[] calls =
+                executing.values().toArray(new DuplicateRequestCache.Call[0]);
+        executing.clear();
+        for (DuplicateRequestCache.Call call : calls) {
+            abandon(call);
+        }
+    }
+
+    /** A call that waits for the answer to an earlier one. */
+    private final class Waiting implements DuplicateRequestCache.Waiter {
+        private final InboundCall served;
+        private final DuplicateRequestCache.Call call;
+
+        Waiting(InboundCall served, DuplicateRequestCache.Call call) {
+            this.served = served;
+            this.call = call;
+        }
+
+        /** Whether the connection still lives: it withdraws those who wait when it is lost. */
+        private boolean isTakenOut() {
+            return waiting.remove(call.xid(), this);
+        }
+
+        @Override
+        public void answered(ByteBuf reply) {
+            boolean isTaken =
+                    onEventLoop(
+                            () -> {
+                                if (isTakenOut()) {
+                                    served.releaseReceived();
+                                    replay(served, reply);
+                                } else {
+                                    reply.release();
+                                }
+                            });
+            if (!isTaken) {
+                reply.release();
+            }
+        }
+
+        @Override
+        public void abandoned() {
+            boolean isTaken =
+                    onEventLoop(
+                            () -> {
+                                if (isTakenOut()) {
+                                    executing.put(call.xid(), call);
+                                    target.execute(served);
+                                } else {
+                                    abandon(call);
+                                }
+                            });
+            if (!isTaken) {
+                abandon(call);
+            }
+        }
+
+        /** False when the event loop has ended, and the connection with it. */
+        private boolean onEventLoop(Runnable task) {
+            try {
+                link.channel().eventLoop().execute(task);
+                return true;
+            } catch (RejectedExecutionException e) {
+                return false;
+            }
+        }
+    }
+}

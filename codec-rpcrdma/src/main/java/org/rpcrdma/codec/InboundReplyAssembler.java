@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
+import org.rpcrdma.codec.binding.Reduction;
+import org.rpcrdma.codec.binding.XdrCursor;
+import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.WriteList;
+
+/** Puts the results that came in Write chunks back into a reply, or leaves them where the user wants them. */
+final class InboundReplyAssembler {
+
+    /** Up to so many bytes more than a result has are taken for its round-up. */
+    private static final int MOST_ROUND_UP = 3;
+
+    private final ConnectionContext link;
+    private final XdrCursor cursor = new XdrCursor();
+    private final ResultChunks chunks = new ResultChunks();
+
+    InboundReplyAssembler(ConnectionContext link) {
+        this.link = link;
+    }
+
+    /**
+     * Gives back what the user reads, which he owns: a {@link RpcMessage} for a {@link RpcMessage}.
+     *
+     * @throws RpcRdmaException when the responder has broken the binding
+     * @throws BindingException when the upper-layer binding has failed
+     */
+    Object read(OutboundCall call) throws RpcRdmaException, BindingException {
+        ByteBuf stream = call.reply;
+        int start = stream.readerIndex();
+        WriteList returned = call.header.writes();
+        XdrCursor results = cursor.wrap(stream, start, start, start, Reduction.NONE);
+        chunks.of(returned);
+        if (call.sinks.count() > 0) {
+            walk(call, stream, results);
+            check(returned, results);
+        }
+        results.release();
+        if (call.payload.parts().sinks() > 0) {
+            return inParts(call, call.takeReply(), returned, results);
+        }
+        ByteBuf whole = insertResults(call, stream, results);
+        return call.payload.isInParts() ? inParts(call, whole, returned, results) : whole;
+    }
+
+    private void walk(OutboundCall call, ByteBuf stream, XdrCursor results)
+            throws MalformedReplyException, BindingException {
+        int start = stream.readerIndex();
+        int index = RpcCallHeader.resultsIndex(stream, start, stream.writerIndex());
+        if (index < 0) {
+            return; // not executed: no result
+        }
+        results.wrap(stream, start, index, stream.writerIndex(), chunks);
+        if (!call.procedure.walkResults(results)) {
+            throw new MalformedReplyException("the results end too early");
+        }
+    }
+
+    /** RFC 8166, 6.1 and 3.4.6: which results were placed, and how long they are. */
+    private void check(WriteList returned, XdrCursor results) throws RpcRdmaException {
+        if (chunks.isAnyChunkLeft()) {
+            throw new EligibilityException("a result that is not eligible was placed directly");
+        }
+        if (chunks.isAnyLeftInline()) {
+            throw new EligibilityException(
+                    "an eligible result was left inline in spite of its Write chunk");
+        }
+        for (int i = 0; i < results.items(); i++) {
+            if (!results.isItemReduced(i)) {
+                continue;
+            }
+            int length = results.itemLength(i);
+            long placed = returned.chunkLength(chunks.chunkOf(i));
+            if (placed < length || placed > length + MOST_ROUND_UP) {
+                throw new MalformedReplyException(
+                        "a result of " + length + " bytes came as a Write chunk of " + placed);
+            }
+            if (placed != length) {
+                // Forbidden (3.4.6.2), and done all the same: the count word decides.
+                link.metrics().increment(RpcRdmaCounter.ROUND_UPS_PLACED);
+            }
+        }
+    }
+
+    /** The reply with the sinks that the caller gave; the payload is taken over. */
+    private RpcMessage inParts(
+            OutboundCall call, ByteBuf payload, WriteList returned, XdrCursor results) {
+        RpcMessage offered = call.payload.parts();
+        RpcMessage reply = new RpcMessage(payload);
+        for (int i = 0; i < offered.sinks(); i++) {
+            ByteBuf memory = offered.sink(i);
+            int result = resultIn(i, returned, results);
+            int length = result < 0 ? 0 : results.itemLength(result);
+            if (memory != null) {
+                memory.retain();
+                memory.setIndex(memory.readerIndex(), offered.sinkIndex(i) + length);
+            }
+            reply.addResult(memory, result < 0 ? -1 : (int) results.itemPosition(result), length);
+        }
+        return reply;
+    }
+
+    /** The result in a sink; negative when there is none. One of no bytes is in that of its own number. */
+    private int resultIn(int sink, WriteList returned, XdrCursor results) {
+        int placed = chunks.resultIn(sink);
+        boolean isOfNoBytes =
+                placed < 0
+                        && sink < results.items()
+                        && results.itemLength(sink) == 0
+                        && sink < returned.chunks()
+                        && !returned.isEmptyChunk(sink);
+        return isOfNoBytes ? sink : placed;
+    }
+
+    // ------------------------------------------------------------------ whole
+
+    private ByteBuf insertResults(OutboundCall call, ByteBuf stream, XdrCursor results) {
+        int reduced = 0;
+        for (int i = 0; i < results.items(); i++) {
+            reduced += results.isItemReduced(i) ? 1 : 0;
+        }
+        if (reduced == 0) {
+            return call.takeReply();
+        }
+        int room = call.roomAroundSink();
+        int before = results.itemIndex(0) - stream.readerIndex();
+        int after = stream.writerIndex() - results.itemIndex(0);
+        return results.items() == 1 && before <= room && after + 3 <= room
+                ? intoSink(call, stream, results, before, after)
+                : composed(call, stream, results, reduced);
+    }
+
+    /** One piece: what came inline goes around the data, which stays where the responder has put it. */
+    private ByteBuf intoSink(
+            OutboundCall call, ByteBuf stream, XdrCursor results, int before, int after) {
+        int room = call.roomAroundSink();
+        ByteBuf sink = call.sinks.take(chunks.chunkOf(0));
+        int length = results.itemLength(0);
+        int pad = XdrCursor.roundUp(length) - length;
+        sink.setBytes(room - before, stream, stream.readerIndex(), before);
+        sink.setZero(room + length, pad);
+        sink.setBytes(room + length + pad, stream, results.itemIndex(0), after);
+        return sink.setIndex(room - before, room + length + pad + after);
+    }
+
+    private ByteBuf composed(OutboundCall call, ByteBuf stream, XdrCursor results, int reduced) {
+        int room = call.roomAroundSink();
+        CompositeByteBuf whole =
+                link.channel().alloc().compositeDirectBuffer(2 * reduced + reduced + 1);
+        int index = stream.readerIndex();
+        for (int i = 0; i < results.items(); i++) {
+            if (!results.isItemReduced(i)) {
+                continue;
+            }
+            int length = results.itemLength(i);
+            int at = results.itemIndex(i);
+            whole.addComponent(true, stream.retainedSlice(index, at - index));
+            // The memory after the data is ours and longer than any pad: it fits there.
+            ByteBuf sink = call.sinks.take(chunks.chunkOf(i));
+            int pad = XdrCursor.roundUp(length) - length;
+            sink.setZero(room + length, pad);
+            whole.addComponent(true, sink.setIndex(room, room + length + pad));
+            index = at;
+        }
+        return whole.addComponent(true, stream.retainedSlice(index, stream.writerIndex() - index));
+    }
+}

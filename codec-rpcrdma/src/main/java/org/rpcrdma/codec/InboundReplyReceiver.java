@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
+import org.rpcrdma.codec.wire.TransportHeader;
+
+/**
+ * Replies as a requester takes them: each is checked against what its call has offered, and the call is fenced before
+ * anybody looks at the reply (RFC 8166, 4.4.1).
+ */
+final class InboundReplyReceiver {
+
+    private final ConnectionContext link;
+    private final Requester requester;
+    private final ReadChunkPulls pulls;
+    private final InboundHeaderValidator checks;
+    private final OutboundCallEncoder encoder;
+
+    InboundReplyReceiver(
+            ConnectionContext link,
+            Requester requester,
+            ReadChunkPulls pulls,
+            InboundHeaderValidator checks,
+            OutboundCallEncoder encoder) {
+        this.link = link;
+        this.requester = requester;
+        this.pulls = pulls;
+        this.checks = checks;
+        this.encoder = encoder;
+    }
+
+    /**
+     * Takes a reply.
+     *
+     * @param message becomes that of the reply when it is a short one
+     * @return the call that is answered; {@code null} when the reply was dropped
+     */
+    OutboundCall receive(
+            ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
+        OutboundCall call = requester.call(header.xid());
+        boolean isPulled =
+                header.reads().segments() > 0 && link.takesReadChunkReplies(header.version());
+        if (call == null || !call.isUnanswered()) {
+            link.drop(RpcRdmaCounter.DROPPED_UNKNOWN_XID, header.xid(), "reply without a call");
+            if (isPulled && (call == null || call.state == OutboundCall.State.QUEUED)) {
+                completeUnknown(ctx, header);
+            }
+            return null;
+        }
+        String mismatch = mismatch(call, header);
+        if (mismatch != null) {
+            link.drop(RpcRdmaCounter.DROPPED_BAD_REPLY, header.xid(), mismatch);
+            if (isPulled) {
+                completeUnknown(ctx, header);
+            }
+            return null;
+        }
+        ReadChunkPull pull = isPulled ? pulls.ofReply(header.xid()) : null;
+        String problem =
+                checks.reply(
+                        call.header, message, header, payload, pull == null ? null : pull.layout());
+        if (problem != null && pull == null) {
+            link.drop(RpcRdmaCounter.DROPPED_BAD_REPLY, header.xid(), problem);
+            return null;
+        }
+        if (!answer(call, header, pull)) {
+            return null;
+        }
+        int inline = call.isLong ? 0 : message.writerIndex() - payload;
+        if (!call.isLong) {
+            call.reply = message.readerIndex(payload);
+        }
+        return counted(call, inline, problem);
+    }
+
+    /**
+     * What was taken for a message of either direction is a reply (RFC 8167, 4.1).
+     *
+     * @param notPulled why it could not be pulled; {@code null} when it was
+     * @return the call that is answered; {@code null} when the reply was dropped
+     */
+    OutboundCall take(ChannelHandlerContext ctx, ReadChunkPull undetermined, String notPulled) {
+        TransportHeader header = undetermined.header();
+        OutboundCall call = requester.unanswered(undetermined.xid());
+        if (call == null || mismatch(call, header) != null) {
+            link.drop(
+                    RpcRdmaCounter.DROPPED_UNKNOWN_XID, undetermined.xid(), "reply without a call");
+            completeUnknown(ctx, header);
+            undetermined.free();
+            return null;
+        }
+        String problem = notPulled;
+        if (problem == null) {
+            problem =
+                    checks.reply(
+                            call.header, undetermined.memory(), header, 0, undetermined.layout());
+        }
+        if (problem == null
+                && undetermined.layout().isApart()
+                && undetermined.layout().chunks() > 0) {
+            problem = "results in Read chunks of their own";
+        }
+        if (!answer(call, header, undetermined)) {
+            return null;
+        }
+        call.isCreditNew = false;
+        if (undetermined.isWhole()) {
+            call.reply = undetermined.take();
+        }
+        return counted(call, 0, problem);
+    }
+
+    /** Why a reply is not one to this call; {@code null} when it is. */
+    private static String mismatch(OutboundCall call, TransportHeader header) {
+        if (call.option != null) {
+            return "RPC reply to an optional operation";
+        }
+        return header.version() == call.protocol.number()
+                ? null
+                : "reply in version " + header.version() + " (expected: that of the call)";
+    }
+
+    /** {@code false} when the memory cannot be fenced: the call is lost with its connection (4.5.4). */
+    private boolean answer(OutboundCall call, TransportHeader header, ReadChunkPull pull) {
+        call.answered(header.credit());
+        if (!link.channel().isActive()) {
+            if (pull != null) {
+                pull.free();
+            }
+            return false;
+        }
+        call.isLong = header.proc() == TransportHeader.RDMA_NOMSG;
+        call.pull = pull;
+        call.header.swap(header);
+        return true;
+    }
+
+    private OutboundCall counted(OutboundCall call, int inlineBytes, String problem) {
+        link.metrics().countReply(call.header, call.isLong, inlineBytes);
+        if (problem != null) {
+            requester.spoil(call, new PullException(problem));
+        }
+        return call;
+    }
+
+    /** The call was given up: nothing has to be read, but the responder waits (reliable reply draft, 4.1.3). */
+    private void completeUnknown(ChannelHandlerContext ctx, TransportHeader header) {
+        requester.credits().completionDue();
+        requester.credits().completionSent();
+        ctx.write(encoder.encode(OutboundPullCompletion.plain(header.xid(), header.version())));
+        link.flushLater();
+    }
+}

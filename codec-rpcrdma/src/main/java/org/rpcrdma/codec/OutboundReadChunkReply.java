@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.wire.ReadList;
+
+/**
+ * Offers the payload stream of a reply as a Position Zero Read chunk, remote-read only and exactly bounded
+ * (draft-cel-nfsv4-rpcrdma-reliable-reply-04, 4.1). It stays where the handler has put it, in a few pieces; when
+ * these would be many, or are not for a device, it is copied into one.
+ */
+final class OutboundReadChunkReply {
+
+    /** More segments cost more than a copy: each is a registration, a Read and a word for the other side to check. */
+    private static final int MOST_PIECES = 8;
+
+    private final ConnectionContext link;
+    private final Responder responder;
+    private final ReducedPayloadStream stream = new ReducedPayloadStream();
+    private boolean isLacking;
+
+    OutboundReadChunkReply(ConnectionContext link, Responder responder) {
+        this.link = link;
+        this.responder = responder;
+    }
+
+    /**
+     * Puts the chunk into the Read list of the reply, and has the reply wait for its pull completion.
+     *
+     * @param length bytes of the stream
+     * @param room bytes for the Read list
+     * @return why it is not offered, or {@code null}; then nothing is exposed
+     * @see #lacksMemory
+     */
+    String offer(InboundCall call, int length, int room) {
+        isLacking = false;
+        if (room < ReadList.ENTRY_BYTES) {
+            return "no room for a Read list";
+        }
+        PendingReadChunkReplies waiting = responder.waiting();
+        boolean hasReceive =
+                link.readChunkReplies().areAnnounced()
+                        || responder.grants().keepsReceives(waiting.count() + 1);
+        if (!waiting.hasRoom(length) || !hasReceive) {
+            return waiting.count()
+                    + " replies of "
+                    + waiting.bytes()
+                    + " bytes wait for their pull completion";
+        }
+        PendingReadChunkReply exposed = waiting.prepare(call.xid);
+        try {
+            if (isInPlace(call.reply, Math.min(MOST_PIECES, room / ReadList.ENTRY_BYTES))) {
+                stream.of(call.reply);
+                while (stream.next(Integer.MAX_VALUE)) {
+                    ContiguousSlice piece = stream.piece();
+                    expose(
+                            call,
+                            exposed,
+                            piece.memory(),
+                            call.reply.stream().retain(),
+                            piece.index(),
+                            piece.length());
+                }
+            } else {
+                ByteBuf copy = copy(call.reply, length);
+                expose(call, exposed, copy, copy, 0, length);
+            }
+        } catch (Throwable t) {
+            waiting.abandon(exposed);
+            call.header.reads().clear();
+            return "no memory can be exposed: " + t.getMessage();
+        }
+        waiting.add(exposed);
+        return null;
+    }
+
+    /** Whether the last reply was not offered because there is no memory for a copy at this moment. */
+    boolean lacksMemory() {
+        return isLacking;
+    }
+
+    private boolean isInPlace(OutboundPayload reply, int most) {
+        stream.of(reply);
+        for (int pieces = 0; stream.next(Integer.MAX_VALUE); pieces++) {
+            ContiguousSlice piece = stream.piece();
+            if (pieces == most
+                    || !link.channel()
+                            .exposesInPlace(piece.memory(), piece.index(), piece.length())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private ByteBuf copy(OutboundPayload reply, int length) {
+        isLacking = length <= RdmaChannel.registeredBytesLimit();
+        ByteBuf copy = link.buffer(length);
+        isLacking = false;
+        stream.of(reply);
+        while (stream.next(Integer.MAX_VALUE)) {
+            ContiguousSlice piece = stream.piece();
+            copy.writeBytes(piece.memory(), piece.index(), piece.length());
+        }
+        link.metrics().add(RpcRdmaRole.RESPONDER, RpcRdmaCounter.COPIED_BYTES, length);
+        return copy;
+    }
+
+    /** Takes the reference over, whatever happens. */
+    private void expose(
+            InboundCall call,
+            PendingReadChunkReply exposed,
+            ByteBuf memory,
+            ByteBuf reference,
+            int index,
+            int length) {
+        RdmaChannel channel = link.channel();
+        int handle;
+        try {
+            handle = link.expose(memory, index, length, RemoteAccess.READ);
+        } catch (Throwable t) {
+            reference.release();
+            throw t;
+        }
+        exposed.add(handle, reference, length);
+        call.header.reads().add(0, handle, length, channel.exposedOffset(handle));
+    }
+}

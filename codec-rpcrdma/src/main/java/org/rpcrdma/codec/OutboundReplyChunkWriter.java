@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
+import org.rpcrdma.channel.RdmaWrite;
+import org.rpcrdma.codec.wire.ReplyChunk;
+import org.rpcrdma.codec.wire.WriteList;
+
+/**
+ * Writes what goes into the chunks of a requester: Write chunks first, then the Reply chunk. The Send comes after
+ * them, and that makes them visible (RFC 8166, 3.4.6).
+ */
+final class OutboundReplyChunkWriter {
+
+    private final ConnectionContext link;
+    private final Responder responder;
+    private final ContiguousSlice piece = new ContiguousSlice();
+    private final ReducedPayloadStream stream = new ReducedPayloadStream();
+
+    OutboundReplyChunkWriter(ConnectionContext link, Responder responder) {
+        this.link = link;
+        this.responder = responder;
+    }
+
+    /**
+     * Writes the items into their Write chunks, and puts the lengths into the lists that the reply repeats.
+     *
+     * @param isInReplyChunk whether the payload stream goes into the Reply chunk
+     */
+    void write(ChannelHandlerContext ctx, InboundCall call, boolean isInReplyChunk) {
+        pushItems(ctx, call, call.header.writes());
+        pushStream(ctx, call, call.header.reply(), isInReplyChunk);
+    }
+
+    private void pushItems(ChannelHandlerContext ctx, InboundCall call, WriteList writes) {
+        ItemList items = call.reply.items();
+        int item = 0;
+        for (int c = 0; c < writes.chunks(); c++) {
+            boolean isUsed = item < items.count() && items.chunk(item) == c;
+            ByteBuf apart = isUsed ? items.apart(item) : null;
+            ByteBuf memory = apart == null ? call.reply.stream() : apart;
+            int index = apart == null ? isUsed ? items.index(item) : 0 : apart.readerIndex();
+            int left = isUsed ? items.length(item) : 0;
+            for (int i = writes.firstSegment(c); i < writes.endSegment(c); i++) {
+                int length = (int) Math.min(left, writes.length(i));
+                push(ctx, call, memory, index, length, writes.handle(i), writes.offset(i));
+                writes.length(i, length);
+                index += length;
+                left -= length;
+            }
+            item += isUsed ? 1 : 0;
+        }
+    }
+
+    /** The payload stream, without the items, into the Reply chunk; zeros into the lengths when it goes elsewhere. */
+    private void pushStream(
+            ChannelHandlerContext ctx, InboundCall call, ReplyChunk chunk, boolean isUsed) {
+        stream.of(call.reply);
+        for (int i = 0; i < chunk.segments(); i++) {
+            long room = chunk.length(i);
+            long filled = 0;
+            while (isUsed && filled < room && stream.next(room - filled)) {
+                push(ctx, call, stream.piece(), chunk.handle(i), chunk.offset(i) + filled);
+                filled += stream.piece().length();
+            }
+            chunk.length(i, filled);
+        }
+    }
+
+    private void push(
+            ChannelHandlerContext ctx,
+            InboundCall call,
+            ByteBuf memory,
+            int index,
+            int length,
+            int handle,
+            long offset) {
+        for (int done = 0; done < length; done += piece.length()) {
+            piece.of(memory, index + done, length - done);
+            push(ctx, call, piece, handle, offset + done);
+        }
+    }
+
+    private void push(
+            ChannelHandlerContext ctx,
+            InboundCall call,
+            ContiguousSlice data,
+            int handle,
+            long offset) {
+        link.metrics().add(RpcRdmaCounter.WRITE_BYTES, data.length());
+        ByteBuf slice = data.memory().retainedSlice(data.index(), data.length());
+        ctx.write(new RdmaWrite(slice, handle, offset), responder.work(call.xid));
+    }
+}

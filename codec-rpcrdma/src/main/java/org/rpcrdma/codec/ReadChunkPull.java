@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.util.ReferenceCountUtil;
+import java.nio.channels.ClosedChannelException;
+import org.rpcrdma.channel.RdmaException;
+import org.rpcrdma.channel.RdmaRead;
+import org.rpcrdma.codec.wire.ReadLayout;
+import org.rpcrdma.codec.wire.ReadList;
+import org.rpcrdma.codec.wire.TransportHeader;
+
+/**
+ * Pull of one Read list by RDMA Reads, from its validation until the message is contiguous. It has no role: a long
+ * message may be a call or a reply (RFC 8167, 4.1), and belongs to nobody until its payload is there. Used again for
+ * later messages.
+ */
+final class ReadChunkPull implements ChannelFutureListener {
+
+    /** Who goes on when all Reads have ended. Not asked when the pull was freed meanwhile. */
+    interface Taker {
+        void pulled(ChannelHandlerContext ctx, ReadChunkPull pull);
+    }
+
+    private enum State {
+        /** Nothing was read yet. */
+        PLANNED,
+        READING,
+        DONE
+    }
+
+    private final ConnectionContext link;
+    private final ReadChunkPulls pulls;
+
+    private final ReadLayout layout = new ReadLayout();
+
+    /** The lists of a message that belongs to nobody yet; otherwise of no meaning. */
+    private final TransportHeader header = new TransportHeader();
+
+    private State state = State.PLANNED;
+    private int xid;
+    private boolean isCall;
+
+    /** Whether the peer has begun it unasked, so that it counts for the peer's address until it is there. */
+    private boolean isBegunByPeer;
+
+    private ByteBuf memory;
+    private int countedBytes;
+
+    /** Of those, what counts as incomplete. */
+    private int incompleteBytes;
+
+    /** Why there is no memory. */
+    private String reason;
+
+    private ChannelHandlerContext context;
+    private Taker taker;
+    private int pendingReads;
+    private boolean hasFailed;
+    private boolean isRefused;
+
+    ReadChunkPull(ConnectionContext link, ReadChunkPulls pulls) {
+        this.link = link;
+        this.pulls = pulls;
+    }
+
+    /**
+     * Begins with a message.
+     *
+     * @param mayBeCall whether an operation that ends the connection is blamed on a call with this XID
+     */
+    ReadChunkPull of(int message, boolean mayBeCall, boolean isApart) {
+        state = State.PLANNED;
+        xid = message;
+        isCall = mayBeCall;
+        isBegunByPeer = mayBeCall;
+        layout.apart(isApart);
+        hasFailed = false;
+        isRefused = false;
+        return this;
+    }
+
+    int xid() {
+        return xid;
+    }
+
+    /** Where everything goes; computed before {@link #allocate}. */
+    ReadLayout layout() {
+        return layout;
+    }
+
+    TransportHeader header() {
+        return header;
+    }
+
+    /** Says that it is the reply to a call from here, before {@link #allocate}. */
+    void awaited() {
+        isBegunByPeer = false;
+    }
+
+    /** Takes the memory for the whole rebuilt message; {@code false} when there is none, for the {@link #reason}. */
+    boolean allocate() {
+        int total = layout.total();
+        reason = pulls.count(total);
+        if (reason != null) {
+            FlightEvents.noMemory(link.channel(), total, reason);
+            return false;
+        }
+        countedBytes = total;
+        try {
+            if (isBegunByPeer) {
+                // The peer says how much, and when it comes.
+                link.channel().incompleteBegins(total);
+                incompleteBytes = total;
+            }
+            memory = link.buffer(total);
+            return true;
+        } catch (RuntimeException | OutOfMemoryError e) {
+            reason = e.getMessage(); // whatever has no more memory
+            pulls.discount(total);
+            countedBytes = 0;
+            completed(); // the next attempt counts anew
+            FlightEvents.noMemory(link.channel(), total, reason);
+            return false;
+        }
+    }
+
+    /** Why nothing is pulled, in one sentence. */
+    String noMemory() {
+        return "no memory for a message of " + layout.total() + " bytes: " + reason;
+    }
+
+    /**
+     * Reads all chunks.
+     *
+     * @param inline the reduced payload stream, borrowed; {@code null} when it is in a Position Zero Read chunk
+     */
+    void read(ChannelHandlerContext ctx, ReadList reads, ByteBuf inline, Taker next) {
+        state = State.READING;
+        context = ctx;
+        taker = next;
+        pendingReads = 1; // until all of them are written
+        if (inline == null) {
+            readStream(reads);
+        } else {
+            placeStream(inline);
+        }
+        readChunks(reads);
+        readDone(true);
+    }
+
+    /** The reduced stream goes around the places of the other Read chunks. */
+    private void placeStream(ByteBuf inline) {
+        int index = inline.readerIndex();
+        for (int piece = 0; piece < layout.pieces(); piece++) {
+            int length = layout.pieceLength(piece);
+            memory.setBytes(layout.pieceStart(piece), inline, index, length);
+            index += length;
+        }
+    }
+
+    private void readStream(ReadList reads) {
+        int piece = 0;
+        int done = 0;
+        for (int i = 0; i < reads.segments(); i++) {
+            if (reads.position(i) != 0) {
+                continue;
+            }
+            int left = (int) reads.length(i);
+            long offset = reads.offset(i);
+            while (left > 0) {
+                while (done == layout.pieceLength(piece)) {
+                    piece++;
+                    done = 0;
+                }
+                int length = Math.min(left, layout.pieceLength(piece) - done);
+                read(layout.pieceStart(piece) + done, length, reads.handle(i), offset);
+                done += length;
+                offset += length;
+                left -= length;
+            }
+        }
+    }
+
+    private void readChunks(ReadList reads) {
+        for (int chunk = 0; chunk < layout.chunks(); chunk++) {
+            int at = layout.chunkStart(chunk);
+            for (int i = 0; i < reads.segments(); i++) {
+                int length = (int) reads.length(i);
+                if (reads.position(i) == layout.position(chunk) && length > 0) {
+                    read(at, length, reads.handle(i), reads.offset(i));
+                    at += length;
+                }
+            }
+            // A chunk has no round-up of its own: the rebuilt stream needs it (3.4.5.2).
+            memory.setZero(at, layout.pad(chunk));
+        }
+    }
+
+    private void read(int index, int length, int handle, long offset) {
+        link.metrics().add(RpcRdmaCounter.READ_BYTES, length);
+        pendingReads++;
+        ByteBuf sink = memory.retainedSlice(index, length);
+        context.write(new RdmaRead(sink, handle, offset)).addListener(this);
+        link.flushLater();
+    }
+
+    @Override
+    public void operationComplete(ChannelFuture read) {
+        if (!read.isSuccess()) {
+            boolean isLost =
+                    read.cause() instanceof RdmaException
+                            || read.cause() instanceof ClosedChannelException
+                            || !link.channel().isActive();
+            isRefused |= !isLost;
+            if (isCall) {
+                link.blame(xid, read.cause());
+            }
+        }
+        readDone(read.isSuccess());
+    }
+
+    private void readDone(boolean success) {
+        hasFailed |= !success;
+        if (--pendingReads > 0) {
+            return;
+        }
+        state = State.DONE;
+        completed();
+        Taker next = taker;
+        ChannelHandlerContext ctx = context;
+        taker = null;
+        context = null;
+        if (next == null) {
+            pulls.recycle(this);
+        } else {
+            next.pulled(ctx, this);
+        }
+    }
+
+    private void completed() {
+        if (incompleteBytes > 0) {
+            link.channel().incompleteEnds(incompleteBytes);
+            incompleteBytes = 0;
+        }
+    }
+
+    /** Whether all Reads have ended, well or not. */
+    boolean isDone() {
+        return state == State.DONE;
+    }
+
+    /** Whether everything was read. */
+    boolean isWhole() {
+        return state == State.DONE && !hasFailed;
+    }
+
+    /** Whether a Read has failed that was never carried out: the connection is as it was. */
+    boolean isRefused() {
+        return isRefused;
+    }
+
+    /** The rebuilt message, borrowed, when it is {@linkplain #isWhole whole}. */
+    ByteBuf memory() {
+        return memory;
+    }
+
+    /** Gives the message away, which is {@linkplain #isWhole whole}: all of it, or what goes before the items. */
+    ByteBuf take() {
+        ByteBuf whole = memory.setIndex(0, layout.memoryBytes());
+        memory = null;
+        return whole;
+    }
+
+    /** Nobody wants it any more. Reads that are out still hold it: the last of them ends it. */
+    void free() {
+        taker = null;
+        if (state != State.READING) {
+            pulls.recycle(this);
+        }
+    }
+
+    /** Lets go of everything; returns the bytes that were counted. */
+    int clear() {
+        completed();
+        ReferenceCountUtil.release(memory);
+        memory = null;
+        header.clear();
+        int counted = countedBytes;
+        countedBytes = 0;
+        return counted;
+    }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma;
+
+import java.time.Duration;
+import org.awaitility.Awaitility;
+import org.junit.platform.launcher.TestExecutionListener;
+import org.junit.platform.launcher.TestPlan;
+
+/**
+ * Has Awaitility look at once and then every millisecond. Its default, to sleep for 100 ms before the first look, is
+ * most of the time of a test that cuts a connection at each of a hundred places.
+ *
+ * <p>Registered as a service.
+ */
+public final class PromptPolling implements TestExecutionListener {
+
+    @Override
+    public void testPlanExecutionStarted(TestPlan testPlan) {
+        Awaitility.setDefaultPollDelay(Duration.ZERO);
+        Awaitility.setDefaultPollInterval(Duration.ofMillis(1));
+    }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+import static org.rpcrdma.codec.RpcPair.PATIENCE_SECONDS;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler.Sharable;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.util.concurrent.EventExecutor;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.rpcrdma.NeedsDevice;
+import org.rpcrdma.Proves;
+import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RdmaChannelOption;
+import org.rpcrdma.channel.RdmaCounter;
+import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.channel.RdmaServerChannel;
+import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.wire.TransportHeader;
+
+/**
+ * Peers that offer Read chunks and do not answer the Reads of them: their event loop, which is their device as well,
+ * stands still.
+ */
+@NeedsDevice("receivesWithoutMemory") // others have threads of their own for the answers
+class UnansweredReadsTest {
+
+    private static final int MIB = 1 << 20;
+    private static final int ROGUES = 8;
+    private static final int NEVER = Integer.MAX_VALUE;
+    private static final String BAD = "127.0.0.2";
+    private static final String GOOD = "127.0.0.3";
+
+    private final RdmaEventLoopGroup servers = new RdmaEventLoopGroup(2);
+    private final RdmaEventLoopGroup rogues = new RdmaEventLoopGroup(1);
+    private final RdmaEventLoopGroup clients = new RdmaEventLoopGroup(1);
+    private final RpcRdmaConfig config =
+            RpcRdmaConfig.builder().announceReadChunkReplies(false).longSize(0).build();
+    private final List<RawPeer> peers = new ArrayList<>();
+    private final CountDownLatch standstill = new CountDownLatch(1);
+    private Channel listener;
+
+    @Sharable
+    private static final class Answer extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object message) {
+            ByteBuf call = (ByteBuf) message;
+            ctx.writeAndFlush(Rpc.reply(Rpc.xid(call)));
+            call.release();
+        }
+    }
+
+    private void serve(long incompleteBytes, int readTimeoutMillis) throws Exception {
+        ServerBootstrap server =
+                new ServerBootstrap()
+                        .group(servers)
+                        .channel(RdmaServerChannel.class)
+                        .childHandler(
+                                new ChannelInitializer<>() {
+                                    @Override
+                                    protected void initChannel(Channel channel) {
+                                        channel.pipeline()
+                                                .addLast(new RpcRdmaCodec(config), new Answer());
+                                    }
+                                });
+        listener =
+                config.applyTo(server)
+                        .childOption(RdmaChannelOption.READ_TIMEOUT_MILLIS, readTimeoutMillis)
+                        .childOption(
+                                RdmaChannelOption.INCOMPLETE_BYTES_PER_ADDRESS, incompleteBytes)
+                        .bind("127.0.0.1", 0)
+                        .sync()
+                        .channel();
+    }
+
+    private RawPeer connect(RdmaEventLoopGroup group, String address) throws Exception {
+        RpcPair.Inbox inbox = new RpcPair.Inbox();
+        Channel channel =
+                config.applyTo(
+                                new Bootstrap()
+                                        .group(group)
+                                        .channel(RdmaChannel.class)
+                                        .handler(inbox))
+                        .option(RdmaChannelOption.PRIVATE_DATA, RpcPair.foreign(config))
+                        .connect(listener.localAddress(), new InetSocketAddress(address, 0))
+                        .sync()
+                        .channel();
+        RawPeer peer = new RawPeer((RdmaChannel) channel, inbox);
+        peers.add(peer);
+        return peer;
+    }
+
+    /** A call of 1 MiB in a Position Zero Read chunk. */
+    private static ByteBuf longCall(RawPeer peer, int xid) throws Exception {
+        byte[] whole = ByteBufUtil.getBytes(Rpc.echo(xid, 0).writeZero(MIB - 40));
+        int handle = peer.expose(peer.memory(whole), RemoteAccess.READ);
+        TransportHeader call = RawPeer.header(xid, TransportHeader.RDMA_NOMSG);
+        call.reads().add(0, handle, MIB, peer.offset(handle));
+        return RawPeer.message(call, RawPeer.nothing());
+    }
+
+    /** Has all rogues send a call, and stand still before any Read of it has come. */
+    private List<RawPeer> attack() throws Exception {
+        List<RawPeer> attackers = new ArrayList<>();
+        List<ByteBuf> calls = new ArrayList<>();
+        for (int i = 0; i < ROGUES; i++) {
+            RawPeer rogue = connect(rogues, BAD);
+            attackers.add(rogue);
+            calls.add(longCall(rogue, i));
+        }
+        rogues.next()
+                .execute(
+                        () -> {
+                            for (int i = 0; i < ROGUES; i++) {
+                                attackers.get(i).send(calls.get(i));
+                            }
+                            try {
+                                standstill.await();
+                            } catch (InterruptedException e) {
+                                throw new AssertionError(e);
+                            }
+                        });
+        await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(() -> config.metrics().value(RpcRdmaCounter.CALLS_RECEIVED) == ROGUES);
+        for (EventExecutor server : servers) {
+            server.submit(() -> {}).sync(); // what follows from the last one is done
+        }
+        return attackers;
+    }
+
+    @AfterEach
+    void close() {
+        standstill.countDown();
+        for (RdmaEventLoopGroup group : List.of(servers, rogues, clients)) {
+            group.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+        peers.forEach(RawPeer::close);
+        peers.forEach(peer -> peer.inbox.releaseAll());
+    }
+
+    private void assertWorks(RawPeer peer, int xid) throws Exception {
+        peer.send(longCall(peer, xid));
+        peer.take();
+        assertThat(peer.header.xid()).isEqualTo(xid);
+        assertThat(peer.header.proc()).isEqualTo(TransportHeader.RDMA_MSG);
+    }
+
+    @Test
+    @Proves("SEC-28")
+    void whatOneAddressMayHoldIsBounded() throws Exception {
+        serve(2 * MIB, NEVER);
+        attack();
+        assertThat(config.metrics().value(RpcRdmaCounter.READ_BYTES)).isEqualTo(2 * MIB);
+        RawPeer good = connect(clients, GOOD);
+        for (int i = 0; i < 3; i++) {
+            assertWorks(good, i);
+        }
+        standstill.countDown();
+        // What they hold goes back with their answers.
+        await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(() -> config.metrics().value(RpcRdmaCounter.REPLIES_SENT) >= 3 + 2);
+        assertWorks(connect(clients, BAD), 7);
+    }
+
+    @Test
+    @Proves("SEC-27")
+    void whoDoesNotAnswerLosesTheConnectionAndTheMemory() throws Exception {
+        serve(ROGUES * MIB, 1);
+        attack();
+        await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(() -> servers.value(RdmaCounter.READS_STALLED) == ROGUES);
+        await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(() -> config.metrics().value(RpcRdmaCounter.CONNECTIONS_CLOSED) == ROGUES);
+        assertThat(config.metrics().value(RpcRdmaGauge.PULLED_BYTES)).isZero();
+        assertThat(config.metrics().value(RpcRdmaCounter.CONNECTIONS_LOST)).isEqualTo(ROGUES);
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.AbstractByteBufAllocator;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.apache.hadoop.nfs.nfs3.Nfs3Constant;
+import org.apache.hadoop.nfs.nfs3.Nfs3Status;
+import org.apache.hadoop.oncrpc.RpcUtil;
+import org.apache.hadoop.oncrpc.XDR;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.rpcrdma.codec.rpc.CallHeader;
+import org.rpcrdma.codec.rpc.OpaqueAuth;
+import org.rpcrdma.codec.rpc.ReplyHeader;
+import org.rpcrdma.examples.export.Export;
+import org.rpcrdma.examples.export.FileLocks;
+import org.rpcrdma.examples.export.Located;
+
+/** A server without memory answers, and asks for patience (RFC 1813, 2.6). */
+class OutOfMemoryTest {
+
+    private static final int READ = 6;
+    private static final int BYTES = 1000;
+
+    @TempDir private Path directory;
+    @TempDir private Path state;
+
+    private final EmbeddedChannel channel = new EmbeddedChannel();
+    private boolean hasMemory;
+    private Export export;
+
+    @BeforeEach
+    void serve() throws IOException {
+        Files.write(directory.resolve("file"), new byte[BYTES]);
+        export = new Export(directory, false, state.resolve("key"));
+        channel.config().setAllocator(new Memory());
+        channel.pipeline()
+                .addLast(RpcUtil.STAGE_RPC_MESSAGE_PARSER)
+                .addLast(
+                        new ProgramThreads(
+                                Runnable::run,
+                                new Nfs3Program(new Nfs3Service(export, new FileLocks(), 0, 0))));
+    }
+
+    @AfterEach
+    void close() {
+        channel.finishAndReleaseAll();
+        export.close();
+    }
+
+    /** Direct memory that is used up for a while. */
+    private final class Memory extends AbstractByteBufAllocator {
+        @Override
+        public boolean isDirectBufferPooled() {
+            return false;
+        }
+
+        @Override
+        protected ByteBuf newHeapBuffer(int initialCapacity, int maxCapacity) {
+            return UnpooledByteBufAllocator.DEFAULT.heapBuffer(initialCapacity, maxCapacity);
+        }
+
+        @Override
+        protected ByteBuf newDirectBuffer(int initialCapacity, int maxCapacity) {
+            if (!hasMemory) {
+                throw new OutOfMemoryError("of the test");
+            }
+            return UnpooledByteBufAllocator.DEFAULT.directBuffer(initialCapacity, maxCapacity);
+        }
+    }
+
+    /** The status of a READ of the whole file. */
+    private int read(int xid) throws Exception {
+        ByteBuf call = Unpooled.buffer();
+        CallHeader.of(Nfs3Constant.PROGRAM, Nfs3Constant.VERSION, READ, OpaqueAuth.NONE)
+                .writeTo(call);
+        call.setInt(0, xid);
+        try (Located file = export.locate("file")) {
+            XDR arguments = new XDR();
+            export.handle(file).serialize(arguments);
+            call.writeBytes(arguments.asReadOnlyWrap().buffer());
+        }
+        channel.writeInbound(call.writeLong(0).writeInt(BYTES));
+        channel.runPendingTasks();
+        ByteBuf reply = channel.readOutbound();
+        ReplyHeader header = ReplyHeader.read(reply);
+        assertThat(header.xid()).isEqualTo(xid);
+        assertThat(header.status()).isEqualTo(ReplyHeader.Status.SUCCESS);
+        int status = reply.readInt();
+        reply.release();
+        return status;
+    }
+
+    @Test
+    void aCallWithoutMemoryIsAnswered() throws Exception {
+        assertThat(read(1)).isEqualTo(Nfs3Status.NFS3ERR_JUKEBOX);
+        assertThat(read(2)).isEqualTo(Nfs3Status.NFS3ERR_JUKEBOX);
+        hasMemory = true;
+        assertThat(read(3)).isEqualTo(Nfs3Status.NFS3_OK);
+    }
+}

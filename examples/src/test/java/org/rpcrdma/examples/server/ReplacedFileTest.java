@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
+import org.apache.hadoop.nfs.nfs3.FileHandle;
+import org.apache.hadoop.nfs.nfs3.Nfs3Status;
+import org.apache.hadoop.nfs.nfs3.request.COMMIT3Request;
+import org.apache.hadoop.nfs.nfs3.request.LINK3Request;
+import org.apache.hadoop.nfs.nfs3.request.READ3Request;
+import org.apache.hadoop.nfs.nfs3.request.SETATTR3Request;
+import org.apache.hadoop.oncrpc.XDR;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.rpcrdma.examples.export.Export;
+import org.rpcrdma.examples.export.FileKey;
+import org.rpcrdma.examples.export.FileLocks;
+import org.rpcrdma.examples.export.Located;
+import org.rpcrdma.examples.export.NfsException;
+
+/** A file whose name becomes another one's between being found and being used is never taken for the other one. */
+class ReplacedFileTest {
+
+    private static final String OLD = "the old file";
+    private static final String NEW = "the new file";
+
+    @TempDir private Path directory;
+    @TempDir private Path state;
+
+    private final FileLocks locks = new FileLocks();
+    private Export export;
+    private Nfs3Service service;
+    private Path name;
+    private FileKey key;
+    private FileHandle handle;
+
+    @BeforeEach
+    void serve() throws IOException {
+        name = Files.writeString(directory.resolve("name"), OLD);
+        export = new Export(directory, false, state.resolve("key"));
+        service = new Nfs3Service(export, locks, 0, 0);
+        try (Located file = export.locate("name")) {
+            key = file.key();
+            handle = export.handle(file);
+        }
+    }
+
+    @AfterEach
+    void close() {
+        export.close();
+    }
+
+    private interface Call {
+        Object run(ReplacedFileTest test) throws IOException;
+    }
+
+    /** What a test does with the file, by its handle. */
+    private record Procedure(String name, Call call) {
+        @Override
+        public String toString() {
+            return name;
+        }
+    }
+
+    private static XDR arguments(FileHandle handle) {
+        XDR arguments = new XDR();
+        handle.serialize(arguments);
+        return arguments;
+    }
+
+    private static ByteBuf bytes(XDR arguments) {
+        return Unpooled.buffer().writeBytes(arguments.asReadOnlyWrap().buffer());
+    }
+
+    private Object write() throws IOException {
+        ByteBuf arguments = bytes(arguments(handle)).writeLong(0).writeInt(4).writeInt(0);
+        return service.write(arguments.writeInt(4).writeInt(0));
+    }
+
+    private Object truncate() throws IOException {
+        XDR arguments = arguments(handle);
+        for (int isSet : new int[] {0, 0, 0, 1}) {
+            arguments.writeInt(isSet);
+        }
+        arguments.writeLongAsHyper(0);
+        for (int i = 0; i < 3; i++) {
+            arguments.writeInt(0);
+        }
+        return service.setattr(SETATTR3Request.deserialize(arguments.asReadOnlyWrap()));
+    }
+
+    private Object read() throws IOException {
+        XDR arguments = arguments(handle);
+        arguments.writeLongAsHyper(0);
+        arguments.writeInt(100);
+        ByteBuf reply =
+                service.read(
+                        READ3Request.deserialize(arguments.asReadOnlyWrap()),
+                        1,
+                        UnpooledByteBufAllocator.DEFAULT);
+        reply.release();
+        return reply;
+    }
+
+    private Object commit() throws IOException {
+        XDR arguments = arguments(handle);
+        arguments.writeLongAsHyper(0);
+        arguments.writeInt(0);
+        return service.commit(COMMIT3Request.deserialize(arguments.asReadOnlyWrap()));
+    }
+
+    private Object link() throws IOException {
+        XDR arguments = arguments(handle);
+        export.rootHandle().serialize(arguments);
+        arguments.writeString("linked");
+        return service.link(LINK3Request.deserialize(arguments.asReadOnlyWrap()));
+    }
+
+    static Stream<Procedure> procedures() {
+        return Stream.of(
+                new Procedure("WRITE", ReplacedFileTest::write),
+                new Procedure("SETATTR", ReplacedFileTest::truncate),
+                new Procedure("READ", ReplacedFileTest::read),
+                new Procedure("COMMIT", ReplacedFileTest::commit),
+                new Procedure("LINK", ReplacedFileTest::link));
+    }
+
+    /** Runs a call that finds the file, and has its name replaced while it waits for a lock. */
+    private int statusWhen(Procedure procedure, FileLocks.Work<?> replacement) throws Exception {
+        FutureTask<Object> call = new FutureTask<>(() -> procedure.call.run(this));
+        Thread thread = new Thread(call);
+        locks.holding(
+                key,
+                () ->
+                        locks.changingNames(
+                                () -> {
+                                    thread.start();
+                                    while (LockSupport.getBlocker(thread) == null
+                                            && !call.isDone()) {
+                                        Thread.onSpinWait();
+                                    }
+                                    return replacement.run();
+                                }));
+        try {
+            call.get();
+            return Nfs3Status.NFS3_OK;
+        } catch (ExecutionException e) {
+            return ((NfsException) e.getCause()).status();
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("procedures")
+    void anotherFileIsLeftAlone(Procedure procedure) throws Exception {
+        Path other = Files.writeString(directory.resolve("other"), NEW);
+        int status =
+                statusWhen(
+                        procedure,
+                        () -> Files.move(other, name, StandardCopyOption.REPLACE_EXISTING));
+        assertThat(status).isEqualTo(Nfs3Status.NFS3ERR_STALE);
+        assertThat(name).hasContent(NEW);
+        assertThat(directory.resolve("linked")).doesNotExist();
+    }
+
+    /** Opening a pipe waits for its other end. */
+    @ParameterizedTest
+    @MethodSource("procedures")
+    void aPipeIsNotOpened(Procedure procedure) throws Exception {
+        Path pipe = directory.resolve("pipe");
+        assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
+        int status =
+                statusWhen(
+                        procedure,
+                        () -> Files.move(pipe, name, StandardCopyOption.REPLACE_EXISTING));
+        assertThat(status).isEqualTo(Nfs3Status.NFS3ERR_STALE);
+    }
+
+    /** The file is found again where it is. */
+    @ParameterizedTest
+    @MethodSource("procedures")
+    void theFileItselfIsUsedUnderItsNewName(Procedure procedure) throws Exception {
+        Path moved = directory.resolve("moved");
+        int status =
+                statusWhen(
+                        procedure,
+                        () -> {
+                            Files.move(name, moved);
+                            return Files.writeString(name, NEW);
+                        });
+        assertThat(status).isEqualTo(Nfs3Status.NFS3_OK);
+        assertThat(name).hasContent(NEW);
+    }
+
+    @Test
+    void withoutAReplacementAllIsAsUsual() throws Exception {
+        for (Procedure procedure : procedures().toList()) {
+            assertThat(statusWhen(procedure, () -> null)).isEqualTo(Nfs3Status.NFS3_OK);
+        }
+        assertThat(Files.size(name)).isZero();
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.channel.ChannelPromise;
+import java.io.IOException;
+import java.net.BindException;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.nio.channels.AlreadyBoundException;
+import java.nio.channels.AlreadyConnectedException;
+import java.nio.channels.ConnectionPendingException;
+import java.nio.channels.UnresolvedAddressException;
+
+/** Establishes a connection: binds and connects, or answers a request. Event loop only. */
+final class ConnectionEstablishment {
+
+    private final AbstractRdmaConnection channel;
+    private final ChannelQueuePair queuePair;
+
+    /** Whoever waits for the connection; {@code null} if nobody does. */
+    private PendingConnect attempt;
+
+    ConnectionEstablishment(AbstractRdmaConnection channel, ChannelQueuePair queuePair) {
+        this.channel = channel;
+        this.queuePair = queuePair;
+    }
+
+    // ------------------------------------------------------------------ by a request
+
+    /** Whether the channel becomes active by itself: it answers a request, or has. */
+    boolean isByRequest() {
+        return channel.parent() != null && channel.isOpen() && !channel.isActive();
+    }
+
+    /** Answers the request. When that fails, the channel closes. */
+    void accept() {
+        queuePair.configured();
+        try {
+            channel.begin(
+                    queuePair.ofRequest(
+                            channel.loop().context(), channel.queuePairConfig(), channel.events()));
+            queuePair.accept(channel.traffic().privateData());
+        } catch (Throwable t) {
+            // Told in one line, for it may happen to each connection.
+            channel.loop().log().warn(channel, "the connection is not accepted", t);
+            channel.closeAtOnce();
+        }
+    }
+
+    // ------------------------------------------------------------------ by this side
+
+    void bind(InetSocketAddress local) throws IOException {
+        if (queuePair.isThere() || queuePair.isRequested()) {
+            throw new AlreadyBoundException();
+        }
+        try {
+            create();
+            bindQueuePair(local);
+        } catch (Throwable t) {
+            channel.free();
+            queuePair.reopened();
+            throw t;
+        }
+    }
+
+    private void bindQueuePair(InetSocketAddress local) throws IOException {
+        try {
+            queuePair.bind(local);
+        } catch (BindException e) {
+            throw BindFailure.explained("connect from", local, e);
+        }
+    }
+
+    private void create() throws IOException {
+        queuePair.configured();
+        channel.begin(
+                queuePair.toConnect(
+                        channel.loop().context(), channel.queuePairConfig(), channel.events()));
+    }
+
+    /**
+     * Connects.
+     *
+     * @param local where from; {@code null} for where it is bound, or anywhere
+     */
+    void connect(SocketAddress remote, SocketAddress local, ChannelPromise promise) {
+        InetSocketAddress from;
+        try {
+            checkUnconnected();
+            from = local == null ? null : AbstractRdmaChannel.internet(local);
+            attempt = new PendingConnect(promise, resolved(remote));
+        } catch (RuntimeException e) {
+            promise.tryFailure(e);
+            return;
+        }
+        try {
+            if (!queuePair.isThere()) {
+                create();
+            }
+            queuePair.connect(attempt.remote(), from, channel.traffic().privateData());
+        } catch (Throwable t) {
+            // As when the peer refuses: a half-made queue pair is no use.
+            failed(t);
+            return;
+        }
+        attempt.limit(
+                channel.eventLoop(), channel.config().getConnectTimeoutMillis(), this::giveUp);
+        attempt.whenCancelled(() -> channel.unsafe().close(channel.voidPromise()));
+    }
+
+    private void checkUnconnected() {
+        if (attempt != null) {
+            throw new ConnectionPendingException();
+        }
+        if (channel.parent() != null || channel.isActive()) {
+            throw new AlreadyConnectedException();
+        }
+    }
+
+    private static InetSocketAddress resolved(SocketAddress remote) {
+        InetSocketAddress peer = AbstractRdmaChannel.internet(remote);
+        if (peer.isUnresolved()) {
+            throw new UnresolvedAddressException();
+        }
+        return peer;
+    }
+
+    // ------------------------------------------------------------------ how it turns out
+
+    /** The peer has answered, or was answered. */
+    void connected(byte[] privateData) {
+        if (!channel.isOpen()) {
+            return;
+        }
+        ChannelProtocol<?> traffic = channel.traffic();
+        try {
+            traffic.opened(queuePair.agreed(privateData, traffic.assumedPrivateData()));
+        } catch (IOException | RuntimeException e) {
+            failed(e);
+            return;
+        }
+        if (channel.isClosing()) {
+            traffic.closing();
+            channel.workDone(false);
+            return;
+        }
+        queuePair.connected();
+        PendingConnect succeeded = attempt;
+        attempt = null;
+        boolean isWanted = succeeded == null ? channel.parent() != null : succeeded.succeed();
+        channel.pipeline().fireChannelActive();
+        if (!isWanted) {
+            channel.unsafe().close(channel.voidPromise());
+        } else if (channel.isActive()) {
+            channel.flushMore();
+        }
+    }
+
+    /** There is no connection: whoever waits for it is told, with the peer's address. */
+    void failed(Throwable cause) {
+        giveUp(attempt == null ? cause : channel.annotated(cause, attempt.remote()));
+    }
+
+    private void giveUp(Throwable cause) {
+        end(cause);
+        channel.closeAtOnce();
+    }
+
+    /** Nobody waits for the connection any more. */
+    void end(Throwable cause) {
+        PendingConnect failed = attempt;
+        attempt = null;
+        if (failed != null) {
+            failed.fail(cause);
+        }
+    }
+}

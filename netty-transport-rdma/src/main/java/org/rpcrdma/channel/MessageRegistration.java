@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.buffer.ByteBuf;
+import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.QueuePair;
+
+/** Says which memory a device can use as it is, and finds or makes its registration. */
+final class MessageRegistration {
+
+    /** From here on registering foreign memory for one work request costs less than copying it, if it is cheap. */
+    private static final int COPY_LIMIT = 16 << 10;
+
+    private final RegisteredBufferPool pool;
+    private final boolean cheapRegistration;
+
+    MessageRegistration(RegisteredBufferPool pool, boolean cheapRegistration) {
+        this.pool = pool;
+        this.cheapRegistration = cheapRegistration;
+    }
+
+    /** Whether it is direct and in one piece. */
+    static boolean isInOnePiece(ByteBuf buffer) {
+        return buffer.isDirect() && buffer.nioBufferCount() == 1;
+    }
+
+    /** The pool's registration that holds these bytes, or {@code null}. */
+    MemoryRegion pooled(ByteBuf buffer, int index, int length) {
+        return buffer.hasMemoryAddress()
+                ? pool.region(buffer.memoryAddress() + index, length)
+                : null;
+    }
+
+    /**
+     * Registers exactly these bytes until {@link MemoryRegion#deregister()}.
+     *
+     * @param buffer direct and in one piece
+     * @throws IllegalArgumentException when it is read-only: devices register memory that can be written
+     */
+    MemoryRegion register(ByteBuf buffer, int index, int length) {
+        if (buffer.isReadOnly()) {
+            throw new IllegalArgumentException(
+                    "buffer: " + buffer + " is read-only (expected: writable; copy it first)");
+        }
+        return pool.register(buffer, index, length);
+    }
+
+    /** The buffer itself if the device can use its memory, otherwise a copy of it. Takes the buffer over. */
+    ByteBuf sendable(ByteBuf buffer) {
+        int length = buffer.readableBytes();
+        if (length == 0 || isUsable(buffer, buffer.readerIndex(), length)) {
+            return buffer;
+        }
+        ByteBuf copy = pool.registered(length);
+        try {
+            copy.writeBytes(buffer, buffer.readerIndex(), length);
+        } catch (Throwable t) {
+            copy.release();
+            throw t;
+        }
+        buffer.release();
+        return copy;
+    }
+
+    /** Whether the device can use these bytes as they are, at less than the cost of copying them. */
+    boolean isUsable(ByteBuf buffer, int index, int length) {
+        return isInOnePiece(buffer)
+                && (pooled(buffer, index, length) != null
+                        || (length >= COPY_LIMIT && cheapRegistration && !buffer.isReadOnly()));
+    }
+
+    /**
+     * Gives these bytes, direct and in one piece, to the work request that was opened last.
+     *
+     * @return the registration that was made for this work request, or {@code null}
+     */
+    MemoryRegion gather(QueuePair queuePair, ByteBuf buffer, int index, int length) {
+        MemoryRegion region = pooled(buffer, index, length);
+        if (region != null) {
+            queuePair.gather(buffer.memoryAddress() + index, length, region.localKey());
+            return null;
+        }
+        region = register(buffer, index, length);
+        try {
+            queuePair.gather(region.address(), length, region.localKey());
+        } catch (Throwable t) {
+            region.deregister();
+            throw t;
+        }
+        return region;
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import java.util.function.Consumer;
+
+/**
+ * Small buffers that were released a moment ago, each with its memory: who needs one of that size has it without
+ * cutting a block and joining it again.
+ */
+final class SizeClassBufferCache {
+
+    /** In bytes. */
+    private static final int LARGEST = 8 << 10;
+
+    /** What stays at most, in bytes: larger pieces cannot be made of it. */
+    private static final int MOST_BYTES = 128 << 10;
+
+    private static final int MOST_OF_A_SIZE = 64;
+
+    /** By {@link FreeBlockLists#list}; those of no size that is used have no room. */
+    private final RegisteredMemory[][] buffers =
+            new RegisteredMemory[FreeBlockLists.list(LARGEST) + 1][];
+
+    private final int[] counts = new int[buffers.length];
+    private int bytes;
+
+    boolean isEmpty() {
+        return bytes == 0;
+    }
+
+    /**
+     * Takes a buffer of exactly that size.
+     *
+     * @param size as {@link FreeBlockLists#size} has it
+     * @return {@code null} when there is none
+     */
+    RegisteredMemory poll(int size) {
+        if (size > LARGEST) {
+            return null;
+        }
+        int list = FreeBlockLists.list(size);
+        int count = counts[list];
+        if (count == 0) {
+            return null;
+        }
+        counts[list] = --count;
+        bytes -= size;
+        RegisteredMemory buffer = buffers[list][count];
+        buffers[list][count] = null;
+        return buffer;
+    }
+
+    /** Keeps a buffer with its memory, or returns {@code false}. */
+    boolean offer(RegisteredMemory buffer) {
+        int size = buffer.block().size;
+        if (size > LARGEST || bytes + size > MOST_BYTES) {
+            return false;
+        }
+        int list = FreeBlockLists.list(size);
+        int count = counts[list];
+        if (count == MOST_OF_A_SIZE) {
+            return false;
+        }
+        if (buffers[list] == null) {
+            buffers[list] = new RegisteredMemory[MOST_OF_A_SIZE];
+        }
+        buffers[list][count] = buffer;
+        counts[list] = count + 1;
+        bytes += size;
+        return true;
+    }
+
+    /** Gives all buffers to somebody, with their memory. */
+    void drain(Consumer<RegisteredMemory> taker) {
+        for (int list = 0; list < counts.length; list++) {
+            while (counts[list] > 0) {
+                int last = --counts[list];
+                RegisteredMemory buffer = buffers[list][last];
+                buffers[list][last] = null;
+                taker.accept(buffer);
+            }
+        }
+        bytes = 0;
+    }
+}

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.ChannelInputShutdownReadComplete;
+import java.io.IOException;
+import org.rpcrdma.stream.ConnectionData;
+import org.rpcrdma.stream.StreamEnds;
+import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.StreamProtocolException;
+import org.rpcrdma.stream.TargetTable;
+import org.rpcrdma.verbs.DeviceCapabilities;
+import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.ReceiveMemory;
+import org.rpcrdma.verbs.WorkStatus;
+
+/** A stream of bytes: the messages of the rsocket protocol, both ways, and which of the two directions are over. */
+final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
+
+    private static final byte[] NO_DATA = {};
+
+    private final RdmaStreamChannelConfig config;
+    private final QueuePair queuePair;
+    private final StreamEnds ends = new StreamEnds();
+
+    private PeerAccessibleMemory exposures;
+    private StreamWire wire;
+    private PostedStreamReceives receives;
+    private StreamInput input;
+    private StreamOutput output;
+
+    /** Memory and key of the target SGL. */
+    private RegisteredMemory table;
+
+    private int tableKey;
+    private StreamTimers timers;
+
+    /** Whether there is room for flushed bytes that had to wait. */
+    private boolean hasNewRoom;
+
+    /** Whether the pipeline was told that the peer sends no more. */
+    private boolean inputEndTold;
+
+    StreamChannelProtocol(RdmaStreamChannel channel, QueuePair queuePair) {
+        super(channel);
+        this.config = channel.config();
+        this.queuePair = queuePair;
+    }
+
+    // ------------------------------------------------------------------ beginning
+
+    @Override
+    void begin() {
+        DeviceCapabilities device = channel.loop().context().capabilities();
+        StreamWire.checkDevice(device, channel.parent() != null);
+        RegisteredBufferPool pool = channel.loop().pool();
+        MessageRegistration memory = new MessageRegistration(pool, device.cheapRegistration());
+        exposures = new PeerAccessibleMemory(queuePair, memory, device.exactExposure());
+        table = pool.take(TargetTable.BYTES);
+        tableKey =
+                exposures.expose(
+                        table.buffer(),
+                        0,
+                        TargetTable.BYTES,
+                        RemoteAccess.WRITE,
+                        RegistrationPolicy.EXACT);
+        wire = StreamWire.of(device, queuePair);
+        output =
+                new StreamOutput(
+                        queuePair,
+                        wire,
+                        memory,
+                        pool,
+                        config.getSendDepth(),
+                        config.getSendBufferSize(),
+                        table.buffer());
+        input =
+                new StreamInput(
+                        exposures,
+                        InputMemory.of(device, pool, exposures, config.getReceiveBufferSize() / 2),
+                        config.getReceiveDepth());
+        receives =
+                new PostedStreamReceives(
+                        queuePair, pool, wire.receivedBytes(), config.getReceiveDepth());
+    }
+
+    @Override
+    byte[] privateData() {
+        return new ConnectionData(
+                        config.getReceiveDepth(),
+                        exposures.offset(tableKey),
+                        tableKey,
+                        TargetTable.ENTRIES,
+                        input.entry())
+                .encode();
+    }
+
+    @Override
+    byte[] assumedPrivateData() {
+        return NO_DATA;
+    }
+
+    @Override
+    void opened(byte[] peerData) throws IOException {
+        ConnectionData peer =
+                ConnectionData.decode(
+                        peerData,
+                        StreamWire.allowsBigEndian(channel.loop().context().capabilities()));
+        output.open(peer);
+        input.open(peer);
+        timers = new StreamTimers(channel.eventLoop(), this::tryForMemory);
+        replenish();
+        if (config.isKeepAlive()) {
+            timers.keepAlive(output::keepAlive, config.getKeepAliveSeconds());
+        }
+    }
+
+    // ------------------------------------------------------------------ the end
+
+    /** Nobody wants what the peer still sends: it is taken and forgotten. */
+    void discardInput() {
+        input.discard();
+    }
+
+    /** No data follows what was posted: the peer is told. */
+    void endOutput() {
+        if (!ends.isOutputOver()) {
+            ends.shutdownSent();
+            output.end(StreamMessage.SHUTDOWN);
+        }
+    }
+
+    @Override
+    boolean mustDrain() {
+        return !channel.isDisconnected() && config.getSoLinger() != 0;
+    }
+
+    /** The peer is told, behind all data that was posted; what it still sends is taken and forgotten. */
+    @Override
+    void closing() {
+        if (!mustDrain()) {
+            return;
+        }
+        input.discard();
+        if (ends.owesDisconnect()) {
+            // Over iWARP it may have to wait for the first message of the initiator (RFC 5044,
+            // 7.1.2); what ends the connection must not overtake it.
+            ends.disconnectSent();
+            output.end(StreamMessage.DISCONNECT);
+        } else {
+            queuePair.disconnect();
+        }
+    }
+
+    @Override
+    Throwable endOfConnection(Throwable cause) {
+        return ends.isOrderly()
+                ? null
+                : new IOException(
+                        "connection reset by peer: it ended without a DISCONNECT message", cause);
+    }
+
+    private void fail(Exception cause) {
+        if (channel.isClosing()) {
+            channel.cut();
+        } else {
+            channel.abandon();
+            channel.pipeline().fireExceptionCaught(cause);
+            channel.closeAtOnce();
+        }
+    }
+
+    @Override
+    void freed() {
+        if (timers != null) {
+            timers.cancel();
+        }
+        if (receives != null) {
+            receives.release();
+        }
+        if (input != null) {
+            input.release();
+        }
+        if (output != null) {
+            output.release();
+        }
+        if (exposures != null) {
+            exposures.clear();
+        }
+        if (table != null) {
+            table.buffer().release();
+        }
+    }
+
+    // ------------------------------------------------------------------ work
+
+    @Override
+    void post(ChannelOutboundBuffer flushed) throws Exception {
+        hasNewRoom = false;
+        try {
+            output.post(flushed);
+        } finally {
+            if (output.lacksMemory()) {
+                timers.retryLater();
+            }
+        }
+    }
+
+    @Override
+    ReceiveMemory writeMemory(int key, int start, int length) {
+        return input.forWrite(key, start, length);
+    }
+
+    @Override
+    void completed(long id, WorkStatus status, int length) {
+        if (status != WorkStatus.SUCCESS) {
+            // The connection is over, which is reported next.
+            return;
+        }
+        try {
+            if (PostedStreamWrites.isReceive(id)) {
+                taken(length);
+            } else {
+                output.completed(id, channel.unsafe().outboundBuffer());
+                if (!channel.isOpen()) {
+                    // The listener of a write has closed the channel.
+                    return;
+                }
+                if (output.isOver()) {
+                    queuePair.disconnect();
+                }
+                channel.workDone(false);
+                channel.outputMayEnd();
+                roomHasGrown();
+            }
+        } catch (StreamProtocolException | RuntimeException e) {
+            fail(e);
+            return;
+        }
+        becomeReadyToReplenish();
+    }
+
+    /** What the Write has written its peer's message tells. Where messages are Sends this is none. */
+    @Override
+    boolean writtenWithImmediate(long id, int length, int immediate) {
+        if (wire.receivedBytes() > 0) {
+            return false;
+        }
+        try {
+            receives.postAgain();
+            received(immediate);
+        } catch (StreamProtocolException | RuntimeException e) {
+            fail(e);
+            return true;
+        }
+        becomeReadyToReplenish();
+        return true;
+    }
+
+    /** What had to wait is posted once for all that has completed and arrived in this round of the event loop. */
+    private void roomHasGrown() {
+        if (output.isBlocked() && channel.mayDeliver()) {
+            hasNewRoom = true;
+            channel.becomeReady();
+        }
+    }
+
+    private void becomeReadyToReplenish() {
+        if (channel.isActive() && input.wantsReplenishing()) {
+            channel.becomeReady();
+        }
+    }
+
+    /** A Send has arrived. Where messages are immediates none fits, since there is no memory for it. */
+    private void taken(int length) throws StreamProtocolException {
+        if (length != StreamMessage.BYTES) {
+            throw new StreamProtocolException(
+                    "The peer sent a message of "
+                            + length
+                            + " bytes, expected "
+                            + StreamMessage.BYTES);
+        }
+        received(receives.take());
+    }
+
+    private void received(int message) throws StreamProtocolException {
+        switch (StreamMessage.kind(message)) {
+            case DATA -> dataReceived(StreamMessage.value(message));
+            case SGL -> {
+                output.update(StreamMessage.value(message));
+                roomHasGrown();
+            }
+            case IOMAP -> input.creditUsed();
+            case SHUTDOWN -> {
+                ends.shutdownReceived();
+                channel.becomeReady();
+            }
+            case DISCONNECT -> {
+                ends.disconnectReceived();
+                disconnected();
+            }
+            case RESERVED ->
+                    throw new StreamProtocolException(
+                            "The peer sent a message of a reserved kind: "
+                                    + StreamMessage.toString(message));
+            default -> {
+                // A later version may know what it means.
+            }
+        }
+    }
+
+    private void dataReceived(int bytes) throws StreamProtocolException {
+        ends.dataReceived();
+        input.creditUsed();
+        input.received(bytes);
+        if (channel.isInputShutdown() || channel.isClosing()) {
+            input.discard();
+        } else if (channel.isReadPending()) {
+            channel.becomeReady();
+        } else {
+            input.rest();
+        }
+    }
+
+    /** Both directions are over: what has arrived is delivered, and nothing can be sent any more. */
+    private void disconnected() {
+        if (!channel.isClosing()) {
+            queuePair.disconnect();
+            channel.endOutputAtOnce();
+            channel.becomeReady();
+        }
+    }
+
+    /**
+     * Publishes buffers and grants credits. What the peer can never use is not sent: it may end the
+     * connection meanwhile.
+     */
+    private void replenish() {
+        postReplenishment();
+        output.doorbell();
+    }
+
+    private void postReplenishment() {
+        if (!ends.isInputOver() && !channel.isDisconnected()) {
+            input.replenish(output);
+            if (input.lacksMemory()) {
+                timers.retryLater();
+            }
+        }
+    }
+
+    /** There may be memory for what had to wait for some. */
+    private void tryForMemory() {
+        roomHasGrown();
+        if (channel.isActive() && input.lacksMemory()) {
+            channel.becomeReady();
+        }
+    }
+
+    // ------------------------------------------------------------------ reading
+
+    @Override
+    boolean hasInbound() {
+        return !channel.isClosing() && !channel.isInputShutdown() && input.isReadable();
+    }
+
+    @Override
+    ByteBuf next(int wanted) {
+        return input.read(wanted, config.getAllocator());
+    }
+
+    /** Less than what was wanted says that there is no more; the end of a piece of memory does not. */
+    @Override
+    int attempted(int wanted, int got) {
+        return input.isReadable() ? got : Math.max(wanted, got);
+    }
+
+    /** A handler that answers what it has read sends it with the news of buffers and credits. */
+    @Override
+    void readCompletes() {
+        postReplenishment();
+    }
+
+    @Override
+    void delivered() {
+        input.rest();
+        postReplenishment();
+        if (hasNewRoom) {
+            channel.flushMore();
+            if (!channel.mayDeliver()) {
+                // The listener of a write has closed the channel.
+                return;
+            }
+        }
+        output.doorbell();
+        boolean isDelivered = channel.isInputShutdown() || !input.isReadable();
+        if (ends.isInputOver() && !inputEndTold && isDelivered) {
+            tellInputEnd();
+        }
+    }
+
+    /**
+     * All that the peer has sent is delivered. Nothing else will come, so the pipeline is told whether it reads or not.
+     */
+    private void tellInputEnd() {
+        inputEndTold = true;
+        if (!channel.isInputShutdown()) {
+            if (!config.isAllowHalfClosure()) {
+                channel.unsafe().close(channel.voidPromise());
+                return;
+            }
+            channel.inputEnded();
+            channel.pipeline().fireUserEventTriggered(ChannelInputShutdownEvent.INSTANCE);
+        }
+        channel.pipeline().fireUserEventTriggered(ChannelInputShutdownReadComplete.INSTANCE);
+        if (ends.isDisconnected()) {
+            channel.unsafe().close(channel.voidPromise());
+        }
+    }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.hardware;
+
+import java.util.ArrayDeque;
+
+/**
+ * Connections that are not to wait for ever for their last completions. All wait equally long, so they are in order.
+ */
+final class DrainDeadlines {
+
+    private record Deadline(long nanos, HardwareConnection connection) {}
+
+    private final ArrayDeque<Deadline> queue = new ArrayDeque<>();
+
+    void add(long nanos, HardwareConnection connection) {
+        queue.add(new Deadline(System.nanoTime() + nanos, connection));
+    }
+
+    /** Ends the waits whose time has come. One that is over already minds not. */
+    void expire() {
+        while (!queue.isEmpty() && queue.peek().nanos - System.nanoTime() <= 0) {
+            queue.poll().connection.flushOverdue();
+        }
+    }
+
+    /** Nanoseconds until the next one; {@link Long#MAX_VALUE} when there is none. */
+    long nanosLeft() {
+        return queue.isEmpty() ? Long.MAX_VALUE : queue.peek().nanos - System.nanoTime();
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.GatheringByteChannel;
+import java.nio.channels.ScatteringByteChannel;
+
+/**
+ * Byte transport of a stream's FPDUs, in both directions and in order: a TCP connection, or memory that both ends
+ * have mapped beside one. It never blocks. Its end, orderly or not, is told by reading, behind all that the peer has
+ * sent before.
+ */
+interface ByteTransport extends ScatteringByteChannel, GatheringByteChannel {
+
+    /** Who is told from now on. */
+    void carry(ByteTransportListener user);
+
+    /** What the user waits for. */
+    void await(boolean bytes, boolean room);
+
+    /** The largest ULPDU that suits it. */
+    int mulpdu(boolean markers);
+
+    /** Nothing more is written: the peer reads what was, and then the end. */
+    void shutdownOutput() throws IOException;
+
+    /** Closes; what the peer has not read is still there for it, unless something is unread here. */
+    @Override
+    void close();
+
+    @Override
+    default long write(ByteBuffer[] sources) throws IOException {
+        return write(sources, 0, sources.length);
+    }
+
+    @Override
+    default long read(ByteBuffer[] targets) throws IOException {
+        return read(targets, 0, targets.length);
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+
+/**
+ * The end of a carrier whose stream is over: sends a last message, if there is one, shuts the output down, and discards
+ * what still comes until the peer's end or a deadline. Closed at once, a socket with unread input is reset, and the
+ * reset can overtake the last message, and all that was sent before it.
+ */
+final class LingeringClose implements ByteTransportListener, Timer {
+
+    private static final ByteBuffer NO_MESSAGE = ByteBuffer.allocate(0);
+
+    private static final int DISCARD_BYTES = 8 * 1024;
+
+    private final IwarpContext context;
+    private final ByteTransport carrier;
+    private final ByteBuffer last;
+    private final ByteBuffer discarded = ByteBuffer.allocate(DISCARD_BYTES);
+    private final long deadline;
+
+    /** Sends what the carrier has taken, and no more. */
+    LingeringClose(IwarpContext context, ByteTransport carrier) {
+        this(context, carrier, NO_MESSAGE);
+    }
+
+    LingeringClose(IwarpContext context, ByteTransport carrier, ByteBuffer last) {
+        this.context = context;
+        this.carrier = carrier;
+        this.last = last;
+        this.deadline = context.nanoTime() + context.config.drainTimeout().toNanos();
+        context.add(this);
+        context.timers.add(this);
+        carrier.carry(this);
+        writable();
+    }
+
+    @Override
+    public void writable() {
+        try {
+            carrier.write(last);
+            if (!last.hasRemaining()) {
+                carrier.shutdownOutput();
+            }
+            carrier.await(true, last.hasRemaining());
+        } catch (IOException | RuntimeException e) {
+            failed(e);
+        }
+    }
+
+    @Override
+    public boolean readable() {
+        try {
+            int read = carrier.read(discarded.clear());
+            if (read < 0) {
+                close();
+            }
+            return read > 0;
+        } catch (IOException | RuntimeException e) {
+            failed(e);
+            return false;
+        }
+    }
+
+    @Override
+    public void failed(Exception cause) {
+        close();
+    }
+
+    @Override
+    public long deadline() {
+        return deadline;
+    }
+
+    @Override
+    public void expired() {
+        close();
+    }
+
+    void close() {
+        context.timers.remove(this);
+        context.remove(this);
+        carrier.close();
+    }
+}

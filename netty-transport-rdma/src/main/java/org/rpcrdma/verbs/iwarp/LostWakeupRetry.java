@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+/**
+ * Wakes a peer that has missed what was sent to it first. soft-iWARP of Linux 6.1 sends its MPA Reply before it listens
+ * to its socket: an FPDU that arrives in between is read when another one comes, and not before. So an initiator that
+ * has sent something and heard nothing sends a zero-length RDMA Write, which touches no memory (RFC 5040, 5.2.1).
+ */
+final class LostWakeupRetry implements Timer {
+
+    private static final int TIMES = 3;
+
+    private final Timers timers;
+    private final IwarpStream stream;
+    private long delay;
+    private long deadline;
+    private int left = TIMES;
+
+    LostWakeupRetry(Timers timers, IwarpStream stream, long nanos) {
+        this.timers = timers;
+        this.stream = stream;
+        this.delay = nanos;
+        start();
+    }
+
+    private void start() {
+        deadline = timers.nanoTime() + delay;
+        timers.add(this);
+    }
+
+    /** The peer was heard, or the stream has ended. */
+    void stop() {
+        timers.remove(this);
+    }
+
+    @Override
+    public long deadline() {
+        return deadline;
+    }
+
+    @Override
+    public void expired() {
+        left--;
+        if (left > 0) {
+            delay *= 2;
+            start();
+        }
+        stream.nudge();
+    }
+}

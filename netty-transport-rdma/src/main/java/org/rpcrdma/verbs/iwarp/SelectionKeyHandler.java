@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import java.io.IOException;
+import java.nio.channels.SelectionKey;
+
+/** Attachment of a selection key: a socket that waits for an event. */
+interface SelectionKeyHandler {
+
+    /** The socket is ready. An exception ends this socket only, by {@link #failed}. */
+    void ready(SelectionKey key) throws IOException;
+
+    /** {@link #ready} has failed. */
+    void failed(Exception cause);
+}

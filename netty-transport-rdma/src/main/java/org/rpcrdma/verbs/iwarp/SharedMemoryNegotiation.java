@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
+import java.util.UUID;
+import org.rpcrdma.verbs.iwarp.shared.SharedAnswer;
+import org.rpcrdma.verbs.iwarp.shared.SharedMemory;
+import org.rpcrdma.verbs.iwarp.shared.SharedOffer;
+import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
+
+/**
+ * Negotiates shared memory during start-up, in trailers behind the private data. Whatever is in the way, they
+ * silently stay with TCP.
+ */
+final class SharedMemoryNegotiation {
+
+    private static final InternalLogger LOGGER =
+            InternalLoggerFactory.getInstance(SharedMemoryNegotiation.class);
+
+    /** What a file has before the responder has put its nonce there. */
+    private static final UUID NONE = new UUID(0, 0);
+
+    /** Where files are, {@code null} when there is to be no shared memory. */
+    private final SharedMemory memory;
+
+    private final int ringBytes;
+
+    SharedMemoryNegotiation(IwarpConfig config) {
+        this(config.sharedMemory() ? open(config) : null, config.sharedRingBytes());
+    }
+
+    SharedMemoryNegotiation(SharedMemory memory, int ringBytes) {
+        this.memory = memory;
+        this.ringBytes = ringBytes;
+    }
+
+    private static SharedMemory open(IwarpConfig config) {
+        try {
+            Path directory = config.sharedDirectory();
+            return new SharedMemory(
+                    directory == null ? SharedMemory.standardDirectory() : directory);
+        } catch (IOException | RuntimeException e) {
+            LOGGER.warn("There is no shared memory, connections of this host use TCP", e);
+            return null;
+        }
+    }
+
+    /** What an initiator has announced. */
+    record Offered(SharedOffer offer, InetSocketAddress to, SharedSegment segment) {
+
+        /**
+         * What comes of it.
+         *
+         * @param privateData of the Reply
+         * @return the memory, or {@code null}: it is closed then, and TCP carries the stream
+         * @throws IOException when the peer has mapped something else, or cut the file short
+         */
+        SharedSegment answered(byte[] privateData) throws IOException {
+            SharedAnswer answer = SharedAnswer.of(privateData);
+            segment.unlink();
+            if (answer == null) {
+                LOGGER.debug(
+                        "{} did not take the shared memory that was announced, TCP is used; see its"
+                                + " log, and whether the option is on there",
+                        to);
+                segment.close();
+                return null;
+            }
+            if (answer.nonce().equals(NONE) || !answer.nonce().equals(segment.respondersNonce())) {
+                throw new ConnectException(
+                        "The peer says that it has mapped the shared memory, but has not");
+            }
+            return segment;
+        }
+    }
+
+    /**
+     * Announces memory to a peer on this machine.
+     *
+     * @param room the bytes that the private data leave
+     * @return {@code null} when it is better not to
+     */
+    Offered offer(SocketChannel channel, int room) {
+        if (memory == null) {
+            return null;
+        }
+        if (room < SharedOffer.BYTES) {
+            LOGGER.debug(
+                    "The private data leave {} bytes, too few to announce shared memory; TCP is"
+                            + " used",
+                    room);
+            return null;
+        }
+        try {
+            InetSocketAddress local = (InetSocketAddress) channel.getLocalAddress();
+            InetSocketAddress remote = (InetSocketAddress) channel.getRemoteAddress();
+            if (!isOwn(remote.getAddress(), local.getAddress())) {
+                return null;
+            }
+            SharedOffer offer =
+                    new SharedOffer(
+                            local,
+                            ProcessHandle.current().pid(),
+                            UUID.randomUUID(),
+                            UUID.randomUUID(),
+                            ringBytes);
+            return new Offered(
+                    offer, remote, memory.create(offer.file(), offer.nonce(), ringBytes));
+        } catch (IOException | RuntimeException | OutOfMemoryError e) {
+            LOGGER.debug("No shared memory can be announced", e);
+            return null;
+        }
+    }
+
+    private static boolean isOwn(InetAddress peer, InetAddress local) throws IOException {
+        return peer.isLoopbackAddress()
+                || peer.equals(local)
+                || NetworkInterface.getByInetAddress(peer) != null;
+    }
+
+    /**
+     * Maps what an initiator has announced, if that can be.
+     *
+     * @param offer may be {@code null}
+     * @param room the bytes that the private data of the Reply leave
+     * @return {@code null} when TCP has to do
+     */
+    Joined join(SharedOffer offer, InetSocketAddress local, InetSocketAddress remote, int room) {
+        if (memory == null) {
+            return null;
+        }
+        if (offer == null || room < SharedAnswer.BYTES) {
+            LOGGER.debug(
+                    offer == null
+                            ? "{} did not announce shared memory, TCP is used"
+                            : "The private data of the answer to {} leave no room to say that"
+                                    + " shared memory was taken, TCP is used",
+                    remote);
+            return null;
+        }
+        try {
+            if (!offer.initiator().equals(remote)) {
+                throw new IOException("it was connected to by " + offer.initiator());
+            }
+            if (!isOwn(remote.getAddress(), local.getAddress())) {
+                throw new IOException("it is another machine");
+            }
+            SharedAnswer answer = new SharedAnswer(UUID.randomUUID());
+            return new Joined(answer, memory.join(offer, answer.nonce()));
+        } catch (IOException | RuntimeException | OutOfMemoryError e) {
+            LOGGER.debug("No shared memory with {}", remote, e);
+            return null;
+        }
+    }
+
+    /** What a responder has mapped, and what it answers. */
+    record Joined(SharedAnswer answer, SharedSegment segment) {}
+}

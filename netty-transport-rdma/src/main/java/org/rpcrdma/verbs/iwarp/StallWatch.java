@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.function.Predicate;
+
+/**
+ * Has the streams of a context looked at a few times within a limit, for peers that have begun something and do not go
+ * on: a byte that arrives costs no look at the clock, and a context of which nothing is begun has no timer.
+ */
+final class StallWatch implements Timer {
+
+    private final Timers timers;
+    private final Collection<IwarpStream> streams;
+    private final Predicate<IwarpStream> look;
+    private final long interval;
+    private boolean isOn;
+    private long deadline;
+
+    /**
+     * @param look looks at a stream and returns whether something is begun there; may end it
+     * @param limit zero for none
+     */
+    StallWatch(
+            Timers timers,
+            Collection<IwarpStream> streams,
+            Predicate<IwarpStream> look,
+            Duration limit) {
+        this.timers = timers;
+        this.streams = streams;
+        this.look = look;
+        this.interval = limit.toNanos() / Stall.LOOKS;
+    }
+
+    /** Something was begun on a stream. */
+    void begin() {
+        if (!isOn && interval > 0) {
+            isOn = true;
+            deadline = timers.nanoTime() + interval;
+            timers.add(this);
+        }
+    }
+
+    @Override
+    public long deadline() {
+        return deadline;
+    }
+
+    @Override
+    public void expired() {
+        isOn = false;
+        if (look()) {
+            begin();
+        }
+    }
+
+    /** Looks at all streams; returns whether something is begun on one of them. */
+    boolean look() {
+        boolean isBegun = false;
+        for (IwarpStream stream : List.copyOf(streams)) {
+            isBegun |= look.test(stream);
+        }
+        return isBegun;
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import org.rpcrdma.verbs.iwarp.mpa.Markers;
+
+/** The usual carrier: a TCP connection. */
+final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, BusyPollSet.Stream {
+
+    private final IwarpContext context;
+    private final SocketChannel channel;
+    private final SelectionKey key;
+    private ByteTransportListener user;
+
+    TcpByteTransport(IwarpContext context, SocketChannel channel, SelectionKey key) {
+        this.context = context;
+        this.channel = channel;
+        this.key = key;
+        key.attach(this);
+    }
+
+    @Override
+    public void carry(ByteTransportListener next) {
+        user = next;
+        context.cool(this);
+    }
+
+    @Override
+    public void await(boolean bytes, boolean room) {
+        key.interestOps((bytes ? SelectionKey.OP_READ : 0) | (room ? SelectionKey.OP_WRITE : 0));
+        if (!bytes) {
+            context.cool(this);
+        }
+    }
+
+    @Override
+    public int mulpdu(boolean markers) {
+        int mulpdu = context.mtu.mulpdu(channel.socket().getLocalAddress());
+        return markers ? Markers.mulpdu(mulpdu) : mulpdu;
+    }
+
+    @Override
+    public void ready(SelectionKey ready) {
+        if (ready.isWritable()) {
+            user.writable();
+        }
+        if (ready.isValid() && ready.isReadable() && user.readable() && ready.isValid()) {
+            context.heat(this);
+        }
+    }
+
+    @Override
+    public void failed(Exception cause) {
+        user.failed(cause);
+    }
+
+    @Override
+    public boolean poll() {
+        return user.readable();
+    }
+
+    @Override
+    public int read(ByteBuffer target) throws IOException {
+        return channel.read(target);
+    }
+
+    @Override
+    public long read(ByteBuffer[] targets, int offset, int length) throws IOException {
+        return channel.read(targets, offset, length);
+    }
+
+    @Override
+    public int write(ByteBuffer source) throws IOException {
+        return channel.write(source);
+    }
+
+    @Override
+    public long write(ByteBuffer[] sources, int offset, int length) throws IOException {
+        return channel.write(sources, offset, length);
+    }
+
+    @Override
+    public void shutdownOutput() throws IOException {
+        channel.shutdownOutput();
+    }
+
+    @Override
+    public boolean isOpen() {
+        return channel.isOpen();
+    }
+
+    @Override
+    public void close() {
+        context.cool(this);
+        Sockets.close(channel);
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.buffer.UnpooledHeapByteBuf;
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.rpcrdma.verbs.DeviceCapabilities;
+import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.VerbsContext;
+
+/** Memory and registrations that were taken for what fails then are given back, whatever the failure is. */
+class MemoryAfterFailureTest {
+
+    private static final DeviceCapabilities CAPABILITIES = DeviceCapabilities.builder().build();
+
+    /** A device that registers memory, and refuses all work, by an error. */
+    private final QueuePair refusing =
+            (QueuePair)
+                    Proxy.newProxyInstance(
+                            getClass().getClassLoader(),
+                            new Class<?>[] {QueuePair.class},
+                            (proxy, method, arguments) -> {
+                                throw new OutOfMemoryError("refused: " + method.getName());
+                            });
+
+    private final VerbsContext context =
+            (VerbsContext)
+                    Proxy.newProxyInstance(
+                            getClass().getClassLoader(),
+                            new Class<?>[] {VerbsContext.class},
+                            (proxy, method, arguments) -> {
+                                assertThat(method.getName()).isEqualTo("register");
+                                return new Region((ByteBuffer) arguments[0], (long) arguments[1]);
+                            });
+
+    private final DirectMemory budget = new DirectMemory(4 << 20);
+    private final RegisteredBufferPool pool =
+            new RegisteredBufferPool(context, budget, () -> true, () -> {});
+    private final MessageRegistration memory = new MessageRegistration(pool, true);
+    private int registrations;
+
+    private final class Region implements MemoryRegion {
+        private final ByteBuffer bytes;
+        private final long address;
+
+        Region(ByteBuffer bytes, long address) {
+            this.bytes = bytes;
+            this.address = address;
+            registrations++;
+        }
+
+        @Override
+        public long address() {
+            return address;
+        }
+
+        @Override
+        public int length() {
+            return bytes.capacity();
+        }
+
+        @Override
+        public int localKey() {
+            return 1;
+        }
+
+        @Override
+        public void deregister() {
+            registrations--;
+        }
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        assertThat(pool.lentBytes()).isZero();
+        pool.close();
+        assertThat(registrations).isZero();
+        assertThat(budget.used()).isZero();
+    }
+
+    @Test
+    void aMessageThatCannotBeCopied() {
+        ByteBuf unreadable =
+                new UnpooledHeapByteBuf(UnpooledByteBufAllocator.DEFAULT, 100, 100) {
+                    @Override
+                    public byte[] array() {
+                        throw new IllegalStateException("unreadable");
+                    }
+                };
+        unreadable.writerIndex(100);
+        assertThatThrownBy(() -> memory.sendable(unreadable)).hasMessage("unreadable");
+        assertThat(unreadable.release()).isTrue();
+    }
+
+    @Test
+    void foreignMemoryThatIsNotSent() {
+        ByteBuf foreign = Unpooled.directBuffer(100).writeLong(1);
+        assertThatThrownBy(() -> memory.gather(refusing, foreign, 0, 8))
+                .isInstanceOf(OutOfMemoryError.class);
+        foreign.release();
+    }
+
+    @Test
+    void foreignMemoryThatIsNotExposed() {
+        ByteBuf foreign = Unpooled.directBuffer(100).writeLong(1);
+        PeerAccessibleMemory exposures = new PeerAccessibleMemory(refusing, memory, true);
+        assertThatThrownBy(
+                        () ->
+                                exposures.expose(
+                                        foreign, 0, 8, RemoteAccess.READ, RegistrationPolicy.EXACT))
+                .isInstanceOf(OutOfMemoryError.class);
+        assertThat(registrations).isZero();
+        foreign.release();
+    }
+
+    @Test
+    void theBufferOfAStreamThatIsNotExposed() {
+        PeerAccessibleMemory exposures = new PeerAccessibleMemory(refusing, memory, true);
+        assertThatThrownBy(
+                        () ->
+                                new StreamInput(
+                                        exposures, new ExposedMemory(pool, exposures, 1 << 16), 8))
+                .isInstanceOf(OutOfMemoryError.class);
+    }
+
+    @Test
+    void theReceivesOfAStreamThatAreNotPosted() {
+        assertThatThrownBy(() -> new PostedStreamReceives(refusing, pool, 4, 8))
+                .isInstanceOf(OutOfMemoryError.class);
+    }
+
+    @Test
+    void whatAStreamHasCopiedAndCannotWrite() {
+        PostedStreamWrites work =
+                new PostedStreamWrites(refusing, StreamWire.of(CAPABILITIES, refusing), pool, 32);
+        RegisteredMemory copied = pool.take(100);
+        copied.writeLong(1);
+        assertThatThrownBy(() -> work.write(0, 0, copied)).isInstanceOf(OutOfMemoryError.class);
+        work.release();
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+/** A TCP connection of a {@link SimulatedNetwork}, and the faults that it can have. */
+public final class SimulatedConnection {
+
+    private final int number;
+    private final SimulatedPipe forward;
+    private final SimulatedPipe backward;
+
+    /**
+     * @param number for the history
+     * @param capacity of each direction: the bytes that are sent and not read
+     */
+    SimulatedConnection(int number, int capacity) {
+        this.number = number;
+        forward = new SimulatedPipe(this + " forward", capacity);
+        backward = new SimulatedPipe(this + " backward", capacity);
+        forward.opposite(backward);
+        backward.opposite(forward);
+    }
+
+    /** The direction of the end that has connected. */
+    SimulatedPipe forward() {
+        return forward;
+    }
+
+    /** The direction of the end that has accepted. */
+    SimulatedPipe backward() {
+        return backward;
+    }
+
+    /** Whether both directions were reset. */
+    boolean isReset() {
+        return forward.isReset() && backward.isReset();
+    }
+
+    /** Resets both directions: bytes in flight are lost, and both ends see the reset. */
+    public void reset() {
+        forward.reset();
+        backward.reset();
+    }
+
+    /** Delivers nothing any more in one direction, and tells nobody: a half-open connection. */
+    public void silence(boolean isForward) {
+        pipe(isForward).silence();
+    }
+
+    /** Delivers nothing in one direction before a time of {@link SimulatedNetwork#nanoTime}. */
+    public void stall(boolean isForward, long until) {
+        pipe(isForward).stall(until);
+    }
+
+    private SimulatedPipe pipe(boolean isForward) {
+        return isForward ? forward : backward;
+    }
+
+    @Override
+    public String toString() {
+        return "connection " + number;
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import java.nio.channels.CancelledKeyException;
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.spi.AbstractSelectableChannel;
+import java.nio.channels.spi.AbstractSelectionKey;
+import java.nio.channels.spi.AbstractSelector;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Selects sockets of a {@link SimulatedNetwork}. Each selection is a point at which another thread may be scheduled.
+ */
+final class SimulatedSelector extends AbstractSelector implements SimulatedThreads.WaitCondition {
+
+    /** A channel that this selector selects. */
+    interface Socket {
+        int readyOperations();
+    }
+
+    private final SimulatedNetwork network;
+    private final Set<SelectionKey> keys = new LinkedHashSet<>();
+    private final Set<SelectionKey> selected = new LinkedHashSet<>();
+    private boolean isWoken;
+    private long deadline;
+
+    SimulatedSelector(SimulatedNetwork network) {
+        super(network);
+        this.network = network;
+    }
+
+    @Override
+    protected void implCloseSelector() {
+        keys.clear();
+        selected.clear();
+    }
+
+    @Override
+    protected SelectionKey register(AbstractSelectableChannel channel, int ops, Object attachment) {
+        Key key = new Key(this, channel);
+        key.attach(attachment);
+        key.interestOps(ops);
+        keys.add(key);
+        return key;
+    }
+
+    @Override
+    public Set<SelectionKey> keys() {
+        return Collections.unmodifiableSet(keys);
+    }
+
+    @Override
+    public Set<SelectionKey> selectedKeys() {
+        return selected;
+    }
+
+    @Override
+    public int selectNow() {
+        network.threads.await(null);
+        return collect();
+    }
+
+    @Override
+    public int select() {
+        return select(0);
+    }
+
+    @Override
+    public int select(long millis) {
+        deadline =
+                millis == 0
+                        ? Long.MAX_VALUE
+                        : network.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+        network.threads.await(this);
+        return collect();
+    }
+
+    private int collect() {
+        isWoken = false;
+        synchronized (cancelledKeys()) {
+            for (SelectionKey key : new ArrayList<>(cancelledKeys())) {
+                keys.remove(key);
+                selected.remove(key);
+                deregister((AbstractSelectionKey) key);
+            }
+            cancelledKeys().clear();
+        }
+        selected.clear();
+        for (SelectionKey key : keys) {
+            if (((Key) key).isReady()) {
+                selected.add(key);
+            }
+        }
+        return selected.size();
+    }
+
+    @Override
+    public Selector wakeup() {
+        isWoken = true;
+        return this;
+    }
+
+    @Override
+    public boolean isMet(long now) {
+        if (isWoken || now >= deadline) {
+            return true;
+        }
+        for (SelectionKey key : keys) {
+            if (((Key) key).isReady()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Override
+    public long deadline() {
+        return deadline;
+    }
+
+    private static final class Key extends AbstractSelectionKey {
+
+        private final SimulatedSelector selector;
+        private final SelectableChannel channel;
+        private int interest;
+
+        Key(SimulatedSelector selector, SelectableChannel channel) {
+            this.selector = selector;
+            this.channel = channel;
+        }
+
+        boolean isReady() {
+            return isValid() && (((Socket) channel).readyOperations() & interest) != 0;
+        }
+
+        private void check() {
+            if (!isValid()) {
+                throw new CancelledKeyException();
+            }
+        }
+
+        @Override
+        public SelectableChannel channel() {
+            return channel;
+        }
+
+        @Override
+        public Selector selector() {
+            return selector;
+        }
+
+        @Override
+        public int interestOps() {
+            check();
+            return interest;
+        }
+
+        @Override
+        public SelectionKey interestOps(int ops) {
+            check();
+            interest = ops;
+            return this;
+        }
+
+        @Override
+        public int readyOps() {
+            check();
+            return ((Socket) channel).readyOperations() & interest;
+        }
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/**
+ * Runs a simulation with a range of seeds. System properties set the range and have the histories printed:
+ *
+ * <ul>
+ *   <li>{@code simulation.first}: the first seed, 0 by default
+ *   <li>{@code simulation.seeds}: how many
+ *   <li>{@code simulation.record}: {@code true} to print the history of each seed
+ * </ul>
+ */
+public final class SimulationSeeds {
+
+    private static final long FIRST = Long.getLong("simulation.first", 0);
+    private static final Long COUNT = Long.getLong("simulation.seeds");
+    private static final boolean IS_RECORDED = Boolean.getBoolean("simulation.record");
+
+    private SimulationSeeds() {}
+
+    /**
+     * Runs it with each seed.
+     *
+     * @param count how many seeds, unless a property says so
+     * @param simulation throws {@link AssertionError} when something is wrong
+     * @return a line for each seed that fails
+     */
+    public static List<String> failures(long count, Consumer<SimulatedNetwork> simulation) {
+        List<String> failures = new ArrayList<>();
+        long end = FIRST + (COUNT == null ? count : COUNT);
+        for (long seed = FIRST; seed < end; seed++) {
+            SimulatedNetwork network = new SimulatedNetwork(seed, IS_RECORDED);
+            try {
+                simulation.accept(network);
+            } catch (AssertionError e) {
+                String cause = e.getCause() == null ? "" : ": " + e.getCause();
+                failures.add("-Dsimulation.first=" + seed + ": " + e.getMessage() + cause);
+            }
+            if (IS_RECORDED) {
+                System.out.println(network.events());
+            }
+        }
+        return failures;
+    }
+}
