@@ -9,6 +9,8 @@ import java.net.SocketAddress;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaException;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.internal.ExposureListener;
+import org.rpcrdma.codec.internal.FlightEvents;
 
 /**
  * Per-connection context: channel, configuration, counters and negotiated versions. Depends on no other class of the
@@ -34,8 +36,8 @@ final class ConnectionContext {
     private boolean bothTakeInvalidate;
     private ReadChunkReplies readChunkReplies;
 
-    /** {@code null} unless somebody looks on. */
-    private RdmaPcapHandler capture;
+    /** {@code null} unless the connection is captured. */
+    private ExposureListener exposures;
 
     private boolean isFlushPending;
     private boolean isClosing;
@@ -139,23 +141,23 @@ final class ConnectionContext {
         return whole;
     }
 
-    /** Has all that the peer may reach shown to somebody who looks on. */
-    void capture(RdmaPcapHandler handler) {
-        capture = handler;
+    /** Sets the listener of all memory that the peer may reach. */
+    void exposures(ExposureListener listener) {
+        exposures = listener;
     }
 
     /** As {@link RdmaChannel#expose}. */
     int expose(ByteBuf memory, int index, int length, RemoteAccess access) {
         int handle = channel.expose(memory, index, length, access);
-        if (capture != null) {
-            capture.exposed(handle, memory, index, length);
+        if (exposures != null) {
+            exposures.exposed(handle, memory, index, length);
         }
         return handle;
     }
 
     void invalidate(int handle) {
-        if (capture != null) {
-            capture.invalidated(handle);
+        if (exposures != null) {
+            exposures.invalidated(handle);
         }
         if (!channel.isActive()) {
             return; // the handles went with the connection

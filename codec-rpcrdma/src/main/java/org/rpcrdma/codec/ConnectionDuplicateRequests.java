@@ -7,6 +7,8 @@ import java.net.InetAddress;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
+import org.rpcrdma.codec.internal.UserCode;
+import org.rpcrdma.codec.internal.XidMap;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /**

@@ -3,6 +3,8 @@ package org.rpcrdma.codec;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import org.rpcrdma.codec.internal.FlightEvents;
+import org.rpcrdma.codec.internal.UserCode;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The counters of one connection: written on its event loop without a fence, readable from any thread. */

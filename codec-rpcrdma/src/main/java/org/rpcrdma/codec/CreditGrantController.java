@@ -3,6 +3,7 @@ package org.rpcrdma.codec;
 
 import java.util.function.LongSupplier;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.codec.internal.UserCode;
 
 /**
  * Decides each grant of one connection, and keeps the receives behind it (RFC 8166, 3.3.1): posted before a higher

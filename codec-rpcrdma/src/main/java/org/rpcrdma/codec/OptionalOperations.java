@@ -3,6 +3,7 @@ package org.rpcrdma.codec;
 
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
+import org.rpcrdma.codec.internal.UserCode;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**

@@ -4,6 +4,7 @@ package org.rpcrdma.codec;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelPromise;
 import java.util.function.Consumer;
+import org.rpcrdma.codec.internal.CompletionPromise;
 
 /**
  * Watches a work request of a reply: when it fails, the requester has to learn that no reply comes (RFC 8166, 4.5.4),
@@ -39,7 +40,7 @@ final class OutboundReplyCompletion extends CompletionPromise {
     }
 
     @Override
-    void ended(Throwable cause) {
+    public void ended(Throwable cause) {
         ChannelPromise told = user;
         user = null;
         if (cause != null) {

@@ -4,6 +4,7 @@ package org.rpcrdma.codec;
 import io.netty.channel.Channel;
 import io.netty.util.Attribute;
 import io.netty.util.AttributeKey;
+import org.rpcrdma.codec.internal.LogRateLimiter;
 
 /**
  * Cache of what peers have shown, kept from one connection to the next. It lives as long as the bootstrap that makes

@@ -8,6 +8,7 @@ import java.util.ArrayDeque;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.codec.internal.XidMap;
 
 /**
  * The replies of one connection that wait for their pull completion (draft-cel-nfsv4-rpcrdma-reliable-reply-04,

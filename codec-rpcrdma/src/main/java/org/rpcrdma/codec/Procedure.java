@@ -7,6 +7,7 @@ import org.rpcrdma.codec.binding.MalformedXdrException;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
+import org.rpcrdma.codec.internal.UserCode;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /**

@@ -4,6 +4,7 @@ package org.rpcrdma.codec;
 import io.netty.channel.Channel;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import org.rpcrdma.codec.internal.LogRateLimiter;
 
 /** Tells what a peer did wrong, at most once per second and connection: a hostile one shall not fill the disk. */
 final class ProtocolViolationLog {

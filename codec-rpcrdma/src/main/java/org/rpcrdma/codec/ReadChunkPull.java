@@ -9,6 +9,7 @@ import io.netty.util.ReferenceCountUtil;
 import java.nio.channels.ClosedChannelException;
 import org.rpcrdma.channel.RdmaException;
 import org.rpcrdma.channel.RdmaRead;
+import org.rpcrdma.codec.internal.FlightEvents;
 import org.rpcrdma.codec.wire.ReadLayout;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.TransportHeader;

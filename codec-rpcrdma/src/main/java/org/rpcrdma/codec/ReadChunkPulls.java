@@ -3,6 +3,8 @@ package org.rpcrdma.codec;
 
 import java.util.ArrayDeque;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.codec.internal.ObjectPool;
+import org.rpcrdma.codec.internal.XidMap;
 
 /** All pulls of one connection: the memory that they may take together, and those that belong to nobody yet. */
 final class ReadChunkPulls {

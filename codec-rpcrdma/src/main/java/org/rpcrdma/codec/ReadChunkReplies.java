@@ -3,6 +3,7 @@ package org.rpcrdma.codec;
 
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import org.rpcrdma.codec.internal.ArgumentChecks;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -31,7 +32,7 @@ public final class ReadChunkReplies {
          * When the longest reply may not fit inline, and the upper-layer binding, or the call, says how long it can be:
          * not longer than the share that one of {@link RpcRdmaConfig.Builder#requestedCredits} calls has in
          * {@link RpcRdmaConfig.Builder#maxConnectionBytes}, 1 MiB with the defaults. After an ERR_CHUNK an
-         * {@link RpcRdmaClient} offers one too.
+         * {@link org.rpcrdma.codec.client.RpcRdmaClient} offers one too.
          */
         IF_BOUNDED,
         /**

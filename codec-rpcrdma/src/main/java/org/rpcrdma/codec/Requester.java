@@ -2,6 +2,8 @@
 package org.rpcrdma.codec;
 
 import io.netty.channel.ChannelPromise;
+import org.rpcrdma.codec.internal.ObjectPool;
+import org.rpcrdma.codec.internal.XidMap;
 
 /**
  * The side of a connection that calls: the calls that are out, and what may be sent. Event loop only.

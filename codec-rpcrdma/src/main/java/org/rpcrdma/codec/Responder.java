@@ -5,6 +5,9 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelPromise;
+import org.rpcrdma.codec.internal.ObjectPool;
+import org.rpcrdma.codec.internal.UserCode;
+import org.rpcrdma.codec.internal.XidMap;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /** The side of a connection that answers: the calls that are served, and what was granted. Event loop only. */

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.codec.capture.InternalCapture;
 
 /**
  * Puts RPC-over-RDMA into the pipeline of an {@link RdmaChannel}: replaces itself by the handlers for it.
@@ -85,10 +86,14 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
             pipeline.addAfter(ctx.name(), null, new HeaderTraceLogHandler());
         }
         if (config.capture() != null) {
-            RdmaPcapHandler capture =
-                    new RdmaPcapHandler(config.capture(), channel, config.maxSegmentsPerMessage());
-            connection.link().capture(capture);
-            pipeline.addAfter(ctx.name(), null, capture);
+            connection
+                    .link()
+                    .exposures(
+                            InternalCapture.addAfter(
+                                    ctx,
+                                    config.capture(),
+                                    channel,
+                                    config.maxSegmentsPerMessage()));
         }
         pipeline.remove(this);
     }

@@ -10,6 +10,8 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
+import org.rpcrdma.codec.capture.RdmaPcapFile;
+import org.rpcrdma.codec.internal.ArgumentChecks;
 
 /**
  * Configuration of RPC-over-RDMA. Immutable and shared by any number of connections. {@link #applyTo(Bootstrap)} and
@@ -563,7 +565,7 @@ public final class RpcRdmaConfig {
         /**
          * The memory for long messages, per connection; default 128 MiB: the most bytes pulled by RDMA Read and not
          * answered yet, the most bytes of replies that wait to be pulled, the most that calls offer for their replies
-         * in memory of this library, and the most that all calls of an {@link RpcRdmaClient} offer that it has repeated
+         * in memory of this library, and the most that all calls of an {@link org.rpcrdma.codec.client.RpcRdmaClient} offer that it has repeated
          * after ERR_CHUNK. What finds no room waits, calls of the peer within their credits as own calls and replies.
          * A single message is bounded too, up to 512 MiB: a longer one is refused.
          *

@@ -46,11 +46,11 @@ public enum RpcRdmaCounter {
     /** Calls that were out when their connection was lost. */
     CALLS_LOST,
 
-    /** Calls of an {@link RpcRdmaClient} that were sent again on another connection. */
+    /** Calls of an {@link org.rpcrdma.codec.client.RpcRdmaClient} that were sent again on another connection. */
     CALLS_RETRANSMITTED,
-    /** Calls of an {@link RpcRdmaClient} that were repeated with more room for the reply. */
+    /** Calls of an {@link org.rpcrdma.codec.client.RpcRdmaClient} that were repeated with more room for the reply. */
     CALLS_REPEATED,
-    /** Calls of an {@link RpcRdmaClient} that got no reply in time. */
+    /** Calls of an {@link org.rpcrdma.codec.client.RpcRdmaClient} that got no reply in time. */
     CALLS_TIMED_OUT,
 
     /** Payload bytes inside Sends, either way. */
@@ -124,7 +124,7 @@ public enum RpcRdmaCounter {
     CONNECTIONS_CLOSED_BY_PEER,
     /** Connections that have ended by an error of the network, of the device or of either end's memory. */
     CONNECTIONS_LOST,
-    /** Attempts of an {@link RpcRdmaClient} to connect that have failed. */
+    /** Attempts of an {@link org.rpcrdma.codec.client.RpcRdmaClient} to connect that have failed. */
     CONNECTS_FAILED,
     /** Connections closed because the peer sent more calls than it had credits. */
     CREDIT_OVERRUNS,

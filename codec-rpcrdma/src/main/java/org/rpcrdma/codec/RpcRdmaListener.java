@@ -28,7 +28,7 @@ public interface RpcRdmaListener {
     default void creditGot(long nanos) {}
 
     /**
-     * An attempt of an {@link RpcRdmaClient} to connect is over.
+     * An attempt of an {@link org.rpcrdma.codec.client.RpcRdmaClient} to connect is over.
      *
      * @param isConnected whether there is a connection now
      * @param nanos how long the attempt took, in nanoseconds

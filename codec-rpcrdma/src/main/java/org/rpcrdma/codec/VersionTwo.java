@@ -5,6 +5,7 @@ import io.netty.util.collection.IntObjectHashMap;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.Experimental;
+import org.rpcrdma.codec.internal.ArgumentChecks;
 
 /**
  * Configuration of version 2 of the protocol (draft-cel-nfsv4-rpcrdma-version-two-01), which is off by default:

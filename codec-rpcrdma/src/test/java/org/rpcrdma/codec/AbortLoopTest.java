@@ -11,6 +11,8 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.codec.client.CallOptions;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 
 /**
  * A user who starts calls and gives them up, again and again, on a connection that others use too (RFC 8166, 8.1.4).

@@ -20,6 +20,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.codec.client.CallOptions;
+import org.rpcrdma.codec.client.RpcRdmaCallback;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 
 /** A connection that is cut while calls, forward and reverse ones, with chunks and without, are under way on it. */
 class BidirectionalFaultTest {

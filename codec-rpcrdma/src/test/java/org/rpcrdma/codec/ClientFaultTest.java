@@ -31,6 +31,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.FaultPair.Role;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.fault.FaultContext;
 import org.rpcrdma.codec.fault.FaultPlan;
 import org.rpcrdma.codec.fault.FaultQueuePair;

@@ -22,6 +22,8 @@ import net.jqwik.api.constraints.IntRange;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.codec.client.CallOptions;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 
 /** Whatever happens to calls and connections: every future completes exactly once, and nothing is left. */
 class ClientPropertyTest {

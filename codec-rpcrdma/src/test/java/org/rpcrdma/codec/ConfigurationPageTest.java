@@ -26,6 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaStreamChannel;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 
 /** Compares docs/configuration.md with the options that the code has, and with their defaults. */
 class ConfigurationPageTest {

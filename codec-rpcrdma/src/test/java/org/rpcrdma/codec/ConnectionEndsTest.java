@@ -12,6 +12,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.codec.client.CallOptions;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 
 /** How connections have ended, as it is counted. */
 class ConnectionEndsTest {

@@ -20,6 +20,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.codec.client.RpcRdmaClient;
+import org.rpcrdma.codec.internal.FlightEvents;
 
 class FlightEventsTest {
 

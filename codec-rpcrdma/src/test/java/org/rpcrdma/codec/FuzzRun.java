@@ -18,6 +18,7 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.codec.FuzzScript.Op;
 import org.rpcrdma.codec.FuzzScript.Step;
 import org.rpcrdma.codec.binding.BindingRegistry;
+import org.rpcrdma.codec.client.RpcRdmaCallback;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 import org.rpcrdma.codec.wire.TransportHeader;
 

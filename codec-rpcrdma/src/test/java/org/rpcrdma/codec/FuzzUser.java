@@ -24,6 +24,7 @@ import java.util.Set;
 import java.util.concurrent.CancellationException;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaException;
+import org.rpcrdma.codec.client.RpcRdmaCallback;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 import org.rpcrdma.codec.wire.TransportHeader;

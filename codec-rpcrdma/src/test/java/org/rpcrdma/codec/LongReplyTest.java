@@ -30,6 +30,7 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Programs without a binding, with the defaults at both ends: messages of any length go both ways, as on TCP. */

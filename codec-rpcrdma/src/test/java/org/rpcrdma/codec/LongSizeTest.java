@@ -32,6 +32,7 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 import org.rpcrdma.codec.wire.TransportHeader;
 

@@ -17,6 +17,8 @@ import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.ReadChunkReplies.ReplyChunks;
+import org.rpcrdma.codec.client.CallOptions;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 
 /** An {@link RpcRdmaClient} whose replies come in Read chunks, or do not. */
 class ReadChunkClientTest {

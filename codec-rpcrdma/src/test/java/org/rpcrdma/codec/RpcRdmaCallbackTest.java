@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.rpcrdma.codec.RpcPair.PATIENCE_SECONDS;
 import static org.rpcrdma.codec.RpcPair.on;
+import static org.rpcrdma.codec.client.ClientTestAccess.clocked;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
@@ -34,7 +35,12 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaSend;
-import org.rpcrdma.codec.RpcRdmaCallback.State;
+import org.rpcrdma.codec.client.CallOptions;
+import org.rpcrdma.codec.client.ClientTestAccess;
+import org.rpcrdma.codec.client.ManualClock;
+import org.rpcrdma.codec.client.RpcRdmaCallback;
+import org.rpcrdma.codec.client.RpcRdmaCallback.State;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 
 /** A server that calls its client back, over connections that come and go. */
 class RpcRdmaCallbackTest {
@@ -90,7 +96,7 @@ class RpcRdmaCallbackTest {
     }
 
     private RpcRdmaCallback.Builder callbackBuilder() {
-        return RpcRdmaCallback.builder(config).clock(clock).onState(states::add);
+        return clocked(RpcRdmaCallback.builder(config), clock).onState(states::add);
     }
 
     /** Attaches the one callback to each connection on which the client says that it is ready. */
@@ -639,8 +645,7 @@ class RpcRdmaCallbackTest {
                         });
         BlockingQueue<Channel> dead = new LinkedBlockingQueue<>();
         client =
-                clientBuilder()
-                        .clock(clock)
+                clocked(clientBuilder(), clock)
                         .keepConnected(true)
                         .reverseProgram(
                                 () -> {
@@ -655,12 +660,12 @@ class RpcRdmaCallbackTest {
                         .build();
         client.connect().sync();
         Channel last = null;
-        for (int i = 0; i < ReverseCallLossCounter.MOST; i++) {
+        for (int i = 0; i < ClientTestAccess.MOST_LOSSES; i++) {
             last = lose(dead);
         }
         clock.advanceMillis(1000);
         settle(last);
-        assertThat(attempts).hasValue(ReverseCallLossCounter.MOST);
+        assertThat(attempts).hasValue(ClientTestAccess.MOST_LOSSES);
         assertThat(client.openConnections()).isEmpty();
 
         // Nor after connections that a call has needed, which end in the same way.
@@ -669,7 +674,7 @@ class RpcRdmaCallbackTest {
         lose(dead);
         clock.advanceMillis(100_000);
         failure(call, CallTimeoutException.class);
-        int seen = ReverseCallLossCounter.MOST + 1;
+        int seen = ClientTestAccess.MOST_LOSSES + 1;
         Awaitility.await()
                 .atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
                 .until(() -> seen + dead.size() == attempts.get());
@@ -705,8 +710,7 @@ class RpcRdmaCallbackTest {
     void withoutKeepConnectedNoConnectionIsMadeForNothing() throws Exception {
         serve();
         client =
-                clientBuilder()
-                        .clock(clock)
+                clocked(clientBuilder(), clock)
                         .reverseProgram(
                                 () -> {
                                     attempts.incrementAndGet();

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 import static org.rpcrdma.codec.RpcPair.on;
+import static org.rpcrdma.codec.client.ClientTestAccess.clocked;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
@@ -51,7 +52,12 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RdmaWrite;
-import org.rpcrdma.codec.CallOptions.Repetition;
+import org.rpcrdma.codec.client.CallEncoder;
+import org.rpcrdma.codec.client.CallOptions;
+import org.rpcrdma.codec.client.CallOptions.Repetition;
+import org.rpcrdma.codec.client.ClientTestAccess;
+import org.rpcrdma.codec.client.ManualClock;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The client against responders that fail in every way, over the software RNIC. */
@@ -116,8 +122,7 @@ class RpcRdmaClientTest {
     private void timed(long firstCallMillis) throws Exception {
         responder = ScriptedResponder.manual(config);
         client =
-                builder(responder.address())
-                        .clock(clock)
+                clocked(builder(responder.address()), clock)
                         .firstCallTimeoutMillis(firstCallMillis)
                         .build();
     }
@@ -372,7 +377,7 @@ class RpcRdmaClientTest {
                                 channel.writeAndFlush(Rpc.reply(Rpc.xid(call)));
                             }
                         });
-        client = builder(responder.address()).clock(clock).build();
+        client = clocked(builder(responder.address()), clock).build();
         Future<ByteBuf> patient = client.call(Rpc.echo(0, 8));
         await().until(
                         () -> {
@@ -413,8 +418,7 @@ class RpcRdmaClientTest {
     void aConnectionThatIsLeftIsNoLoss() throws Exception {
         responder = ScriptedResponder.manual(config);
         client =
-                builder(responder.address())
-                        .clock(clock)
+                clocked(builder(responder.address()), clock)
                         .firstCallTimeoutMillis(1)
                         .maxRetransmissions(0)
                         .build();
@@ -438,8 +442,7 @@ class RpcRdmaClientTest {
         assertThat(call.refCnt()).isZero();
         // A time-out while it waits for the next attempt says why nothing was sent.
         RpcRdmaClient patient =
-                builder(responder.address())
-                        .clock(clock)
+                clocked(builder(responder.address()), clock)
                         .backOffMillis(100_000, 100_000)
                         .maxRetransmissions(99)
                         .build();
@@ -508,7 +511,7 @@ class RpcRdmaClientTest {
     @Test
     void aConnectionThatAnswersOthersIsKept() throws Exception {
         responder = ScriptedResponder.manual(config);
-        client = builder(responder.address()).clock(clock).build();
+        client = clocked(builder(responder.address()), clock).build();
         Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
         responder.take().reply(Rpc.reply(0));
         done(first);
@@ -530,7 +533,7 @@ class RpcRdmaClientTest {
     @Test
     void aSilentConnectionIsReplaced() throws Exception {
         responder = ScriptedResponder.manual(config);
-        client = builder(responder.address()).clock(clock).maxRetransmissions(0).build();
+        client = clocked(builder(responder.address()), clock).maxRetransmissions(0).build();
         Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
         responder.take().reply(Rpc.reply(0));
         done(first);
@@ -586,8 +589,7 @@ class RpcRdmaClientTest {
     void unansweredFirstCallTriesAFreshConnection() throws Exception {
         responder = ScriptedResponder.manual(config);
         client =
-                builder(responder.address())
-                        .clock(clock)
+                clocked(builder(responder.address()), clock)
                         .backOffMillis(100_000, 100_000)
                         .firstCallTimeoutMillis(1)
                         .build();
@@ -845,7 +847,7 @@ class RpcRdmaClientTest {
     void callsThatAreLateAtOnceFailInTheOrderTheyWereMade() throws Exception {
         responder = ScriptedResponder.manual(config);
         // Several connections to one responder make gaps between the XIDs of each.
-        client = builder(responder.address()).clock(clock).connections(4).build();
+        client = clocked(builder(responder.address()), clock).connections(4).build();
         client.connect().sync();
         List<ByteBuf> failed = new CopyOnWriteArrayList<>();
         List<Future<ByteBuf>> late = new ArrayList<>();
@@ -1315,12 +1317,12 @@ class RpcRdmaClientTest {
     void aReplyThatIsLongerThanItCanBeIsAskedForOnceMoreInTheSameRoom() throws Exception {
         answering(100_000, config);
         client.close().sync();
-        client = builder(responder.address()).clock(clock).build();
+        client = clocked(builder(responder.address()), clock).build();
         for (int maximum : new int[] {0, 8001}) {
             Future<ByteBuf> call =
                     client.call(BlobBinding.call(BlobBinding.GET, maximum, 4, new byte[0]));
             refusals(maximum == 0 ? 1 : 3);
-            clock.advanceMillis(RefusedCalls.PAUSE_MILLIS);
+            clock.advanceMillis(ClientTestAccess.REFUSED_PAUSE_MILLIS);
             RemoteChunkException refused = failure(call, RemoteChunkException.class);
             assertThat(refused)
                     .hasMessageContaining("it had no memory at that moment")
@@ -1355,7 +1357,7 @@ class RpcRdmaClientTest {
                                                 Rpc.xid(call),
                                                 4,
                                                 isLacking.get() ? Rpc.random(100_000) : data)));
-        client = builder(responder.address()).clock(clock).build();
+        client = clocked(builder(responder.address()), clock).build();
         Future<ByteBuf> append =
                 client.call(BlobBinding.call(BlobBinding.APPEND, 8001, 4, new byte[0]));
         failure(append, RemoteChunkException.class); // may not be executed twice
@@ -1366,7 +1368,7 @@ class RpcRdmaClientTest {
         assertThat(get).isNotDone();
         assertThat(responder.calls).isEmpty();
         isLacking.set(false);
-        clock.advanceMillis(RefusedCalls.PAUSE_MILLIS);
+        clock.advanceMillis(ClientTestAccess.REFUSED_PAUSE_MILLIS);
         done(get);
         assertThat(responder.take().xid()).isNotEqualTo(first);
         assertThat(connection.value(RpcRdmaCounter.CALLS_REPEATED)).isEqualTo(1);
@@ -1379,13 +1381,13 @@ class RpcRdmaClientTest {
     void aCallThatWasRefusedSurvivesALoss() throws Exception {
         answering(100_000, config);
         client.close().sync();
-        client = builder(responder.address()).clock(clock).build();
+        client = clocked(builder(responder.address()), clock).build();
         Future<ByteBuf> get = client.call(BlobBinding.call(BlobBinding.GET, 8001, 4, new byte[0]));
         responder.take();
         refusals(1);
         responder.accepted.get(0).close();
         client.connect().sync();
-        clock.advanceMillis(RefusedCalls.PAUSE_MILLIS);
+        clock.advanceMillis(ClientTestAccess.REFUSED_PAUSE_MILLIS);
         failure(get, RemoteChunkException.class);
         assertThat(responder.calls).hasSize(1);
     }

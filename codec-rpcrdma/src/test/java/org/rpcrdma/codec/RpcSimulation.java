@@ -9,7 +9,6 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
-import io.netty.channel.EventLoop;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.util.concurrent.Future;
@@ -26,6 +25,9 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.binding.BindingRegistry;
+import org.rpcrdma.codec.client.CallOptions;
+import org.rpcrdma.codec.client.ClientTestAccess;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 import org.rpcrdma.verbs.iwarp.SimulatedConnection;
 import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
@@ -310,24 +312,17 @@ final class RpcSimulation {
                             .maxConnectionBytes(connectionBytes)
                             .bindings(BindingRegistry.of(List.of(new TestBinding())))
                             .build();
-            client =
+            RpcRdmaClient.Builder builder =
                     RpcRdmaClient.builder(group, ADDRESS)
                             .config(config)
                             .connections(1)
-                            .callTimeoutMillis(callMillis)
-                            .clock(
-                                    new CallClock() {
-                                        @Override
-                                        public long nanoTime() {
-                                            return network.nanoTime();
-                                        }
-
-                                        @Override
-                                        public Future<?> schedule(
-                                                EventLoop loop, Runnable task, long nanos) {
-                                            return loop.schedule(task, nanos, TimeUnit.NANOSECONDS);
-                                        }
-                                    })
+                            .callTimeoutMillis(callMillis);
+            client =
+                    ClientTestAccess.clocked(
+                                    builder,
+                                    network::nanoTime,
+                                    (loop, task, nanos) ->
+                                            loop.schedule(task, nanos, TimeUnit.NANOSECONDS))
                             .build();
         }
 

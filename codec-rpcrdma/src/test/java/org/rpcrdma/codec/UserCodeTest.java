@@ -22,6 +22,8 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.ThrowingBinding.Method;
 import org.rpcrdma.codec.binding.BindingRegistry;
+import org.rpcrdma.codec.client.CallOptions;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /** Code of users throws: the one call fails that it was asked for, and nothing else happens. */

@@ -3,8 +3,8 @@ package org.rpcrdma.examples;
 
 import java.io.IOException;
 import java.nio.file.Path;
-import org.rpcrdma.codec.RdmaPcapFile;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.capture.RdmaPcapFile;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;

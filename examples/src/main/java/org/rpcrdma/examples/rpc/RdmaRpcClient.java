@@ -7,10 +7,10 @@ import java.net.InetSocketAddress;
 import java.util.List;
 import org.rpcrdma.channel.RdmaCounter;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.codec.CallOptions;
-import org.rpcrdma.codec.RpcRdmaClient;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
+import org.rpcrdma.codec.client.CallOptions;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 
 /** RPC over RDMA by an {@link RpcRdmaClient}, which connects again and sends calls again when it has to. */
 public final class RdmaRpcClient extends RpcClient {

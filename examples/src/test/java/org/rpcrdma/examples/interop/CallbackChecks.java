@@ -15,10 +15,10 @@ import java.util.Arrays;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import org.rpcrdma.codec.RpcRdmaClient;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaCounter;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /**

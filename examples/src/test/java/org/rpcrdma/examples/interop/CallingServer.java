@@ -21,11 +21,11 @@ import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
-import org.rpcrdma.codec.RpcRdmaCallback;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaCounter;
+import org.rpcrdma.codec.client.RpcRdmaCallback;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /**

@@ -5,9 +5,9 @@ import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.PollMode;
 import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.codec.RpcRdmaClient;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaCounter;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 
 /**
  * Data to and from the kernel's NFS server, which invalidates what it was told of, in one of its chunks.

@@ -13,7 +13,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.codec.RpcRdmaClient;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.examples.NfsFixture;
 
 /**

@@ -5,10 +5,10 @@ import static org.rpcrdma.examples.interop.Report.holds;
 import static org.rpcrdma.examples.interop.Report.same;
 
 import io.netty.buffer.ByteBuf;
-import org.rpcrdma.codec.CallOptions;
 import org.rpcrdma.codec.RemoteChunkException;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.binding.NfsAclBinding;
+import org.rpcrdma.codec.client.CallOptions;
 
 /**
  * Access control lists: SETACL has no eligible item, so that a long one goes as a long call (RFC 8166, 3.5.3), and

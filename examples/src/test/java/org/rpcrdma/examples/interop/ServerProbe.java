@@ -9,8 +9,8 @@ import java.net.InetSocketAddress;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.codec.RpcRdmaClient;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 
 /**
  * Calls a server's NFSv3, and what a Linux server has beside it.

@@ -10,11 +10,11 @@ import io.netty.channel.EventLoopGroup;
 import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
-import org.rpcrdma.codec.RpcRdmaClient;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.VersionTwo;
+import org.rpcrdma.codec.client.RpcRdmaClient;
 
 /** Proposes version 2 of the protocol to a server that speaks version 1. */
 final class VersionChecks {

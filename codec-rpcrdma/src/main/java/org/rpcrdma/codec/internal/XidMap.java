@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.internal;
+
+import java.util.AbstractCollection;
+import java.util.Collection;
+import java.util.Iterator;
+import java.util.NoSuchElementException;
+
+/**
+ * Open-addressing hash map keyed by XIDs, most of which count up, by one or by a power of two. A value stands at the
+ * place of its XID or at the next free one after it; half of the places are free at least.
+ */
+public final class XidMap<V> {
+
+    /** Odd, and near the golden ratio: the high bits of products with it are spread best. */
+    private static final int SPREAD = 0x9E3779B1;
+
+    private static final int FIRST_PLACES_LOG2 = 4;
+
+    private int[] xids;
+    private V[] values;
+    private int shift;
+    private int size;
+
+    public XidMap() {
+        allocate(FIRST_PLACES_LOG2);
+    }
+
+    @SuppressWarnings("unchecked")
+    private void allocate(int placesLog2) {
+        xids = new int[1 << placesLog2];
+        values = (V[]) new Object[1 << placesLog2];
+        shift = Integer.SIZE - placesLog2;
+    }
+
+    private int place(int xid) {
+        return (xid * SPREAD) >>> shift;
+    }
+
+    private int after(int place) {
+        return (place + 1) & (values.length - 1);
+    }
+
+    /** Where the XID is, or the free place where it would be. */
+    private int find(int xid) {
+        int at = place(xid);
+        while (values[at] != null && xids[at] != xid) {
+            at = after(at);
+        }
+        return at;
+    }
+
+    public V get(int xid) {
+        return values[find(xid)];
+    }
+
+    public boolean containsKey(int xid) {
+        return get(xid) != null;
+    }
+
+    /** Returns what was there before, or {@code null}. */
+    public V put(int xid, V value) {
+        int at = find(xid);
+        V before = values[at];
+        xids[at] = xid;
+        values[at] = value;
+        if (before == null && ++size > values.length / 2) {
+            grow();
+        }
+        return before;
+    }
+
+    private void grow() {
+        int[] oldXids = xids;
+        V[] oldValues = values;
+        allocate(Integer.SIZE - shift + 1);
+        for (int i = 0; i < oldValues.length; i++) {
+            if (oldValues[i] != null) {
+                int at = find(oldXids[i]);
+                xids[at] = oldXids[i];
+                values[at] = oldValues[i];
+            }
+        }
+    }
+
+    /** Returns what was there, or {@code null}. */
+    public V remove(int xid) {
+        int at = find(xid);
+        V before = values[at];
+        if (before != null) {
+            empty(at);
+        }
+        return before;
+    }
+
+    public boolean remove(int xid, V value) {
+        int at = find(xid);
+        if (value == null || values[at] != value) {
+            return false;
+        }
+        empty(at);
+        return true;
+    }
+
+    /** Frees a place; whoever stands behind it because of it moves up. */
+    private void empty(int place) {
+        int free = place;
+        for (int at = after(free); values[at] != null; at = after(at)) {
+            int away = (at - place(xids[at])) & (values.length - 1);
+            if (away >= ((at - free) & (values.length - 1))) {
+                xids[free] = xids[at];
+                values[free] = values[at];
+                free = at;
+            }
+        }
+        values[free] = null;
+        size--;
+    }
+
+    /** In no order; who changes the map meanwhile may meet a value twice, or miss it. */
+    public Collection<V> values() {
+        return new AbstractCollection<>() {
+            @Override
+            public Iterator<V> iterator() {
+                return new Values();
+            }
+
+            @Override
+            public int size() {
+                return size;
+            }
+        };
+    }
+
+    private final class Values implements Iterator<V> {
+        private int place;
+
+        @Override
+        public boolean hasNext() {
+            while (place < values.length && values[place] == null) {
+                place++;
+            }
+            return place < values.length;
+        }
+
+        @Override
+        public V next() {
+            if (!hasNext()) {
+                throw new NoSuchElementException();
+            }
+            return values[place++];
+        }
+    }
+
+    public int size() {
+        return size;
+    }
+
+    public boolean isEmpty() {
+        return size == 0;
+    }
+
+    public void clear() {
+        allocate(FIRST_PLACES_LOG2);
+        size = 0;
+    }
+}
