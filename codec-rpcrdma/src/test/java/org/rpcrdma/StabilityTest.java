@@ -131,6 +131,20 @@ class StabilityTest {
         return accessors;
     }
 
+    /** On the module path nobody sees what is internal. */
+    @Test
+    void modulesExportWhatIsNotInternal() throws IOException {
+        for (String module : MODULES) {
+            String descriptor =
+                    Files.readString(
+                            HOME.resolve(module).resolve("src/main/module/module-info.java"));
+            assertThat(all(descriptor, "exports ([\\w.]+);"))
+                    .containsExactlyInAnyOrderElementsOf(
+                            names(packages(module), other -> !other.isInternal()));
+            assertThat(descriptor).doesNotContain("opens ").doesNotContain(" to ");
+        }
+    }
+
     /** The compiler leaves out the package that they are in. */
     @Test
     void whatUsersHaveOfAnInternalPackageIsDocumented() throws IOException {

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.netty.util.Version;
 import java.io.File;
 import java.io.IOException;
-import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,11 +16,6 @@ import java.util.NavigableMap;
 import java.util.Objects;
 import java.util.Properties;
 import java.util.TreeMap;
-import java.util.jar.Attributes;
-import java.util.jar.JarEntry;
-import java.util.jar.JarFile;
-import java.util.jar.JarOutputStream;
-import java.util.jar.Manifest;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import javax.tools.ToolProvider;
@@ -30,8 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.codec.RpcRdmaCodec;
+import org.rpcrdma.ModuleJars;
 
 /**
  * {@link PlatformCheck} passes on the oldest and the newest JDK that there is, with and without {@code
@@ -50,12 +43,6 @@ class PlatformMatrix {
                     "-XX:MaxDirectMemorySize=160m",
                     "-XX:+UseSerialGC",
                     "-XX:TieredStopAtLevel=1");
-
-    /** The parts that the libraries need. */
-    private static final Pattern NETTY =
-            Pattern.compile(
-                    ".*netty-(common|buffer|transport|transport-native-unix-common|resolver|codec"
-                            + "|codec-base|handler)-\\d[^/]*\\.jar");
 
     private static final Pattern VERSION = Pattern.compile("\"?(\\d+).*");
 
@@ -140,19 +127,13 @@ class PlatformMatrix {
         check(platform, options, platform.hasUnsafe());
     }
 
-    /** As an application with a module descriptor runs, for which nobody resolves {@code jdk.unsupported}. */
+    /** As an application with a module descriptor runs: {@code jdk.unsupported} is there because a library asks for it. */
     @Test
     @Tag("module-path")
     void onTheModulePath() throws Exception {
         var oldest = jdks().firstEntry();
         Platform platform = new Platform(oldest.getKey(), oldest.getValue(), true);
-        List<String> modules = new ArrayList<>();
-        modules.add(automatic(RdmaChannel.class, "org.rpcrdma.channel"));
-        modules.add(automatic(RpcRdmaCodec.class, "org.rpcrdma.codec"));
-        Stream.of(System.getProperty("java.class.path").split(File.pathSeparator, -1))
-                .filter(entry -> NETTY.matcher(entry).matches())
-                .forEach(modules::add);
-        String path = String.join(File.pathSeparator, modules);
+        String path = new ModuleJars(directory).path();
         String application = application(path);
         check(
                 platform,
@@ -161,7 +142,7 @@ class PlatformMatrix {
                         path + File.pathSeparator + application,
                         "--module",
                         "application/" + PlatformCheck.class.getName()),
-                false);
+                true);
     }
 
     private void check(Platform platform, List<String> options, boolean hasUnsafe)
@@ -183,31 +164,6 @@ class PlatformMatrix {
     }
 
     // ------------------------------------------------------------------ modules
-
-    /** The jar that the class is in, or one that is made of its directory and has that name as a module. */
-    private String automatic(Class<?> type, String name) throws Exception {
-        Path classes = Path.of(type.getProtectionDomain().getCodeSource().getLocation().toURI());
-        if (!Files.isDirectory(classes)) {
-            return classes.toString();
-        }
-        Manifest manifest = new Manifest();
-        manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
-        manifest.getMainAttributes().putValue("Automatic-Module-Name", name);
-        Path jar = directory.resolve(name + ".jar");
-        try (OutputStream out = Files.newOutputStream(jar);
-                JarOutputStream entries = new JarOutputStream(out, manifest);
-                Stream<Path> files = Files.walk(classes)) {
-            for (Path file : (Iterable<Path>) files.filter(Files::isRegularFile)::iterator) {
-                String entry = classes.relativize(file).toString().replace(File.separatorChar, '/');
-                if (!entry.equals(JarFile.MANIFEST_NAME)) {
-                    entries.putNextEntry(new JarEntry(entry));
-                    Files.copy(file, entries);
-                    entries.closeEntry();
-                }
-            }
-        }
-        return jar.toString();
-    }
 
     /** The check as a module of its own. */
     private String application(String modulePath) throws Exception {
