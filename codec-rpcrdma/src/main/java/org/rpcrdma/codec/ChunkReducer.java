@@ -232,8 +232,16 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
                 case FINE -> deliver(call);
             }
         } catch (Throwable t) {
-            ctx.write(responder.answerFailed(call, t));
+            failUnexecuted(ctx, call, t);
         }
+    }
+
+    /** No handler has seen the call: it is executed when it comes again, or by a duplicate that waits. */
+    private void failUnexecuted(ChannelHandlerContext ctx, InboundCall call, Throwable cause) {
+        if (duplicates != null) {
+            duplicates.notExecuted(call.xid);
+        }
+        ctx.write(responder.answerFailed(call, cause));
     }
 
     /** The call keeps its message until a handler gets it. */
@@ -279,7 +287,11 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
     /** Whoever was to answer the call is gone: it is executed here. */
     @Override
     public void execute(InboundCall call) {
-        handOn(call);
+        try {
+            handOn(call);
+        } catch (Throwable t) {
+            failUnexecuted(context(), call, t);
+        }
         context().fireChannelReadComplete();
         link.flushNow(context());
     }

@@ -119,6 +119,14 @@ final class ConnectionDuplicateRequests {
         }
     }
 
+    /** A call has failed before its handler got it; it need not be in the cache. */
+    void notExecuted(int xid) {
+        DuplicateRequestCache.Call call = executing.remove(xid);
+        if (call != null) {
+            abandon(call);
+        }
+    }
+
     private void answeredInParts(DuplicateRequestCache.Call call, RpcMessage message) {
         ByteBuf whole;
         try {

@@ -119,6 +119,11 @@ final class InboundCall {
         }
     }
 
+    /** The call as it has come so far; {@code null} once it was given away. */
+    ByteBuf message() {
+        return received;
+    }
+
     /** Gives the call away. */
     ByteBuf takeReceived() {
         ByteBuf taken = received;
