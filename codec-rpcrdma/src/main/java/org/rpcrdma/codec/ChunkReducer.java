@@ -156,25 +156,25 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
         if (duplicates != null) {
             duplicates.answered(xid, call.reply.stream(), call.reply.parts());
         }
-        String problem;
+        Refusal refusal;
         try {
-            problem = replyPlan.reduce(call);
+            refusal = replyPlan.reduce(call);
         } catch (Throwable t) {
             replyFailed(ctx, call, promise, t);
             return;
         }
-        if (problem == null) {
+        if (refusal == null) {
             toNetwork(call, promise);
         } else {
-            ctx.write(responder.reject(call, problem));
-            promise.tryFailure(new ReplyTooLongException(problem));
+            ctx.write(responder.refuse(call, refusal));
+            promise.tryFailure(refusal.exception());
         }
     }
 
     /** Not by what was written: the requester is told, and a cache too, for the call was executed. */
     private void replyFailed(
             ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise, Throwable cause) {
-        responder.answerFailed(call, cause);
+        responder.refuse(call, Refusal.systemError(cause));
         if (duplicates != null) {
             duplicates.answered(call.xid, call.reply.stream(), call.reply.parts());
         }
@@ -221,15 +221,11 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
 
     private void receiveCall(ChannelHandlerContext ctx, InboundCall call) {
         try {
-            InboundCallValidator.Verdict verdict =
-                    call.hasItems() ? callChecks.check(call) : InboundCallValidator.Verdict.FINE;
-            switch (verdict) {
-                case NOT_ELIGIBLE ->
-                        ctx.write(
-                                responder.reject(
-                                        call, "an argument that is not eligible was reduced"));
-                case GARBAGE -> ctx.write(responder.answerGarbage(call));
-                case FINE -> deliver(call);
+            Refusal refusal = call.hasItems() ? callChecks.check(call) : null;
+            if (refusal == null) {
+                deliver(call);
+            } else {
+                ctx.write(responder.refuse(call, refusal));
             }
         } catch (Throwable t) {
             failUnexecuted(ctx, call, t);
@@ -241,7 +237,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
         if (duplicates != null) {
             duplicates.notExecuted(call.xid);
         }
-        ctx.write(responder.answerFailed(call, cause));
+        ctx.write(responder.refuse(call, Refusal.systemError(cause)));
     }
 
     /** The call keeps its message until a handler gets it. */

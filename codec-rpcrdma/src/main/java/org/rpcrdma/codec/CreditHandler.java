@@ -169,15 +169,15 @@ final class CreditHandler extends CodecStageHandler {
             toUser(call);
             return;
         }
-        link.metrics().increment(RpcRdmaCounter.CREDIT_OVERRUNS);
-        responder.finish(call);
-        link.closeNow(
+        String problem =
                 "the peer has "
                         + credits.unanswered()
                         + " calls out (expected: at most the "
                         + credits.granted()
-                        + " granted)",
-                null);
+                        + " granted)";
+        int xid = call.xid;
+        responder.finish(call);
+        link.report(xid, Refusal.close(RpcRdmaCounter.CREDIT_OVERRUNS, problem));
     }
 
     // ------------------------------------------------------------------ end

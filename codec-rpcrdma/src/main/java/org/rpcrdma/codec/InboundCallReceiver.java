@@ -36,16 +36,21 @@ final class InboundCallReceiver {
      */
     InboundCall receive(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        if (!errors.takesCall(header) || !errors.takesChunks(ctx, header, true)) {
+        Refusal refusal = errors.ofCall(header);
+        if (refusal == null) {
+            refusal = errors.ofChunks(header, true);
+        }
+        if (refusal != null) {
+            errors.refuse(ctx, header, refusal);
             return null;
         }
         ReadChunkPull pull = header.reads().segments() > 0 ? pulls.ofCall(header.xid()) : null;
-        String problem = checks.call(message, header, payload, pull == null ? null : pull.layout());
-        if (problem != null) {
+        refusal = checks.call(message, header, payload, pull == null ? null : pull.layout());
+        if (refusal != null) {
             if (pull != null) {
                 pull.free();
             }
-            errors.refuse(ctx, header, problem);
+            errors.refuse(ctx, header, refusal);
             return null;
         }
         InboundCall call = newCall(header, pull);

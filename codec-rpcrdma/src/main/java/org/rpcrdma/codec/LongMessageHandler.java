@@ -142,7 +142,7 @@ final class LongMessageHandler extends CodecStageHandler {
             call.failure = new PullException("the Read chunks of the reply cannot be read");
         } else {
             // The call is lost with the connection, and can be sent again on the next one.
-            link.closeNow("an RDMA Read has failed", null);
+            link.report(pull.xid(), Refusal.readFailed());
             return;
         }
         if (call.isGivenUp) {
@@ -164,9 +164,8 @@ final class LongMessageHandler extends CodecStageHandler {
             return;
         }
         if (call.isLong && !isMessage(call.received, call.xid, RpcCallHeader.CALL)) {
-            ctx.write(
-                    responder.reject(
-                            call, "what is in the Position Zero Read chunk is not this call"));
+            String problem = "what is in the Position Zero Read chunk is not this call";
+            ctx.write(responder.refuse(call, Refusal.chunkError(problem)));
             return;
         }
         toUser(call);
@@ -198,7 +197,7 @@ final class LongMessageHandler extends CodecStageHandler {
             pulls.retry(pull, () -> pullHeld(ctx, call));
             return false;
         } else {
-            ctx.write(responder.reject(call, pull.noMemory()));
+            ctx.write(responder.refuse(call, Refusal.chunkError(pull.noMemory())));
         }
         return true;
     }
@@ -207,7 +206,7 @@ final class LongMessageHandler extends CodecStageHandler {
         InboundCall call = responder.call(pull.xid());
         if (!pull.isWhole()) {
             responder.finish(call);
-            link.closeNow("an RDMA Read has failed", null);
+            link.report(pull.xid(), Refusal.readFailed());
             return;
         }
         call.takeWhole();
@@ -240,9 +239,9 @@ final class LongMessageHandler extends CodecStageHandler {
                 return;
             }
             if (notOffered != null) {
-                String problem = tooLong(call, payload, room, notOffered);
-                ctx.write(responder.reject(call, problem));
-                promise.tryFailure(new ReplyTooLongException(problem));
+                Refusal refusal = tooLong(call, payload, room, notOffered);
+                ctx.write(responder.refuse(call, refusal));
+                promise.tryFailure(refusal.exception());
                 return;
             }
         }
@@ -260,12 +259,13 @@ final class LongMessageHandler extends CodecStageHandler {
         ctx.flush();
     }
 
-    private static String tooLong(InboundCall call, int payload, int room, String notOffered) {
-        return "reply of "
-                + payload
-                + " bytes (expected: at most "
-                + Math.max(call.header.reply().chunkLength(), room)
-                + ", inline or in the Reply chunk)"
-                + (notOffered.isEmpty() ? "" : "; not offered to be read: " + notOffered);
+    private static Refusal tooLong(InboundCall call, int payload, int room, String notOffered) {
+        return Refusal.replyTooLong(
+                "reply of "
+                        + payload
+                        + " bytes (expected: at most "
+                        + Math.max(call.header.reply().chunkLength(), room)
+                        + ", inline or in the Reply chunk)"
+                        + (notOffered.isEmpty() ? "" : "; not offered to be read: " + notOffered));
     }
 }

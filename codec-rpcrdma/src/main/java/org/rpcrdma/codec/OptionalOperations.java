@@ -60,7 +60,8 @@ final class OptionalOperations extends CodecStageHandler {
         } catch (Throwable t) {
             UserCode.failed("OptionHandler.received", t);
             if (responder.call(xid) == served && served.isDelivered) {
-                ctx.write(responder.reject(served, "optional operation: " + t.getMessage()));
+                String problem = "optional operation: " + t.getMessage();
+                ctx.write(responder.refuse(served, Refusal.chunkError(problem)));
             }
         }
     }
@@ -132,9 +133,10 @@ final class OptionalOperations extends CodecStageHandler {
                             + " bytes to an optional operation (expected: at most "
                             + call.protocol.sendThreshold()
                             + ')';
-            ctx.write(responder.reject(call, problem));
+            Refusal refusal = Refusal.replyTooLong(problem);
+            ctx.write(responder.refuse(call, refusal));
             option.release();
-            promise.tryFailure(new ReplyTooLongException(problem));
+            promise.tryFailure(refusal.exception());
             return;
         }
         call.takeOption().release();

@@ -80,10 +80,10 @@ final class OutboundResultPlacement {
     /**
      * Eligible results take Write chunks in their order; an empty chunk keeps its result inline.
      *
-     * @return why the call has to be rejected; {@code null} when it is answered
+     * @return why the call is refused; {@code null} when it is answered
      * @throws BindingException when the upper-layer binding has failed
      */
-    String reduce(InboundCall call) throws BindingException {
+    Refusal reduce(InboundCall call) throws BindingException {
         RpcMessage parts = call.reply.parts();
         if (!call.procedure.isReducible() || !walk(call, call.reply.stream(), parts.reduction())) {
             return null; // carried as it is: the requester judges it
@@ -96,11 +96,12 @@ final class OutboundResultPlacement {
                 continue;
             }
             if (in.itemLength(i) > writes.chunkLength(i)) {
-                return "result of "
-                        + in.itemLength(i)
-                        + " bytes (expected: at most the "
-                        + writes.chunkLength(i)
-                        + " of its Write chunk)";
+                return Refusal.replyTooLong(
+                        "result of "
+                                + in.itemLength(i)
+                                + " bytes (expected: at most the "
+                                + writes.chunkLength(i)
+                                + " of its Write chunk)");
             }
             ByteBuf apart = in.isItemReduced(i) ? parts.itemAt(in.itemPosition(i)) : null;
             if (apart == null) {

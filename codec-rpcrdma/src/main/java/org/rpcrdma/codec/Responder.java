@@ -114,43 +114,34 @@ final class Responder {
         spares.give(call);
     }
 
-    /** Has a call answered with ERR_CHUNK when it is written (RFC 8166, 4.5.2 and 4.5.3); it is given back. */
-    InboundCall reject(InboundCall call, String what) {
-        link.problem(call.xid, what, "answered with ERR_CHUNK");
-        call.isRejected = true;
+    /**
+     * Refuses a call that the stages know: whoever writes it back has it answered, by ERR_CHUNK (RFC 8166, 4.5.2 and
+     * 4.5.3) or by an RPC error.
+     *
+     * @return the call
+     */
+    InboundCall refuse(InboundCall call, Refusal refusal) {
+        link.report(call.xid, refusal);
         call.isDelivered = false;
+        switch (refusal.answer()) {
+            case GARBAGE_ARGS -> answer(call, RpcCallHeader.GARBAGE_ARGS);
+            case SYSTEM_ERR -> answer(call, RpcCallHeader.SYSTEM_ERR);
+            default -> call.isRejected = true;
+        }
         link.flushLater();
         return call;
-    }
-
-    /** Has a call answered whose arguments do not parse. */
-    InboundCall answerGarbage(InboundCall call) {
-        link.metrics().increment(RpcRdmaCounter.GARBAGE_ARGS_SENT);
-        link.problem(call.xid, "chunk and argument differ in length", "answered with GARBAGE_ARGS");
-        return answer(call, RpcCallHeader.GARBAGE_ARGS);
-    }
-
-    /** Has a call answered that code of the user, or a lack of memory, keeps from its handler, or from its reply. */
-    InboundCall answerFailed(InboundCall call, Throwable cause) {
-        link.metrics().increment(RpcRdmaCounter.SYSTEM_ERRORS_SENT);
-        UserCode.failed(
-                "what XID 0x" + Integer.toHexString(call.xid) + " needs at a responder", cause);
-        return answer(call, RpcCallHeader.SYSTEM_ERR);
     }
 
     /**
      * In the place of the handler (RFC 5531, 9). The message needs no registered memory; when there is none for its
      * Send, the connection ends (RFC 8166, 4.5.4).
      */
-    private InboundCall answer(InboundCall call, int acceptStatus) {
+    private static void answer(InboundCall call, int acceptStatus) {
         call.releaseReceived();
-        call.isDelivered = false;
         call.reply.clear();
         ByteBuf reply = Unpooled.buffer(RpcCallHeader.REPLY_HEADER_BYTES);
         reply.writeInt(call.xid).writeInt(RpcCallHeader.REPLY).writeInt(0).writeLong(0);
         call.reply.take(reply.writeInt(acceptStatus));
-        link.flushLater();
-        return call;
     }
 
     // ------------------------------------------------------------------ replies
@@ -188,7 +179,6 @@ final class Responder {
     /** An ERR_CHUNK is written; gives back what follows it. */
     ChannelFutureListener chunkErrorSent() {
         int most = link.config().maxChunkErrors();
-        link.metrics().increment(RpcRdmaCounter.CHUNK_ERRORS_SENT);
         if (++chunkErrorsInRow != most) {
             return ChannelFutureListener.CLOSE_ON_FAILURE;
         }

@@ -123,7 +123,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             return false;
         }
         if (!link.versions().speaks(header.version())) {
-            errors.otherVersion(ctx, header);
+            errors.refuse(ctx, header, errors.ofVersion(header));
             return false;
         }
         return receiveProcedure(ctx, message, header);
@@ -166,12 +166,11 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             return options.receive(ctx, message, header, direction);
         }
         if (proc != TransportHeader.RDMA_MSG && proc != TransportHeader.RDMA_NOMSG) {
-            errors.badMessage(
+            String what = "procedure " + Integer.toUnsignedString(proc);
+            errors.refuse(
                     ctx,
                     header,
-                    direction,
-                    RpcRdmaCounter.DROPPED_PROCEDURE,
-                    "procedure " + Integer.toUnsignedString(proc));
+                    errors.ofHeader(direction, RpcRdmaCounter.DROPPED_PROCEDURE, what));
             return false;
         }
         int payload =
@@ -181,8 +180,11 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
                         message.writerIndex(),
                         link.config().maxSegmentsPerMessage());
         if (payload < 0) {
-            errors.badMessage(
-                    ctx, header, direction, RpcRdmaCounter.DROPPED_BAD_REPLY, header.problem());
+            errors.refuse(
+                    ctx,
+                    header,
+                    errors.ofHeader(
+                            direction, RpcRdmaCounter.DROPPED_BAD_REPLY, header.problem()));
             return false;
         }
         return receiveMessage(ctx, message, header, payload);
@@ -204,7 +206,8 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
                 && header.version() == TransportHeader.VERSION_ONE
                 && header.proc() == TransportHeader.RDMA_NOMSG) {
             // Only its lists have said so, and nothing was called from here.
-            errors.refuse(ctx, header, "long call without a Position Zero Read chunk");
+            String what = "long call without a Position Zero Read chunk";
+            errors.refuse(ctx, header, Refusal.chunkError(what));
             return false;
         }
         switch (direction) {
@@ -225,12 +228,13 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
                 }
             }
             case UNKNOWN ->
-                    errors.badMessage(
+                    errors.refuse(
                             ctx,
                             header,
-                            direction,
-                            RpcRdmaCounter.DROPPED_BAD_REPLY,
-                            "neither a call nor a reply");
+                            errors.ofHeader(
+                                    direction,
+                                    RpcRdmaCounter.DROPPED_BAD_REPLY,
+                                    "neither a call nor a reply"));
         }
         return false;
     }
@@ -251,7 +255,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
                     call.procedureName,
                     CallOutcome.REFUSED,
                     call.startNanos);
-            errors.reject(ctx, call, promise);
+            errors.answer(ctx, call, promise);
         } else {
             writeReply(call, promise);
         }

@@ -63,16 +63,18 @@ final class UnclassifiedMessages {
      */
     void receive(ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
         boolean isAwaited = requester.unanswered(header.xid()) != null;
-        if (!errors.takesChunks(ctx, header, !isAwaited)) {
+        Refusal refusal = errors.ofChunks(header, !isAwaited);
+        if (refusal != null) {
+            errors.refuse(ctx, header, refusal);
             return;
         }
         ReadChunkPull pull = pulls.ofCall(header.xid());
         if (isAwaited) {
             pull.awaited();
         }
-        String problem = checks.call(message, header, payload, pull.layout());
+        refusal = checks.call(message, header, payload, pull.layout());
         boolean mayWait =
-                problem == null
+                refusal == null
                         && (isAwaited || pulls.undetermined() < responder.credits().maximum());
         if (mayWait && pulls.mustHold(pull)) {
             pull.header().swap(header);
@@ -80,7 +82,7 @@ final class UnclassifiedMessages {
             pulls.hold(pull, () -> receiveHeld(ctx, pull));
             return;
         }
-        if (problem == null && pull.allocate()) {
+        if (refusal == null && pull.allocate()) {
             pull.header().swap(header);
             pulls.undetermined(pull);
             pull.read(ctx, pull.header().reads(), null, this::determined);
@@ -93,10 +95,10 @@ final class UnclassifiedMessages {
             return;
         }
         if (!isAwaited) {
-            String refused = problem == null ? pull.noMemory() : problem;
+            Refusal reason = refusal == null ? Refusal.chunkError(pull.noMemory()) : refusal;
             pull.free();
-            errors.refuse(ctx, header, refused);
-        } else if (problem != null) {
+            errors.refuse(ctx, header, reason);
+        } else if (refusal != null) {
             pull.free();
             handOn(ctx, replies.receive(ctx, message, header, payload));
         } else {
@@ -124,7 +126,7 @@ final class UnclassifiedMessages {
         pulls.determined(pull);
         if (!pull.isWhole()) {
             pull.free();
-            link.closeNow("an RDMA Read has failed", null);
+            link.report(pull.xid(), Refusal.readFailed());
             return;
         }
         boolean isReply = pull.memory().getInt(4) == RpcCallHeader.REPLY;
