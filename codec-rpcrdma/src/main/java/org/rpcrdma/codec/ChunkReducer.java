@@ -133,7 +133,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
             return;
         }
         InboundCall call = responder.call(xid);
-        if (call == null || call.option != null || !call.isDelivered) {
+        if (call == null || call.request.option != null || !call.isUnanswered()) {
             Exception problem =
                     new IllegalStateException(
                             "reply with XID 0x"
@@ -152,9 +152,9 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
             replyFailed(ctx, call, promise, t);
             return;
         }
-        call.isDelivered = false;
+        call.answered();
         if (duplicates != null) {
-            duplicates.answered(xid, call.reply.stream(), call.reply.parts());
+            duplicates.answered(xid, call.reply.payload.stream(), call.reply.payload.parts());
         }
         Refusal refusal;
         try {
@@ -176,7 +176,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
             ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise, Throwable cause) {
         responder.refuse(call, Refusal.systemError(cause));
         if (duplicates != null) {
-            duplicates.answered(call.xid, call.reply.stream(), call.reply.parts());
+            duplicates.answered(call.xid, call.reply.payload.stream(), call.reply.payload.parts());
         }
         ctx.write(call);
         promise.tryFailure(MarshalException.ofReply(cause));
@@ -221,7 +221,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
 
     private void receiveCall(ChannelHandlerContext ctx, InboundCall call) {
         try {
-            Refusal refusal = call.hasItems() ? callChecks.check(call) : null;
+            Refusal refusal = call.request.hasItems() ? callChecks.check(call) : null;
             if (refusal == null) {
                 deliver(call);
             } else {
@@ -242,16 +242,17 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
 
     /** The call keeps its message until a handler gets it. */
     private void deliver(InboundCall call) throws BindingException {
-        ByteBuf whole = call.received;
+        InboundRequest request = call.request;
+        ByteBuf whole = request.message;
         boolean isDecoded =
-                (call.header.writes().chunks() > 0 || duplicates != null)
+                (call.chunks.header.writes().chunks() > 0 || duplicates != null)
                         && rpc.decode(whole, whole.readerIndex(), whole.writerIndex());
         if (isDecoded) {
-            call.procedure.of(rpc, link.config().bindings());
+            request.procedure.of(rpc, link.config().bindings());
         }
-        if (call.startNanos != 0
+        if (request.startNanos != 0
                 && (isDecoded || rpc.decode(whole, whole.readerIndex(), whole.writerIndex()))) {
-            call.procedureName = Procedure.name(rpc, link.config().bindings());
+            request.name(Procedure.name(rpc, link.config().bindings()));
         }
         if (duplicates == null || !isDecoded || duplicates.admit(call, rpc)) {
             handOn(call);
@@ -260,13 +261,11 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
 
     private void handOn(InboundCall call) {
         // Hadoop's parser takes positions for indexes, which is right behind its frame decoder.
-        call.received.discardReadBytes();
+        ByteBuf whole = call.request.message.discardReadBytes();
         Object message =
-                link.config().annotatedCalls()
-                        ? InboundCallValidator.inParts(call, call.received)
-                        : call.received;
-        call.takeReceived();
-        call.isDelivered = true;
+                link.config().annotatedCalls() ? InboundCallValidator.inParts(call, whole) : whole;
+        call.request.handOver();
+        call.delivered();
         toUser(message);
     }
 
@@ -275,7 +274,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
     /** A call that was executed already is answered into the chunks that it offers this time. */
     @Override
     public void replay(InboundCall call, ByteBuf reply) {
-        call.isDelivered = true;
+        call.delivered();
         writeReply(context(), reply, call.xid, context().newPromise());
         context().flush();
     }

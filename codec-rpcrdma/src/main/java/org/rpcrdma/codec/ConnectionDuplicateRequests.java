@@ -63,7 +63,7 @@ final class ConnectionDuplicateRequests {
                         rpc.program(),
                         rpc.version(),
                         rpc.procedure(),
-                        served.wholeLength(),
+                        served.request.wholeLength(),
                         checksum(served));
         Waiting waiter = new Waiting(served, call);
         DuplicateRequestCache.Lookup found = cache.begin(call, waiter);
@@ -74,7 +74,7 @@ final class ConnectionDuplicateRequests {
                 link.metrics().increment(RpcRdmaCounter.DUPLICATES_WAITING);
             }
             case DONE -> {
-                served.releaseReceived();
+                served.request.release();
                 replay(served, found.reply());
             }
             default -> throw new IllegalStateException(found.progress().toString());
@@ -85,8 +85,8 @@ final class ConnectionDuplicateRequests {
     /** Of the whole call: whether its items have come inline or in chunks says nothing about what it is. */
     private int checksum(InboundCall served) {
         crc.reset();
-        served.forEachByte(
-                Math.min(CHECKED_BYTES, served.wholeLength()),
+        served.request.forEachByte(
+                Math.min(CHECKED_BYTES, served.request.wholeLength()),
                 octet -> {
                     crc.update(octet);
                     return true;
@@ -229,7 +229,7 @@ final class ConnectionDuplicateRequests {
                     onEventLoop(
                             () -> {
                                 if (isTakenOut()) {
-                                    served.releaseReceived();
+                                    served.request.release();
                                     replay(served, reply);
                                 } else {
                                     reply.release();

@@ -54,13 +54,13 @@ final class InboundCallReceiver {
             return null;
         }
         InboundCall call = newCall(header, pull);
-        if (!call.isLong) {
+        if (!call.request.isLong) {
             link.metrics()
                     .add(
                             RpcRdmaRole.RESPONDER,
                             RpcRdmaCounter.INLINE_BYTES,
                             message.writerIndex() - payload);
-            call.received = message.readerIndex(payload);
+            call.request.takeInline(message.readerIndex(payload));
         }
         return call;
     }
@@ -68,19 +68,18 @@ final class InboundCallReceiver {
     /** What was pulled has turned out to be a call. */
     InboundCall take(ReadChunkPull pull) {
         InboundCall call = newCall(pull.header(), pull);
-        call.received = pull.take();
+        call.request.takePulled();
         return call;
     }
 
     private InboundCall newCall(TransportHeader header, ReadChunkPull pull) {
         InboundCall call = responder.newCall(header.xid(), header.version());
-        call.startNanos = link.metrics().startTime();
-        call.pull = pull;
-        call.isLong = header.proc() == TransportHeader.RDMA_NOMSG;
-        call.header.swap(header);
-        call.findInvalidateHandle(link);
-        link.metrics().increment(RpcRdmaCounter.CALLS_RECEIVED);
-        link.metrics().countCall(RpcRdmaRole.RESPONDER, call.header, call.isLong);
+        ConnectionMetrics metrics = link.metrics();
+        boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;
+        call.request.begin(metrics.startTime(), isLong, pull);
+        call.chunks.take(header, link.bothTakeInvalidate());
+        metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
+        metrics.countCall(RpcRdmaRole.RESPONDER, call.chunks.header, isLong);
         return call;
     }
 }

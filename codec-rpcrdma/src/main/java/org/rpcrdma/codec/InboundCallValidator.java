@@ -37,8 +37,8 @@ final class InboundCallValidator {
      * @throws BindingException when the upper-layer binding has failed
      */
     Refusal check(InboundCall call) throws BindingException {
-        ByteBuf whole = call.received;
-        ReadLayout layout = call.pull.layout();
+        ByteBuf whole = call.request.message;
+        ReadLayout layout = call.request.pull.layout();
         if (!rpc.decode(whole, 0, whole.writerIndex()) || !rpc.isReductionAllowed()) {
             return NOT_ELIGIBLE;
         }
@@ -64,15 +64,15 @@ final class InboundCallValidator {
     /** What the handlers read of a call that has come in parts; its memory is taken over. */
     static RpcMessage inParts(InboundCall call, ByteBuf memory) {
         RpcMessage message = new RpcMessage(memory);
-        if (call.hasItems()) {
-            ReadLayout layout = call.pull.layout();
+        if (call.request.hasItems()) {
+            ReadLayout layout = call.request.pull.layout();
             for (int i = 0; i < layout.chunks(); i++) {
                 message.addItem(
                         layout.position(i),
                         memory.retainedSlice(layout.chunkStart(i), layout.length(i)));
             }
         }
-        message.offered(call.header);
+        message.offered(call.chunks.header);
         return message;
     }
 }

@@ -76,7 +76,7 @@ final class InboundOptionMessages {
             return false;
         }
         InboundCall call = responder.newCall(header.xid(), header.version());
-        call.option = RpcRdmaOption.decode(message, false);
+        call.request.takeOption(RpcRdmaOption.decode(message, false));
         metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
         ctx.fireChannelRead(call);
         return true;

@@ -44,7 +44,7 @@ final class LongMessageHandler extends CodecStageHandler {
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (message instanceof OutboundCall call) {
             writeCall(call, promise);
-        } else if (message instanceof InboundCall call && !call.isRejected) {
+        } else if (message instanceof InboundCall call && call.reply.refusal == null) {
             writeReply(ctx, call, promise);
         } else {
             toNetwork(message, promise);
@@ -158,12 +158,12 @@ final class LongMessageHandler extends CodecStageHandler {
     // ------------------------------------------------------------------ responder
 
     private void receiveCall(ChannelHandlerContext ctx, InboundCall call) {
-        ReadChunkPull pull = call.pull;
+        ReadChunkPull pull = call.request.pull;
         if (pull != null && !pull.isDone()) {
             pullCall(ctx, call);
             return;
         }
-        if (call.isLong && !isMessage(call.received, call.xid, RpcCallHeader.CALL)) {
+        if (call.request.isLong && !call.request.isCall(call.xid)) {
             String problem = "what is in the Position Zero Read chunk is not this call";
             ctx.write(responder.refuse(call, Refusal.chunkError(problem)));
             return;
@@ -173,7 +173,7 @@ final class LongMessageHandler extends CodecStageHandler {
 
     /** A passing lack of memory is not the peer's, who has kept to the grant (RFC 8166, 3.3.1): its call waits. */
     private void pullCall(ChannelHandlerContext ctx, InboundCall call) {
-        ReadChunkPull pull = call.pull;
+        ReadChunkPull pull = call.request.pull;
         if (pulls.mustHold(pull)) {
             pulls.hold(pull, () -> pullHeld(ctx, call));
             link.metrics().increment(RpcRdmaCounter.CALLS_HELD);
@@ -190,9 +190,9 @@ final class LongMessageHandler extends CodecStageHandler {
 
     /** Returns {@code false} when the call waits for memory. */
     private boolean pullNow(ChannelHandlerContext ctx, InboundCall call) {
-        ReadChunkPull pull = call.pull;
+        ReadChunkPull pull = call.request.pull;
         if (pull.allocate()) {
-            pull.read(ctx, call.header.reads(), call.received, this::callPulled);
+            pull.read(ctx, call.chunks.header.reads(), call.request.message, this::callPulled);
         } else if (pulls.canFit(pull)) {
             pulls.retry(pull, () -> pullHeld(ctx, call));
             return false;
@@ -209,7 +209,7 @@ final class LongMessageHandler extends CodecStageHandler {
             link.report(pull.xid(), Refusal.readFailed());
             return;
         }
-        call.takeWhole();
+        call.request.takePulled();
         receiveCall(ctx, call);
         ctx.fireChannelReadComplete();
         link.flushNow(ctx);
@@ -220,18 +220,18 @@ final class LongMessageHandler extends CodecStageHandler {
     }
 
     private void writeReply(ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise) {
-        int payload = call.reply.reducedBytes();
-        int room = call.protocol.sendRoom(call.header.replyListsBytes());
-        call.header.reads().clear(); // those of the call are done with
-        call.isLong = payload > room;
-        boolean fitsChunk = payload <= call.header.reply().chunkLength();
+        int payload = call.reply.payload.reducedBytes();
+        int room = call.protocol.sendRoom(call.chunks.header.replyListsBytes());
+        call.chunks.beginReply();
+        call.reply.placeOutOfLine(payload > room);
+        boolean fitsChunk = payload <= call.chunks.header.reply().chunkLength();
         boolean isOffered =
-                call.isLong && !fitsChunk && link.sendsReadChunkReplies(call.protocol.number());
+                call.reply.isLong && !fitsChunk && link.sendsReadChunkReplies(call.protocol.number());
         if (isOffered && responder.waiting().mustHold(payload)) {
             responder.waiting().hold(payload, () -> writeHeld(ctx, call, promise), promise);
             return;
         }
-        if (call.isLong && !fitsChunk) {
+        if (call.reply.isLong && !fitsChunk) {
             // A chunk that is too small is found before anything is written into it (4.5.3).
             String notOffered = isOffered ? offer.offer(call, payload, room) : "";
             if (isOffered && offer.lacksMemory()) {
@@ -246,7 +246,7 @@ final class LongMessageHandler extends CodecStageHandler {
             }
         }
         try {
-            writer.write(ctx, call, call.isLong && fitsChunk);
+            writer.write(ctx, call, call.reply.isLong && fitsChunk);
         } catch (Throwable t) {
             responder.lose(call, promise, t);
             return;
@@ -264,7 +264,7 @@ final class LongMessageHandler extends CodecStageHandler {
                 "reply of "
                         + payload
                         + " bytes (expected: at most "
-                        + Math.max(call.header.reply().chunkLength(), room)
+                        + Math.max(call.chunks.header.reply().chunkLength(), room)
                         + ", inline or in the Reply chunk)"
                         + (notOffered.isEmpty() ? "" : "; not offered to be read: " + notOffered));
     }

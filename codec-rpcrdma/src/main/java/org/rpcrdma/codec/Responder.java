@@ -95,9 +95,7 @@ final class Responder {
 
     /** A call that is not in progress already; {@link #finish} ends it. */
     InboundCall newCall(int xid, int version) {
-        InboundCall call = spares.take();
-        call.xid = xid;
-        call.protocol = link.versions().ofReply(version);
+        InboundCall call = spares.take().begin(xid, link.versions().ofReply(version));
         calls.put(xid, call);
         return call;
     }
@@ -110,7 +108,7 @@ final class Responder {
     /** Forgets a call. */
     void finish(InboundCall call) {
         calls.remove(call.xid, call);
-        call.clear();
+        call.reset();
         spares.give(call);
     }
 
@@ -122,26 +120,22 @@ final class Responder {
      */
     InboundCall refuse(InboundCall call, Refusal refusal) {
         link.report(call.xid, refusal);
-        call.isDelivered = false;
         switch (refusal.answer()) {
-            case GARBAGE_ARGS -> answer(call, RpcCallHeader.GARBAGE_ARGS);
-            case SYSTEM_ERR -> answer(call, RpcCallHeader.SYSTEM_ERR);
-            default -> call.isRejected = true;
+            case GARBAGE_ARGS -> call.answerInstead(error(call.xid, RpcCallHeader.GARBAGE_ARGS));
+            case SYSTEM_ERR -> call.answerInstead(error(call.xid, RpcCallHeader.SYSTEM_ERR));
+            default -> call.refuse(refusal);
         }
         link.flushLater();
         return call;
     }
 
     /**
-     * In the place of the handler (RFC 5531, 9). The message needs no registered memory; when there is none for its
-     * Send, the connection ends (RFC 8166, 4.5.4).
+     * The message needs no registered memory; when there is none for its Send, the connection ends (RFC 8166, 4.5.4).
      */
-    private static void answer(InboundCall call, int acceptStatus) {
-        call.releaseReceived();
-        call.reply.clear();
+    private static ByteBuf error(int xid, int acceptStatus) {
         ByteBuf reply = Unpooled.buffer(RpcCallHeader.REPLY_HEADER_BYTES);
-        reply.writeInt(call.xid).writeInt(RpcCallHeader.REPLY).writeInt(0).writeLong(0);
-        call.reply.take(reply.writeInt(acceptStatus));
+        reply.writeInt(xid).writeInt(RpcCallHeader.REPLY).writeInt(0).writeLong(0);
+        return reply.writeInt(acceptStatus);
     }
 
     // ------------------------------------------------------------------ replies
@@ -191,7 +185,7 @@ final class Responder {
 
     /** The connection is lost. */
     void close() {
-        calls.values().forEach(InboundCall::clear);
+        calls.values().forEach(InboundCall::reset);
         calls.clear();
         if (waiting != null) {
             waiting.close();

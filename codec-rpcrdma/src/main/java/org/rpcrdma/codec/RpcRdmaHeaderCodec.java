@@ -4,7 +4,6 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
-import org.rpcrdma.channel.RdmaSend;
 import org.rpcrdma.codec.wire.Direction;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 import org.rpcrdma.codec.wire.TransportError;
@@ -214,7 +213,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             case CALL -> {
                 InboundCall call = calls.receive(ctx, message, header, payload);
                 if (call != null) {
-                    boolean isTaken = !call.isLong;
+                    boolean isTaken = !call.request.isLong;
                     toUser(call);
                     return isTaken;
                 }
@@ -249,12 +248,12 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             writeCall(call, promise);
         } else if (!(message instanceof InboundCall call)) {
             toNetwork(message, promise);
-        } else if (call.isRejected) {
+        } else if (call.reply.refusal != null) {
             metrics.callEnded(
                     RpcRdmaRole.RESPONDER,
-                    call.procedureName,
+                    call.request.procedureName,
                     CallOutcome.REFUSED,
-                    call.startNanos);
+                    call.request.startNanos);
             errors.answer(ctx, call, promise);
         } else {
             writeReply(call, promise);
@@ -296,14 +295,17 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             return;
         }
         metrics.increment(RpcRdmaCounter.REPLIES_SENT);
-        if (call.option == null) {
-            metrics.countReplyForm(RpcRdmaRole.RESPONDER, call.header, call.isLong);
+        if (call.reply.option == null) {
+            metrics.countReplyForm(RpcRdmaRole.RESPONDER, call.chunks.header, call.reply.isLong);
         }
         metrics.callEnded(
-                RpcRdmaRole.RESPONDER, call.procedureName, CallOutcome.REPLIED, call.startNanos);
+                RpcRdmaRole.RESPONDER,
+                call.request.procedureName,
+                CallOutcome.REPLIED,
+                call.request.startNanos);
         responder.replySent(call.protocol);
         OutboundReplyCompletion work = responder.work(call.xid);
-        Object message = call.mayInvalidate ? new RdmaSend(send, call.invalidateHandle) : send;
+        Object message = call.chunks.toSend(send);
         responder.finish(call);
         toNetwork(message, work.behind(promise));
     }
@@ -311,15 +313,16 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
     /** The Send of a reply whose chunks are written, and whose lists have the lengths. */
     private ByteBuf encodeReply(InboundCall call) throws CallTooLongException {
         int credit = responder.nextGrant();
-        if (call.option != null) {
-            return sends.option(call.protocol, call.option, credit);
+        if (call.reply.option != null) {
+            return sends.option(call.protocol, call.reply.option, credit);
         }
-        call.header.set(
+        TransportHeader header = call.chunks.header;
+        header.set(
                 call.xid,
                 call.protocol.number(),
                 credit,
-                call.isLong ? TransportHeader.RDMA_NOMSG : TransportHeader.RDMA_MSG,
+                call.reply.isLong ? TransportHeader.RDMA_NOMSG : TransportHeader.RDMA_MSG,
                 RpcCallHeader.REPLY);
-        return sends.message(RpcRdmaRole.RESPONDER, call.protocol, call.header, call.reply);
+        return sends.message(RpcRdmaRole.RESPONDER, call.protocol, header, call.reply.payload);
     }
 }

@@ -470,7 +470,7 @@ class DuplicateRequestCacheTest {
     }
 
     private static Saturated saturate(RpcPair pair, int xid) {
-        return new Saturated(pair.serverConnection().responder().call(xid).message());
+        return new Saturated(pair.serverConnection().responder().call(xid).request.message);
     }
 
     private static void takeSystemError(RpcPair pair) throws Exception {

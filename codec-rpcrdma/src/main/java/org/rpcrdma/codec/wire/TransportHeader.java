@@ -96,6 +96,11 @@ public final class TransportHeader {
         return reply;
     }
 
+    /** Whether any of the three lists has something in it: an empty Write chunk and an empty Reply chunk count. */
+    public boolean hasChunks() {
+        return reads.segments() > 0 || writes.chunks() > 0 || reply.isPresent();
+    }
+
     /** What {@link #decodeLists} did not like, in words for a log line. */
     public String problem() {
         return problem;
