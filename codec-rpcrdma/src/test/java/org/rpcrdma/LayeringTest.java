@@ -47,6 +47,7 @@ class LayeringTest {
         "WriteChunkSinks",
         "InboundReplyReceiver",
         "InboundErrorReceiver",
+        "RequesterLongMessages",
         "InboundReplyAssembler"
     };
     private static final String[] RESPONDER_NAMES = {
@@ -54,6 +55,7 @@ class LayeringTest {
         "ResponderCredits",
         "InboundCall",
         "InboundRequest",
+        "ResponderLongMessages",
         "InboundChunks",
         "OutboundReply",
         "InboundCallValidator",
