@@ -30,7 +30,7 @@ final class OutboundTransportErrors {
         if (!responder.isOpen()) {
             return Refusal.drop(RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, "call at a requester");
         }
-        if (responder.call(call.xid()) != null || pulls.isUndetermined(call.xid())) {
+        if (responder.call(call.xid()) != null || pulls.unclassified(call.xid()) != null) {
             return Refusal.drop(RpcRdmaCounter.DROPPED_DUPLICATE_XID, "call that is in progress");
         }
         return null;

@@ -26,7 +26,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
     private final InboundErrorReceiver receivedErrors;
     private final InboundCallReceiver calls;
     private final InboundReplyReceiver replies;
-    private final UnclassifiedMessages undetermined;
+    private final UnclassifiedMessages unclassified;
     private final InboundOptionMessages options;
     private final SendEncoder sends;
     private final OutboundCallEncoder encoder;
@@ -48,7 +48,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         InboundHeaderValidator checks = new InboundHeaderValidator(link);
         calls = new InboundCallReceiver(connection, checks, errors);
         replies = new InboundReplyReceiver(link, requester, connection.pulls(), checks, encoder);
-        undetermined = new UnclassifiedMessages(connection, checks, errors, calls, replies);
+        unclassified = new UnclassifiedMessages(connection, checks, errors, calls, replies);
     }
 
     @Override
@@ -191,13 +191,13 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
 
     private boolean receiveMessage(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        if (undetermined.covers(header)) {
-            undetermined.receive(ctx, message, header, payload);
+        if (unclassified.covers(header)) {
+            unclassified.receive(ctx, message, header, payload);
             return false;
         }
         Direction direction =
                 header.version() == TransportHeader.VERSION_ONE
-                                && undetermined.isPulledReply(header)
+                                && unclassified.isPulledReply(header)
                         ? Direction.REPLY
                         : Direction.of(header, message, payload);
         if (direction == Direction.REPLY
