@@ -218,17 +218,17 @@ final class ConnectionDuplicateRequests {
             this.call = call;
         }
 
-        /** Whether the connection still lives: it withdraws those who wait when it is lost. */
-        private boolean isTakenOut() {
+        /** Stops waiting; {@code false} when the connection was lost, which withdraws those who wait. */
+        private boolean takeOut() {
             return waiting.remove(call.xid(), this);
         }
 
         @Override
         public void answered(ByteBuf reply) {
             boolean isTaken =
-                    onEventLoop(
+                    tryExecute(
                             () -> {
-                                if (isTakenOut()) {
+                                if (takeOut()) {
                                     served.request.release();
                                     replay(served, reply);
                                 } else {
@@ -243,9 +243,9 @@ final class ConnectionDuplicateRequests {
         @Override
         public void abandoned() {
             boolean isTaken =
-                    onEventLoop(
+                    tryExecute(
                             () -> {
-                                if (isTakenOut()) {
+                                if (takeOut()) {
                                     executing.put(call.xid(), call);
                                     target.execute(served);
                                 } else {
@@ -257,8 +257,8 @@ final class ConnectionDuplicateRequests {
             }
         }
 
-        /** False when the event loop has ended, and the connection with it. */
-        private boolean onEventLoop(Runnable task) {
+        /** Runs on the event loop; {@code false} when that has ended, and the connection with it. */
+        private boolean tryExecute(Runnable task) {
             try {
                 link.channel().eventLoop().execute(task);
                 return true;

@@ -42,7 +42,7 @@ final class OutboundReadChunkReply {
         PendingReadChunkReplies waiting = responder.waiting();
         boolean hasReceive =
                 link.readChunkReplies().areAnnounced()
-                        || responder.grants().keepsReceives(waiting.count() + 1);
+                        || responder.grants().reserveReceives(waiting.count() + 1);
         if (!waiting.hasRoom(length) || !hasReceive) {
             return waiting.count()
                     + " replies of "
