@@ -162,13 +162,11 @@ final class CreditHandler extends CodecStageHandler {
 
     /** Without a credit the connection ends. */
     private void receiveCall(InboundCall call) {
-        ResponderCredits credits = responder.credits();
-        if (credits.received()) {
-            responder.publishCredits();
-            responder.grants().received();
+        if (responder.admit()) {
             toUser(call);
             return;
         }
+        ResponderCredits credits = responder.credits();
         String problem =
                 "the peer has "
                         + credits.unanswered()

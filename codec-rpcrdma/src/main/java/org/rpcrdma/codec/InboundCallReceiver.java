@@ -44,7 +44,8 @@ final class InboundCallReceiver {
             errors.refuse(ctx, header, refusal);
             return null;
         }
-        ReadChunkPull pull = header.reads().segments() > 0 ? pulls.ofCall(header.xid()) : null;
+        boolean hasReads = header.hasChunks() && header.reads().segments() > 0;
+        ReadChunkPull pull = hasReads ? pulls.ofCall(header.xid()) : null;
         refusal = checks.call(message, header, payload, pull == null ? null : pull.layout());
         if (refusal != null) {
             if (pull != null) {

@@ -10,6 +10,8 @@ import org.rpcrdma.codec.wire.TransportHeader;
 /** Validates a decoded transport header before memory is allocated or anything is read or delivered. */
 final class InboundHeaderValidator {
 
+    private static final Refusal OTHER_XID = Refusal.chunkError("payload with another XID");
+
     private final ConnectionContext link;
     private final RpcRdmaConfig config;
 
@@ -26,10 +28,14 @@ final class InboundHeaderValidator {
      * @return why it is refused; {@code null} when it is not
      */
     Refusal call(ByteBuf message, TransportHeader header, int payload, ReadLayout layout) {
+        boolean isNomsg = header.proc() == TransportHeader.RDMA_NOMSG;
+        if (!isNomsg && !header.hasChunks()) { // the inline threshold is above any empty list
+            return message.getInt(payload) == header.xid() ? null : OTHER_XID;
+        }
         ReadList reads = header.reads();
         boolean hasPositionZero = reads.hasChunkAt(0);
         long stream = (long) message.writerIndex() - payload;
-        if (header.proc() == TransportHeader.RDMA_NOMSG) {
+        if (isNomsg) {
             stream = reads.chunkLength(0);
             if ((stream & 3) != 0 || stream < RpcCallHeader.MINIMUM_CALL_BYTES) {
                 return Refusal.chunkError("Position Zero Read chunk of " + stream + " bytes");
@@ -37,7 +43,7 @@ final class InboundHeaderValidator {
         } else if (hasPositionZero) {
             return Refusal.chunkError("RDMA_MSG with a Position Zero Read chunk");
         } else if (message.getInt(payload) != header.xid()) {
-            return Refusal.chunkError("payload with another XID");
+            return OTHER_XID;
         }
         if (reads.anyWraps() || header.writes().anyWraps() || header.reply().anyWraps()) {
             return Refusal.chunkError("segment past the end of the address space");

@@ -42,15 +42,14 @@ final class OutboundTransportErrors {
      * @param isCall {@code false} for what may be the reply that is awaited under this XID
      */
     Refusal ofChunks(TransportHeader header, boolean isCall) {
-        boolean hasChunks =
-                header.reads().segments() > 0
-                        || header.writes().chunks() > 0
-                        || header.reply().isPresent();
-        if (hasChunks && isCall && link.isFatal(header.xid())) {
+        if (!header.hasChunks()) {
+            return null;
+        }
+        if (isCall && link.isFatal(header.xid())) {
             return Refusal.chunkError(
                     RpcRdmaCounter.FATAL_XIDS_REFUSED, "call that has ended an earlier connection");
         }
-        if (hasChunks && !link.takesChunks()) {
+        if (!link.takesChunks()) {
             return Refusal.chunkError("reverse call with chunks (expected: three empty lists)");
         }
         return null;

@@ -11,6 +11,7 @@ import org.rpcrdma.codec.wire.RpcCallHeader;
 final class Responder {
 
     private final ConnectionContext link;
+    private final ConnectionMetrics metrics;
     private final ReadChunkPulls pulls;
     private final XidMap<InboundCall> calls = new XidMap<>();
     private final ObjectPool<InboundCall> spares = new ObjectPool<>(InboundCall::new);
@@ -29,6 +30,7 @@ final class Responder {
 
     Responder(ConnectionContext link, ReadChunkPulls pulls) {
         this.link = link;
+        metrics = link.metrics();
         this.pulls = pulls;
         spareWork = new ObjectPool<>(() -> new OutboundReplyCompletion(link, this::recycle));
     }
@@ -51,7 +53,7 @@ final class Responder {
         // A requester that has announced to know them keeps its pull completions within the grant.
         boolean isOutside = waiting != null && !settings.areAnnounced();
         grants = new CreditGrantController(link, credits, isOutside ? waiting : null, pulls::bytes);
-        publishCredits();
+        publishCredits(credits.granted());
     }
 
     /** Whether calls are answered here. */
@@ -70,18 +72,28 @@ final class Responder {
 
     /** The grant for the message that is built now: never 0, also where no calls are answered (RFC 8166, 3.3.1). */
     int nextGrant() {
-        if (!isOpen()) {
+        if (credits == null) {
             return 1;
         }
         int granted = grants.next();
-        publishCredits();
+        publishCredits(granted);
         return granted;
     }
 
     /** What was granted, and what of it is used, for those who watch from outside. */
-    void publishCredits() {
-        link.metrics().set(RpcRdmaGauge.CREDITS_OFFERED, credits.granted());
-        link.metrics().set(RpcRdmaGauge.CALLS_IN_PROGRESS, credits.unanswered());
+    private void publishCredits(int granted) {
+        metrics.set(RpcRdmaGauge.CREDITS_OFFERED, granted);
+        metrics.set(RpcRdmaGauge.CALLS_IN_PROGRESS, credits.unanswered());
+    }
+
+    /** Takes a credit for a call; {@code false} when the requester has none. */
+    boolean admit() {
+        if (!credits.countReceived()) {
+            return false;
+        }
+        metrics.set(RpcRdmaGauge.CALLS_IN_PROGRESS, credits.unanswered());
+        grants.received();
+        return true;
     }
 
     /** A message was answered with an error before it was counted. */

@@ -3,6 +3,7 @@ package org.rpcrdma.codec;
 
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
  * Long messages of a responder (RFC 8166, 3.5): pulls the Read chunks of calls, so that the next stage sees complete
@@ -101,6 +102,11 @@ final class ResponderLongMessages {
     /** Writes what goes into chunks, then the reply; refuses the call when the reply fits nowhere. */
     void write(ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise) {
         int payload = call.reply.payload.reducedBytes();
+        if (call.chunks.areNone
+                && payload <= call.protocol.sendRoom(TransportHeader.EMPTY_LISTS_BYTES)) {
+            stage.toNetwork(call, promise); // inline, as most replies
+            return;
+        }
         int room = call.protocol.sendRoom(call.chunks.header.replyListsBytes());
         call.chunks.beginReply();
         call.reply.placeOutOfLine(payload > room);

@@ -102,7 +102,10 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         }
         TransportHeader header = received;
         header.decodeFixed(message, message.readerIndex());
-        if (isCompletion(message, header)) {
+        int proc = header.proc();
+        boolean mayBeCompletion =
+                proc == TransportHeader.RDMA_DONE || proc == TransportHeader.RDMA2_OPTIONAL;
+        if (mayBeCompletion && isCompletion(message, header)) {
             boolean isExpected = responder.waiting().complete(header.xid());
             metrics.increment(
                     isExpected
@@ -111,7 +114,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             responder.grants().received();
             return false;
         }
-        boolean isError = header.proc() == TransportHeader.RDMA_ERROR;
+        boolean isError = proc == TransportHeader.RDMA_ERROR;
         if (length < (isError ? TransportError.ERR_CHUNK_BYTES : TransportHeader.MINIMUM_BYTES)) {
             link.drop(
                     RpcRdmaCounter.DROPPED_SHORT, header.xid(), "message of " + length + " bytes");
@@ -155,13 +158,14 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
     private boolean receiveProcedure(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header) {
         int proc = header.proc();
-        if (header.version() == TransportHeader.VERSION_ONE && proc == TransportHeader.RDMA_DONE) {
+        boolean isVersionOne = header.version() == TransportHeader.VERSION_ONE;
+        if (isVersionOne && proc == TransportHeader.RDMA_DONE) {
             link.drop(RpcRdmaCounter.DROPPED_PROCEDURE, header.xid(), "RDMA_DONE");
             return false;
         }
-        Direction direction = Direction.fromHeader(header, message);
-        if (header.version() == TransportHeader.VERSION_TWO
-                && proc == TransportHeader.RDMA2_OPTIONAL) {
+        Direction direction =
+                isVersionOne ? Direction.UNKNOWN : Direction.fromHeader(header, message);
+        if (!isVersionOne && proc == TransportHeader.RDMA2_OPTIONAL) {
             return options.receive(ctx, message, header, direction);
         }
         if (proc != TransportHeader.RDMA_MSG && proc != TransportHeader.RDMA_NOMSG) {
@@ -191,19 +195,18 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
 
     private boolean receiveMessage(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        if (unclassified.covers(header)) {
+        boolean isNomsgOne =
+                header.proc() == TransportHeader.RDMA_NOMSG
+                        && header.version() == TransportHeader.VERSION_ONE;
+        if (isNomsgOne && unclassified.covers(header)) {
             unclassified.receive(ctx, message, header, payload);
             return false;
         }
         Direction direction =
-                header.version() == TransportHeader.VERSION_ONE
-                                && unclassified.isPulledReply(header)
+                isNomsgOne && unclassified.isPulledReply(header)
                         ? Direction.REPLY
                         : Direction.of(header, message, payload);
-        if (direction == Direction.REPLY
-                && !requester.isOpen()
-                && header.version() == TransportHeader.VERSION_ONE
-                && header.proc() == TransportHeader.RDMA_NOMSG) {
+        if (isNomsgOne && direction == Direction.REPLY && !requester.isOpen()) {
             // Only its lists have said so, and nothing was called from here.
             String what = "long call without a Position Zero Read chunk";
             errors.refuse(ctx, header, Refusal.chunkError(what));
