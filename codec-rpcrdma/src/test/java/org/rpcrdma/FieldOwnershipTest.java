@@ -27,7 +27,10 @@ class FieldOwnershipTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "InboundCall", "InboundRequest", "InboundChunks", "OutboundReply",
+                "InboundCall",
+                "InboundRequest",
+                "InboundChunks",
+                "OutboundReply",
             })
     void onlyTheOwnerWritesItsFields(String owner) {
         JavaClass type = ALL.get("org.rpcrdma.codec." + owner);

@@ -85,7 +85,8 @@ final class OutboundResultPlacement {
      */
     Refusal reduce(InboundCall call) throws BindingException {
         RpcMessage parts = call.reply.payload.parts();
-        if (!call.request.procedure.isReducible() || !walk(call, call.reply.payload.stream(), parts.reduction())) {
+        if (!call.request.procedure.isReducible()
+                || !walk(call, call.reply.payload.stream(), parts.reduction())) {
             return null; // carried as it is: the requester judges it
         }
         WriteList writes = call.chunks.header.writes();

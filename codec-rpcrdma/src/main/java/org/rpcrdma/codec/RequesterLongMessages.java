@@ -90,9 +90,7 @@ final class RequesterLongMessages {
             call.reply = call.replySink.setIndex(0, (int) call.header.reply().chunkLength());
             call.replySink = null;
         }
-        if (call.isLong
-                && call.failure == null
-                && !isReply(call.reply, call.xid)) {
+        if (call.isLong && call.failure == null && !isReply(call.reply, call.xid)) {
             requester.spoil(
                     call,
                     new MalformedReplyException(

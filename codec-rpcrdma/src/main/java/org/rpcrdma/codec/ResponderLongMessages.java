@@ -112,7 +112,9 @@ final class ResponderLongMessages {
         call.reply.placeOutOfLine(payload > room);
         boolean fitsChunk = payload <= call.chunks.header.reply().chunkLength();
         boolean isOffered =
-                call.reply.isLong && !fitsChunk && link.sendsReadChunkReplies(call.protocol.number());
+                call.reply.isLong
+                        && !fitsChunk
+                        && link.sendsReadChunkReplies(call.protocol.number());
         if (isOffered && responder.waiting().mustHold(payload)) {
             responder.waiting().hold(payload, () -> writeHeld(ctx, call, promise), promise);
             return;

@@ -186,8 +186,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             errors.refuse(
                     ctx,
                     header,
-                    errors.ofHeader(
-                            direction, RpcRdmaCounter.DROPPED_BAD_REPLY, header.problem()));
+                    errors.ofHeader(direction, RpcRdmaCounter.DROPPED_BAD_REPLY, header.problem()));
             return false;
         }
         return receiveMessage(ctx, message, header, payload);

@@ -147,7 +147,9 @@ final class UnclassifiedMessages {
 
     /** Acts on the state that a message has entered. */
     private void proceed(
-            ChannelHandlerContext ctx, UnclassifiedMessage message, UnclassifiedMessage.State state) {
+            ChannelHandlerContext ctx,
+            UnclassifiedMessage message,
+            UnclassifiedMessage.State state) {
         ReadChunkPull pull = message.pull();
         int xid = pull.xid();
         switch (state) {

@@ -146,7 +146,8 @@ public final class TransportHeader {
     }
 
     public void clear() {
-        if (hasChunks() || writes.count > 0) { // a list may have been malformed in the middle of a chunk
+        if (hasChunks()
+                || writes.count > 0) { // a list may have been malformed in the middle of a chunk
             reads.clear();
             writes.clear();
             reply.clear();
