@@ -56,11 +56,6 @@ record Refusal(RpcRdmaCounter counter, String problem, Answer answer, Throwable 
         RpcRdmaCounter counter() {
             return counter;
         }
-
-        /** Whether the answer is an RPC reply, which carries credits and goes the way of all replies. */
-        boolean isRpcReply() {
-            return this == GARBAGE_ARGS || this == SYSTEM_ERR;
-        }
     }
 
     /** Of a message that may not be answered: it is no call, or not certain to be one. */
