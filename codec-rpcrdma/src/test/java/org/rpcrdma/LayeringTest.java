@@ -50,12 +50,17 @@ class LayeringTest {
         "WriteChunkSinks",
         "InboundReplyReceiver",
         "InboundErrorReceiver",
+        "RequesterLongMessages",
         "InboundReplyAssembler"
     };
     private static final String[] RESPONDER_NAMES = {
         "Responder",
         "ResponderCredits",
         "InboundCall",
+        "InboundRequest",
+        "ResponderLongMessages",
+        "InboundChunks",
+        "OutboundReply",
         "InboundCallValidator",
         "OutboundResultPlacement",
         "OutboundReplyChunkWriter",

@@ -133,7 +133,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
             return;
         }
         InboundCall call = responder.call(xid);
-        if (call == null || call.option != null || !call.isDelivered) {
+        if (call == null || call.request.option != null || !call.isUnanswered()) {
             Exception problem =
                     new IllegalStateException(
                             "reply with XID 0x"
@@ -152,31 +152,31 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
             replyFailed(ctx, call, promise, t);
             return;
         }
-        call.isDelivered = false;
+        call.answered();
         if (duplicates != null) {
-            duplicates.answered(xid, call.reply.stream(), call.reply.parts());
+            duplicates.answered(xid, call.reply.payload.stream(), call.reply.payload.parts());
         }
-        String problem;
+        Refusal refusal;
         try {
-            problem = replyPlan.reduce(call);
+            refusal = replyPlan.reduce(call);
         } catch (Throwable t) {
             replyFailed(ctx, call, promise, t);
             return;
         }
-        if (problem == null) {
+        if (refusal == null) {
             toNetwork(call, promise);
         } else {
-            ctx.write(responder.reject(call, problem));
-            promise.tryFailure(new ReplyTooLongException(problem));
+            ctx.write(responder.refuse(call, refusal));
+            promise.tryFailure(refusal.exception());
         }
     }
 
     /** Not by what was written: the requester is told, and a cache too, for the call was executed. */
     private void replyFailed(
             ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise, Throwable cause) {
-        responder.answerFailed(call, cause);
+        responder.refuse(call, Refusal.systemError(cause));
         if (duplicates != null) {
-            duplicates.answered(call.xid, call.reply.stream(), call.reply.parts());
+            duplicates.answered(call.xid, call.reply.payload.stream(), call.reply.payload.parts());
         }
         ctx.write(call);
         promise.tryFailure(MarshalException.ofReply(cause));
@@ -221,33 +221,38 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
 
     private void receiveCall(ChannelHandlerContext ctx, InboundCall call) {
         try {
-            InboundCallValidator.Verdict verdict =
-                    call.hasItems() ? callChecks.check(call) : InboundCallValidator.Verdict.FINE;
-            switch (verdict) {
-                case NOT_ELIGIBLE ->
-                        ctx.write(
-                                responder.reject(
-                                        call, "an argument that is not eligible was reduced"));
-                case GARBAGE -> ctx.write(responder.answerGarbage(call));
-                case FINE -> deliver(call);
+            Refusal refusal = call.request.hasItems() ? callChecks.check(call) : null;
+            if (refusal == null) {
+                deliver(call);
+            } else {
+                ctx.write(responder.refuse(call, refusal));
             }
         } catch (Throwable t) {
-            ctx.write(responder.answerFailed(call, t));
+            failUnexecuted(ctx, call, t);
         }
+    }
+
+    /** No handler has seen the call: it is executed when it comes again, or by a duplicate that waits. */
+    private void failUnexecuted(ChannelHandlerContext ctx, InboundCall call, Throwable cause) {
+        if (duplicates != null) {
+            duplicates.notExecuted(call.xid);
+        }
+        ctx.write(responder.refuse(call, Refusal.systemError(cause)));
     }
 
     /** The call keeps its message until a handler gets it. */
     private void deliver(InboundCall call) throws BindingException {
-        ByteBuf whole = call.received;
+        InboundRequest request = call.request;
+        ByteBuf whole = request.message;
         boolean isDecoded =
-                (call.header.writes().chunks() > 0 || duplicates != null)
+                (call.chunks.header.writes().chunks() > 0 || duplicates != null)
                         && rpc.decode(whole, whole.readerIndex(), whole.writerIndex());
         if (isDecoded) {
-            call.procedure.of(rpc, link.config().bindings());
+            request.procedure.of(rpc, link.config().bindings());
         }
-        if (call.startNanos != 0
+        if (request.startNanos != 0
                 && (isDecoded || rpc.decode(whole, whole.readerIndex(), whole.writerIndex()))) {
-            call.procedureName = Procedure.name(rpc, link.config().bindings());
+            request.name(Procedure.name(rpc, link.config().bindings()));
         }
         if (duplicates == null || !isDecoded || duplicates.admit(call, rpc)) {
             handOn(call);
@@ -256,13 +261,11 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
 
     private void handOn(InboundCall call) {
         // Hadoop's parser takes positions for indexes, which is right behind its frame decoder.
-        call.received.discardReadBytes();
+        ByteBuf whole = call.request.message.discardReadBytes();
         Object message =
-                link.config().annotatedCalls()
-                        ? InboundCallValidator.inParts(call, call.received)
-                        : call.received;
-        call.takeReceived();
-        call.isDelivered = true;
+                link.config().annotatedCalls() ? InboundCallValidator.inParts(call, whole) : whole;
+        call.request.handOver();
+        call.delivered();
         toUser(message);
     }
 
@@ -271,7 +274,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
     /** A call that was executed already is answered into the chunks that it offers this time. */
     @Override
     public void replay(InboundCall call, ByteBuf reply) {
-        call.isDelivered = true;
+        call.delivered();
         writeReply(context(), reply, call.xid, context().newPromise());
         context().flush();
     }
@@ -279,7 +282,11 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
     /** Whoever was to answer the call is gone: it is executed here. */
     @Override
     public void execute(InboundCall call) {
-        handOn(call);
+        try {
+            handOn(call);
+        } catch (Throwable t) {
+            failUnexecuted(context(), call, t);
+        }
         context().fireChannelReadComplete();
         link.flushNow(context());
     }

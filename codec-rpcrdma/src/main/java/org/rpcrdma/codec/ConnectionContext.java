@@ -181,10 +181,32 @@ final class ConnectionContext {
         }
     }
 
+    /** Drops a message: as {@link #report}. */
     void drop(RpcRdmaCounter reason, int xid, String what) {
-        metrics.increment(reason);
-        FlightEvents.drop(channel, reason, what);
-        problems.report(what, xid, "dropped");
+        report(xid, Refusal.drop(reason, what));
+    }
+
+    /** Counts and logs a refusal; ends the connection when that is the answer. Whoever holds the message answers. */
+    void report(int xid, Refusal refusal) {
+        Refusal.Answer answer = refusal.answer();
+        if (refusal.counter() != null) {
+            metrics.increment(refusal.counter());
+        }
+        if (answer.counter() != null) {
+            metrics.increment(answer.counter());
+        }
+        switch (answer) {
+            case NONE -> FlightEvents.drop(channel, refusal.counter(), refusal.problem());
+            case SYSTEM_ERR ->
+                    UserCode.failed(
+                            "what XID 0x" + Integer.toHexString(xid) + " needs at a responder",
+                            refusal.exception());
+            case CLOSE -> closeNow(refusal.problem(), refusal.exception());
+            default -> {}
+        }
+        if (answer.action() != null) {
+            problems.report(refusal.problem(), xid, answer.action());
+        }
     }
 
     void problem(int xid, String what, String action) {

@@ -65,7 +65,7 @@ final class ConnectionDuplicateRequests {
                         rpc.program(),
                         rpc.version(),
                         rpc.procedure(),
-                        served.wholeLength(),
+                        served.request.wholeLength(),
                         checksum(served));
         Waiting waiter = new Waiting(served, call);
         DuplicateRequestCache.Lookup found = cache.begin(call, waiter);
@@ -76,7 +76,7 @@ final class ConnectionDuplicateRequests {
                 link.metrics().increment(RpcRdmaCounter.DUPLICATES_WAITING);
             }
             case DONE -> {
-                served.releaseReceived();
+                served.request.release();
                 replay(served, found.reply());
             }
             default -> throw new IllegalStateException(found.progress().toString());
@@ -87,8 +87,8 @@ final class ConnectionDuplicateRequests {
     /** Of the whole call: whether its items have come inline or in chunks says nothing about what it is. */
     private int checksum(InboundCall served) {
         crc.reset();
-        served.forEachByte(
-                Math.min(CHECKED_BYTES, served.wholeLength()),
+        served.request.forEachByte(
+                Math.min(CHECKED_BYTES, served.request.wholeLength()),
                 octet -> {
                     crc.update(octet);
                     return true;
@@ -118,6 +118,14 @@ final class ConnectionDuplicateRequests {
         }
         if (lastCall != null && executing.isEmpty()) {
             lastCall.cancel(false);
+        }
+    }
+
+    /** A call has failed before its handler got it; it need not be in the cache. */
+    void notExecuted(int xid) {
+        DuplicateRequestCache.Call call = executing.remove(xid);
+        if (call != null) {
+            abandon(call);
         }
     }
 
@@ -212,18 +220,18 @@ final class ConnectionDuplicateRequests {
             this.call = call;
         }
 
-        /** Whether the connection still lives: it withdraws those who wait when it is lost. */
-        private boolean isTakenOut() {
+        /** Stops waiting; {@code false} when the connection was lost, which withdraws those who wait. */
+        private boolean takeOut() {
             return waiting.remove(call.xid(), this);
         }
 
         @Override
         public void answered(ByteBuf reply) {
             boolean isTaken =
-                    onEventLoop(
+                    tryExecute(
                             () -> {
-                                if (isTakenOut()) {
-                                    served.releaseReceived();
+                                if (takeOut()) {
+                                    served.request.release();
                                     replay(served, reply);
                                 } else {
                                     reply.release();
@@ -237,9 +245,9 @@ final class ConnectionDuplicateRequests {
         @Override
         public void abandoned() {
             boolean isTaken =
-                    onEventLoop(
+                    tryExecute(
                             () -> {
-                                if (isTakenOut()) {
+                                if (takeOut()) {
                                     executing.put(call.xid(), call);
                                     target.execute(served);
                                 } else {
@@ -251,8 +259,8 @@ final class ConnectionDuplicateRequests {
             }
         }
 
-        /** False when the event loop has ended, and the connection with it. */
-        private boolean onEventLoop(Runnable task) {
+        /** Runs on the event loop; {@code false} when that has ended, and the connection with it. */
+        private boolean tryExecute(Runnable task) {
             try {
                 link.channel().eventLoop().execute(task);
                 return true;

@@ -26,31 +26,27 @@ final class ConnectionMetrics {
 
     /** One more of what is not counted by role. */
     void increment(RpcRdmaCounter counter) {
-        add(counter, 1);
+        int i = counter.ordinal();
+        ELEMENT.setOpaque(values, i, values[i] + 1);
     }
 
     /** More of what is not counted by role. */
     void add(RpcRdmaCounter counter, long amount) {
-        addAt(counter.ordinal(), amount);
+        int i = counter.ordinal();
+        ELEMENT.setOpaque(values, i, values[i] + amount);
     }
 
     /** More of what is counted for both roles. */
     void add(RpcRdmaRole role, RpcRdmaCounter counter, long amount) {
-        addAt(index(role, counter), amount);
-    }
-
-    private static int index(RpcRdmaRole role, RpcRdmaCounter counter) {
-        return role.ordinal() * COUNT + counter.ordinal();
-    }
-
-    private void addAt(int i, long amount) {
+        int i = role.ordinal() * COUNT + counter.ordinal();
         ELEMENT.setOpaque(values, i, values[i] + amount);
     }
 
     /** Takes over what another connection has counted. */
     void addAll(ConnectionMetrics other) {
         for (int i = 0; i < values.length; i++) {
-            addAt(i, (long) ELEMENT.getOpaque(other.values, i));
+            long theirs = (long) ELEMENT.getOpaque(other.values, i);
+            ELEMENT.setOpaque(values, i, values[i] + theirs);
         }
     }
 
@@ -59,7 +55,7 @@ final class ConnectionMetrics {
     }
 
     long value(RpcRdmaRole role, RpcRdmaCounter counter) {
-        return (long) ELEMENT.getOpaque(values, index(role, counter));
+        return (long) ELEMENT.getOpaque(values, role.ordinal() * COUNT + counter.ordinal());
     }
 
     void set(RpcRdmaGauge gauge, long value) {
@@ -119,6 +115,10 @@ final class ConnectionMetrics {
 
     /** Of what form a call is. */
     void countCall(RpcRdmaRole role, TransportHeader header, boolean isLong) {
+        if (!isLong && !header.hasChunks()) {
+            add(role, RpcRdmaCounter.SHORT_MESSAGES, 1);
+            return;
+        }
         int reads = header.reads().segments();
         boolean writes = header.writes().chunks() > 0;
         boolean reply = header.reply().isPresent();
@@ -126,8 +126,6 @@ final class ConnectionMetrics {
             add(role, RpcRdmaCounter.LONG_CALLS, 1);
         } else if (reads > 0) {
             add(role, RpcRdmaCounter.READ_CHUNK_CALLS, 1);
-        } else if (!writes && !reply) {
-            add(role, RpcRdmaCounter.SHORT_MESSAGES, 1);
         }
         if (writes) {
             add(role, RpcRdmaCounter.WRITE_CHUNK_CALLS, 1);
@@ -153,12 +151,12 @@ final class ConnectionMetrics {
 
     /** Of what form a reply is, whichever way it goes. */
     void countReplyForm(RpcRdmaRole role, TransportHeader header, boolean isLong) {
-        if (header.reads().segments() > 0) {
+        if (!isLong && !header.hasChunks()) {
+            add(role, RpcRdmaCounter.SHORT_MESSAGES, 1);
+        } else if (header.reads().segments() > 0) {
             add(role, RpcRdmaCounter.READ_CHUNK_REPLIES, 1);
         } else if (isLong) {
             add(role, RpcRdmaCounter.LONG_REPLIES, 1);
-        } else if (header.writes().chunks() == 0 && !header.reply().isPresent()) {
-            add(role, RpcRdmaCounter.SHORT_MESSAGES, 1);
         }
     }
 }

@@ -107,8 +107,8 @@ final class CreditGrantController implements ResponderLoad {
         return waiting == null ? 0 : waiting.count();
     }
 
-    /** Posts the receives for so many pull completions; {@code false} when there are not so many. */
-    boolean keepsReceives(int completions) {
+    /** Posts receives for so many pull completions besides those for calls; {@code false} when there are too few. */
+    boolean reserveReceives(int completions) {
         int needed = promised() + completions;
         return channel.isActive() && channel.keepReceives(needed) >= needed;
     }

@@ -162,22 +162,20 @@ final class CreditHandler extends CodecStageHandler {
 
     /** Without a credit the connection ends. */
     private void receiveCall(InboundCall call) {
-        ResponderCredits credits = responder.credits();
-        if (credits.received()) {
-            responder.publishCredits();
-            responder.grants().received();
+        if (responder.admit()) {
             toUser(call);
             return;
         }
-        link.metrics().increment(RpcRdmaCounter.CREDIT_OVERRUNS);
-        responder.finish(call);
-        link.closeNow(
+        ResponderCredits credits = responder.credits();
+        String problem =
                 "the peer has "
                         + credits.unanswered()
                         + " calls out (expected: at most the "
                         + credits.granted()
-                        + " granted)",
-                null);
+                        + " granted)";
+        int xid = call.xid;
+        responder.finish(call);
+        link.report(xid, Refusal.close(RpcRdmaCounter.CREDIT_OVERRUNS, problem));
     }
 
     // ------------------------------------------------------------------ end

@@ -2,162 +2,80 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.util.ByteProcessor;
-import io.netty.util.ReferenceCountUtil;
-import org.rpcrdma.codec.wire.ReadLayout;
-import org.rpcrdma.codec.wire.SegmentList;
-import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * A call of the peer, from its header until its reply is handed to the device. It travels between the stages in the
- * place of the message. Belongs to one {@link Responder}, lives on its event loop and is used again for later calls.
+ * A call of the peer, from its header until its reply is handed to the device, in three parts: what was received, the
+ * chunks that the requester provides, and the answer. It travels between the stages in the place of the message.
+ * Belongs to one {@link Responder}, lives on its event loop and is used again for later calls: a reset is that of its
+ * parts.
+ *
+ * <p>Others read the fields; only this class writes them.
  */
 final class InboundCall {
+
+    /** How far a call has come. */
+    enum State {
+        /** It is pulled, checked, or waits for memory or for the answer to an earlier one. */
+        RECEIVED,
+        /** A handler has it, and owes a reply. */
+        DELIVERED,
+        /** Its reply, or its refusal, is on the way to the network. */
+        ANSWERED
+    }
 
     int xid;
 
     /** What call and reply are sent in. */
     ProtocolVersion protocol;
 
-    /** First the lists of the call, then those of the reply. */
-    final TransportHeader header = new TransportHeader();
+    State state = State.RECEIVED;
 
-    /** Of a call with Read chunks: what they were, as long as their memory counts. Owned. */
-    ReadChunkPull pull;
+    final InboundRequest request = new InboundRequest();
 
-    /** The payload stream came in a Position Zero Read chunk; later: it does not go inline. */
-    boolean isLong;
+    final InboundChunks chunks = new InboundChunks();
 
-    /** The call: what came inline, then the whole message. Owned. */
-    ByteBuf received;
+    final OutboundReply reply = new OutboundReply();
 
-    /** An optional operation in the place of an RPC message: first the call, then its reply. Owned. */
-    RpcRdmaOption option;
-
-    /** Unknown until the call is delivered, and unless somebody needs it. */
-    final Procedure procedure = new Procedure();
-
-    /** What its binding calls it; {@code null} when it does not, or nobody wants to know. */
-    String procedureName;
-
-    /** When it was received; 0 when nobody wants to know. */
-    long startNanos;
-
-    /** A handler has the call, and has not answered. */
-    boolean isDelivered;
-
-    /** What the handler wrote. */
-    final OutboundPayload reply = new OutboundPayload();
-
-    /** It is answered with ERR_CHUNK. */
-    boolean isRejected;
-
-    /** Whether the Send of the reply invalidates {@link #invalidateHandle} too. */
-    boolean mayInvalidate;
-
-    int invalidateHandle;
-
-    /** Send With Invalidate is for calls with exactly one handle: with several the requester has to do it anyway. */
-    void findInvalidateHandle(ConnectionContext link) {
-        mayInvalidate =
-                link.bothTakeInvalidate()
-                        && singleHandle(header.reads(), false)
-                        && singleHandle(header.writes(), header.reads().segments() > 0)
-                        && singleHandle(
-                                header.reply(),
-                                header.reads().segments() + header.writes().segments() > 0)
-                        && header.reads().segments()
-                                        + header.writes().segments()
-                                        + header.reply().segments()
-                                > 0;
+    /** Begins with a call that is not in progress already. */
+    InboundCall begin(int received, ProtocolVersion version) {
+        xid = received;
+        protocol = version;
+        return this;
     }
 
-    private boolean singleHandle(SegmentList list, boolean isKnown) {
-        boolean known = isKnown;
-        for (int i = 0; i < list.segments(); i++) {
-            if (known && list.handle(i) != invalidateHandle) {
-                return false;
-            }
-            invalidateHandle = list.handle(i);
-            known = true;
-        }
-        return true;
+    /** Whether a handler owes a reply. */
+    boolean isUnanswered() {
+        return state == State.DELIVERED;
     }
 
-    /** Whether arguments came in Read chunks of their own. */
-    boolean hasItems() {
-        return pull != null && pull.layout().chunks() > 0;
+    /** A handler, or a cache in its place, owes a reply from now on. */
+    void delivered() {
+        state = State.DELIVERED;
     }
 
-    /** Whether the items that were pulled are behind the payload stream, and not in their places in it. */
-    private boolean isApart() {
-        return hasItems() && pull.layout().isApart();
+    /** The reply is complete, and may not be written again. */
+    void answered() {
+        state = State.ANSWERED;
     }
 
-    /** The bytes of the whole call, as long as it has its message. */
-    int wholeLength() {
-        return isApart() ? pull.layout().total() : received.readableBytes();
+    /** Answers with a transport error. */
+    void refuse(Refusal refusal) {
+        state = State.ANSWERED;
+        reply.refuse(refusal);
     }
 
-    /** Shows the first bytes of the whole call, wherever its items are; it has its message. */
-    void forEachByte(int length, ByteProcessor processor) {
-        if (!isApart()) {
-            received.forEachByte(received.readerIndex(), length, processor);
-            return;
-        }
-        ReadLayout layout = pull.layout();
-        int left = length;
-        for (int piece = 0; piece < layout.pieces(); piece++) {
-            int bytes = Math.min(left, layout.pieceLength(piece));
-            received.forEachByte(layout.pieceStart(piece), bytes, processor);
-            left -= bytes;
-            if (piece < layout.chunks()) {
-                bytes = Math.min(left, layout.length(piece) + layout.pad(piece));
-                received.forEachByte(layout.chunkStart(piece), bytes, processor);
-                left -= bytes;
-            }
-        }
+    /** Answers with an RPC error in the place of the handler (RFC 5531, 9). */
+    void answerInstead(ByteBuf error) {
+        state = State.ANSWERED;
+        request.release();
+        reply.replace(error);
     }
 
-    /** Gives the call away. */
-    ByteBuf takeReceived() {
-        ByteBuf taken = received;
-        received = null;
-        return taken;
-    }
-
-    void releaseReceived() {
-        ReferenceCountUtil.release(takeReceived());
-    }
-
-    /** The call was pulled: it is in one piece now. */
-    void takeWhole() {
-        releaseReceived();
-        received = pull.take();
-    }
-
-    RpcRdmaOption takeOption() {
-        RpcRdmaOption taken = option;
-        option = null;
-        return taken;
-    }
-
-    /** Lets go of everything. */
-    void clear() {
-        header.clear();
-        if (pull != null) {
-            pull.free();
-            pull = null;
-        }
-        isLong = false;
-        releaseReceived();
-        ReferenceCountUtil.release(takeOption());
-        procedure.clear();
-        procedureName = null;
-        startNanos = 0;
-        isDelivered = false;
-        reply.clear();
-        isRejected = false;
-        mayInvalidate = false;
+    /** Releases everything. */
+    void reset() {
+        state = State.RECEIVED;
+        request.reset();
+        chunks.reset();
+        reply.reset();
     }
 }

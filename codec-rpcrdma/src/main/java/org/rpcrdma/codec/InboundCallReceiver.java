@@ -36,26 +36,32 @@ final class InboundCallReceiver {
      */
     InboundCall receive(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        if (!errors.takesCall(header) || !errors.takesChunks(ctx, header, true)) {
+        Refusal refusal = errors.ofCall(header);
+        if (refusal == null) {
+            refusal = errors.ofChunks(header, true);
+        }
+        if (refusal != null) {
+            errors.refuse(ctx, header, refusal);
             return null;
         }
-        ReadChunkPull pull = header.reads().segments() > 0 ? pulls.ofCall(header.xid()) : null;
-        String problem = checks.call(message, header, payload, pull == null ? null : pull.layout());
-        if (problem != null) {
+        boolean hasReads = header.hasChunks() && header.reads().segments() > 0;
+        ReadChunkPull pull = hasReads ? pulls.ofCall(header.xid()) : null;
+        refusal = checks.call(message, header, payload, pull == null ? null : pull.layout());
+        if (refusal != null) {
             if (pull != null) {
                 pull.free();
             }
-            errors.refuse(ctx, header, problem);
+            errors.refuse(ctx, header, refusal);
             return null;
         }
         InboundCall call = newCall(header, pull);
-        if (!call.isLong) {
+        if (!call.request.isLong) {
             link.metrics()
                     .add(
                             RpcRdmaRole.RESPONDER,
                             RpcRdmaCounter.INLINE_BYTES,
                             message.writerIndex() - payload);
-            call.received = message.readerIndex(payload);
+            call.request.takeInline(message.readerIndex(payload));
         }
         return call;
     }
@@ -63,19 +69,18 @@ final class InboundCallReceiver {
     /** What was pulled has turned out to be a call. */
     InboundCall take(ReadChunkPull pull) {
         InboundCall call = newCall(pull.header(), pull);
-        call.received = pull.take();
+        call.request.takePulled();
         return call;
     }
 
     private InboundCall newCall(TransportHeader header, ReadChunkPull pull) {
         InboundCall call = responder.newCall(header.xid(), header.version());
-        call.startNanos = link.metrics().startTime();
-        call.pull = pull;
-        call.isLong = header.proc() == TransportHeader.RDMA_NOMSG;
-        call.header.swap(header);
-        call.findInvalidateHandle(link);
-        link.metrics().increment(RpcRdmaCounter.CALLS_RECEIVED);
-        link.metrics().countCall(RpcRdmaRole.RESPONDER, call.header, call.isLong);
+        ConnectionMetrics metrics = link.metrics();
+        boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;
+        call.request.begin(metrics.startTime(), isLong, pull);
+        call.chunks.take(header, link.bothTakeInvalidate());
+        metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
+        metrics.countCall(RpcRdmaRole.RESPONDER, call.chunks.header, isLong);
         return call;
     }
 }

@@ -13,12 +13,11 @@ import org.rpcrdma.codec.wire.RpcCallHeader;
  */
 final class InboundCallValidator {
 
-    enum Verdict {
-        FINE,
-        NOT_ELIGIBLE,
-        /** The arguments do not parse: that is for RPC to say, not for the transport (4.5.2). */
-        GARBAGE
-    }
+    private static final Refusal NOT_ELIGIBLE =
+            Refusal.chunkError("an argument that is not eligible was reduced");
+
+    private static final Refusal GARBAGE =
+            Refusal.garbageArguments("chunk and argument differ in length");
 
     private final ConnectionContext link;
 
@@ -34,13 +33,14 @@ final class InboundCallValidator {
     /**
      * Checks the items of a call.
      *
+     * @return why it is refused; {@code null} when it is not
      * @throws BindingException when the upper-layer binding has failed
      */
-    Verdict check(InboundCall call) throws BindingException {
-        ByteBuf whole = call.received;
-        ReadLayout layout = call.pull.layout();
+    Refusal check(InboundCall call) throws BindingException {
+        ByteBuf whole = call.request.message;
+        ReadLayout layout = call.request.pull.layout();
         if (!rpc.decode(whole, 0, whole.writerIndex()) || !rpc.isReductionAllowed()) {
-            return Verdict.NOT_ELIGIBLE;
+            return NOT_ELIGIBLE;
         }
         procedure.of(rpc, link.config().bindings());
         Reduction reduction = layout.isApart() ? layout : Reduction.NONE;
@@ -49,30 +49,30 @@ final class InboundCallValidator {
         for (int chunk = 0; chunk < layout.chunks(); chunk++) {
             int item = ItemValidator.find(cursor, layout.position(chunk));
             if (item < 0) {
-                return isMalformed ? Verdict.GARBAGE : Verdict.NOT_ELIGIBLE;
+                return isMalformed ? GARBAGE : NOT_ELIGIBLE;
             }
             int length = cursor.itemLength(item);
             int pulled = layout.length(chunk);
             if (pulled != length && pulled != XdrCursor.roundUp(length)) {
-                return Verdict.GARBAGE;
+                return GARBAGE;
             }
             layout.itemLength(chunk, length);
         }
-        return isMalformed ? Verdict.GARBAGE : Verdict.FINE;
+        return isMalformed ? GARBAGE : null;
     }
 
     /** What the handlers read of a call that has come in parts; its memory is taken over. */
     static RpcMessage inParts(InboundCall call, ByteBuf memory) {
         RpcMessage message = new RpcMessage(memory);
-        if (call.hasItems()) {
-            ReadLayout layout = call.pull.layout();
+        if (call.request.hasItems()) {
+            ReadLayout layout = call.request.pull.layout();
             for (int i = 0; i < layout.chunks(); i++) {
                 message.addItem(
                         layout.position(i),
                         memory.retainedSlice(layout.chunkStart(i), layout.length(i)));
             }
         }
-        message.offered(call.header);
+        message.offered(call.chunks.header);
         return message;
     }
 }

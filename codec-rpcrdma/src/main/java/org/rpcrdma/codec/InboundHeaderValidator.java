@@ -10,6 +10,8 @@ import org.rpcrdma.codec.wire.TransportHeader;
 /** Validates a decoded transport header before memory is allocated or anything is read or delivered. */
 final class InboundHeaderValidator {
 
+    private static final Refusal OTHER_XID = Refusal.chunkError("payload with another XID");
+
     private final ConnectionContext link;
     private final RpcRdmaConfig config;
 
@@ -23,40 +25,45 @@ final class InboundHeaderValidator {
      *
      * @param payload where it begins
      * @param layout is computed; {@code null} without Read chunks
-     * @return what is wrong; {@code null} when nothing is
+     * @return why it is refused; {@code null} when it is not
      */
-    String call(ByteBuf message, TransportHeader header, int payload, ReadLayout layout) {
+    Refusal call(ByteBuf message, TransportHeader header, int payload, ReadLayout layout) {
+        boolean isNomsg = header.proc() == TransportHeader.RDMA_NOMSG;
+        if (!isNomsg && !header.hasChunks()) { // the inline threshold is above any empty list
+            return message.getInt(payload) == header.xid() ? null : OTHER_XID;
+        }
         ReadList reads = header.reads();
         boolean hasPositionZero = reads.hasChunkAt(0);
         long stream = (long) message.writerIndex() - payload;
-        if (header.proc() == TransportHeader.RDMA_NOMSG) {
+        if (isNomsg) {
             stream = reads.chunkLength(0);
             if ((stream & 3) != 0 || stream < RpcCallHeader.MINIMUM_CALL_BYTES) {
-                return "Position Zero Read chunk of " + stream + " bytes";
+                return Refusal.chunkError("Position Zero Read chunk of " + stream + " bytes");
             }
         } else if (hasPositionZero) {
-            return "RDMA_MSG with a Position Zero Read chunk";
+            return Refusal.chunkError("RDMA_MSG with a Position Zero Read chunk");
         } else if (message.getInt(payload) != header.xid()) {
-            return "payload with another XID";
+            return OTHER_XID;
         }
         if (reads.anyWraps() || header.writes().anyWraps() || header.reply().anyWraps()) {
-            return "segment past the end of the address space";
+            return Refusal.chunkError("segment past the end of the address space");
         }
         if (header.reply().segments() > config.maxSegmentsPerChunk()) {
-            return "Reply chunk with too many segments";
+            return Refusal.chunkError("Reply chunk with too many segments");
         }
         for (int i = 0; i < header.writes().chunks(); i++) {
             if (header.writes().endSegment(i) - header.writes().firstSegment(i)
                     > config.maxSegmentsPerChunk()) {
-                return "Write chunk with too many segments";
+                return Refusal.chunkError("Write chunk with too many segments");
             }
         }
         // The reply repeats these lists, and a header cannot be chunked (3.5.1).
         ProtocolVersion protocol = link.versions().ofReply(header.version());
         if (protocol.sendRoom(header.replyListsBytes()) < 0) {
-            return "chunk lists longer than the reply's inline threshold";
+            return Refusal.chunkError("chunk lists longer than the reply's inline threshold");
         }
-        return layout == null ? null : compute(layout, reads, stream);
+        String problem = layout == null ? null : compute(layout, reads, stream);
+        return problem == null ? null : Refusal.chunkError(problem);
     }
 
     private String compute(ReadLayout layout, ReadList reads, long stream) {

@@ -2,10 +2,8 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import org.rpcrdma.codec.wire.Direction;
-import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Takes optional operations of version 2 apart, and finds the calls they belong to. */
@@ -47,7 +45,10 @@ final class InboundOptionMessages {
                         ? "option that is neither a call nor a reply"
                         : RpcRdmaOption.problem(message, isReply, handler.payload());
         if (problem != null) {
-            errors.badMessage(ctx, header, direction, RpcRdmaCounter.DROPPED_BAD_REPLY, problem);
+            errors.refuse(
+                    ctx,
+                    header,
+                    errors.ofHeader(direction, RpcRdmaCounter.DROPPED_BAD_REPLY, problem));
             return false;
         }
         return isReply
@@ -58,24 +59,24 @@ final class InboundOptionMessages {
     /** Only calls are answered: an error could hit a call with this XID that goes the other way (draft, 4.2.2). */
     private void receiveUnknown(
             ChannelHandlerContext ctx, TransportHeader header, int type, boolean isReply) {
-        String what = "option type 0x" + Integer.toHexString(type);
-        if (isReply) {
-            link.drop(RpcRdmaCounter.DROPPED_PROCEDURE, header.xid(), what);
-            return;
-        }
-        link.problem(header.xid(), what, "answered with INVAL_OPTION");
-        metrics.increment(RpcRdmaCounter.OPTION_ERRORS_SENT);
+        Refusal refusal = Refusal.unknownOption(type);
         errors.refuse(
-                ctx, header, TransportError.INVAL_OPTION, ChannelFutureListener.CLOSE_ON_FAILURE);
+                ctx,
+                header,
+                isReply
+                        ? Refusal.drop(RpcRdmaCounter.DROPPED_PROCEDURE, refusal.problem())
+                        : refusal);
     }
 
     private boolean receiveCall(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header) {
-        if (!errors.takesCall(header)) {
+        Refusal refusal = errors.ofCall(header);
+        if (refusal != null) {
+            errors.refuse(ctx, header, refusal);
             return false;
         }
         InboundCall call = responder.newCall(header.xid(), header.version());
-        call.option = RpcRdmaOption.decode(message, false);
+        call.request.takeOption(RpcRdmaOption.decode(message, false));
         metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
         ctx.fireChannelRead(call);
         return true;

@@ -29,7 +29,7 @@ final class OptionalOperations extends CodecStageHandler {
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         if (message instanceof OutboundCall call && call.option != null) {
             receiveReply(ctx, call);
-        } else if (message instanceof InboundCall call && call.option != null) {
+        } else if (message instanceof InboundCall call && call.request.option != null) {
             receiveCall(ctx, call);
         } else {
             toUser(message);
@@ -53,15 +53,16 @@ final class OptionalOperations extends CodecStageHandler {
     }
 
     private void receiveCall(ChannelHandlerContext ctx, InboundCall served) {
-        served.isDelivered = true;
-        RpcRdmaOption call = served.option.retain();
+        served.delivered();
+        RpcRdmaOption call = served.request.option.retain();
         int xid = served.xid;
         try {
             handler(call).received(ctx.channel(), call);
         } catch (Throwable t) {
             UserCode.failed("OptionHandler.received", t);
-            if (responder.call(xid) == served && served.isDelivered) {
-                ctx.write(responder.reject(served, "optional operation: " + t.getMessage()));
+            if (responder.call(xid) == served && served.isUnanswered()) {
+                String problem = "optional operation: " + t.getMessage();
+                ctx.write(responder.refuse(served, Refusal.chunkError(problem)));
             }
         }
     }
@@ -114,9 +115,9 @@ final class OptionalOperations extends CodecStageHandler {
         InboundCall call = responder.call(option.xid());
         boolean isAwaited =
                 call != null
-                        && call.isDelivered
-                        && call.option != null
-                        && call.option.type() == option.type();
+                        && call.isUnanswered()
+                        && call.request.option != null
+                        && call.request.option.type() == option.type();
         return isAwaited
                 ? null
                 : new IllegalStateException(
@@ -133,14 +134,14 @@ final class OptionalOperations extends CodecStageHandler {
                             + " bytes to an optional operation (expected: at most "
                             + call.protocol.sendThreshold()
                             + ')';
-            ctx.write(responder.reject(call, problem));
+            Refusal refusal = Refusal.replyTooLong(problem);
+            ctx.write(responder.refuse(call, refusal));
             option.release();
-            promise.tryFailure(new ReplyTooLongException(problem));
+            promise.tryFailure(refusal.exception());
             return;
         }
-        call.takeOption().release();
-        call.option = option;
-        call.isDelivered = false;
+        call.reply.takeOption(option);
+        call.answered();
         toNetwork(call, promise);
     }
 }

@@ -42,7 +42,7 @@ final class OutboundReadChunkReply {
         PendingReadChunkReplies waiting = responder.waiting();
         boolean hasReceive =
                 link.readChunkReplies().areAnnounced()
-                        || responder.grants().keepsReceives(waiting.count() + 1);
+                        || responder.grants().reserveReceives(waiting.count() + 1);
         if (!waiting.hasRoom(length) || !hasReceive) {
             return waiting.count()
                     + " replies of "
@@ -51,25 +51,25 @@ final class OutboundReadChunkReply {
         }
         PendingReadChunkReply exposed = waiting.prepare(call.xid);
         try {
-            if (isInPlace(call.reply, Math.min(MOST_PIECES, room / ReadList.ENTRY_BYTES))) {
-                stream.of(call.reply);
+            if (isInPlace(call.reply.payload, Math.min(MOST_PIECES, room / ReadList.ENTRY_BYTES))) {
+                stream.of(call.reply.payload);
                 while (stream.next(Integer.MAX_VALUE)) {
                     ContiguousSlice piece = stream.piece();
                     expose(
                             call,
                             exposed,
                             piece.memory(),
-                            call.reply.stream().retain(),
+                            call.reply.payload.stream().retain(),
                             piece.index(),
                             piece.length());
                 }
             } else {
-                ByteBuf copy = copy(call.reply, length);
+                ByteBuf copy = copy(call.reply.payload, length);
                 expose(call, exposed, copy, copy, 0, length);
             }
         } catch (Throwable t) {
             waiting.abandon(exposed);
-            call.header.reads().clear();
+            call.chunks.header.reads().clear();
             return "no memory can be exposed: " + t.getMessage();
         }
         waiting.add(exposed);
@@ -124,6 +124,6 @@ final class OutboundReadChunkReply {
             throw t;
         }
         exposed.add(handle, reference, length);
-        call.header.reads().add(0, handle, length, channel.exposedOffset(handle));
+        call.chunks.header.reads().add(0, handle, length, channel.exposedOffset(handle));
     }
 }

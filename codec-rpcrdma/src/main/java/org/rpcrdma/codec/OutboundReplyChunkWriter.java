@@ -29,17 +29,17 @@ final class OutboundReplyChunkWriter {
      * @param isInReplyChunk whether the payload stream goes into the Reply chunk
      */
     void write(ChannelHandlerContext ctx, InboundCall call, boolean isInReplyChunk) {
-        pushItems(ctx, call, call.header.writes());
-        pushStream(ctx, call, call.header.reply(), isInReplyChunk);
+        pushItems(ctx, call, call.chunks.header.writes());
+        pushStream(ctx, call, call.chunks.header.reply(), isInReplyChunk);
     }
 
     private void pushItems(ChannelHandlerContext ctx, InboundCall call, WriteList writes) {
-        ItemList items = call.reply.items();
+        ItemList items = call.reply.payload.items();
         int item = 0;
         for (int c = 0; c < writes.chunks(); c++) {
             boolean isUsed = item < items.count() && items.chunk(item) == c;
             ByteBuf apart = isUsed ? items.apart(item) : null;
-            ByteBuf memory = apart == null ? call.reply.stream() : apart;
+            ByteBuf memory = apart == null ? call.reply.payload.stream() : apart;
             int index = apart == null ? isUsed ? items.index(item) : 0 : apart.readerIndex();
             int left = isUsed ? items.length(item) : 0;
             for (int i = writes.firstSegment(c); i < writes.endSegment(c); i++) {
@@ -56,7 +56,7 @@ final class OutboundReplyChunkWriter {
     /** The payload stream, without the items, into the Reply chunk; zeros into the lengths when it goes elsewhere. */
     private void pushStream(
             ChannelHandlerContext ctx, InboundCall call, ReplyChunk chunk, boolean isUsed) {
-        stream.of(call.reply);
+        stream.of(call.reply.payload);
         for (int i = 0; i < chunk.segments(); i++) {
             long room = chunk.length(i);
             long filled = 0;

@@ -27,12 +27,12 @@ final class OutboundResultPlacement {
      */
     void take(InboundCall call, Object written) throws RpcRdmaException, BindingException {
         if (!(written instanceof RpcMessage message) || message.items() == 0) {
-            call.reply.take(written);
+            call.reply.payload.take(written);
             return;
         }
         ItemValidator.positions(message);
-        if (call.procedure.isReducible() && allHaveChunks(call, message)) {
-            call.reply.take(message);
+        if (call.request.procedure.isReducible() && allHaveChunks(call, message)) {
+            call.reply.payload.take(message);
             return;
         }
         ByteBuf whole;
@@ -41,7 +41,7 @@ final class OutboundResultPlacement {
         } catch (ArithmeticException | IllegalArgumentException e) {
             throw MarshalException.ofReply(e); // longer than a message can be
         }
-        call.reply.take(whole);
+        call.reply.payload.take(whole);
         message.release();
     }
 
@@ -50,7 +50,7 @@ final class OutboundResultPlacement {
         boolean isComplete = walk(call, message.content(), message.reduction());
         ItemValidator.items(message, cursor);
         ItemValidator.complete(isComplete);
-        WriteList writes = call.header.writes();
+        WriteList writes = call.chunks.header.writes();
         for (int i = 0; i < message.items(); i++) {
             int ordinal = ItemValidator.find(cursor, message.itemPosition(i));
             if (ordinal >= writes.chunks() || writes.isEmptyChunk(ordinal)) {
@@ -74,33 +74,35 @@ final class OutboundResultPlacement {
             cursor.release();
             return true;
         }
-        return call.procedure.walkResults(cursor);
+        return call.request.procedure.walkResults(cursor);
     }
 
     /**
      * Eligible results take Write chunks in their order; an empty chunk keeps its result inline.
      *
-     * @return why the call has to be rejected; {@code null} when it is answered
+     * @return why the call is refused; {@code null} when it is answered
      * @throws BindingException when the upper-layer binding has failed
      */
-    String reduce(InboundCall call) throws BindingException {
-        RpcMessage parts = call.reply.parts();
-        if (!call.procedure.isReducible() || !walk(call, call.reply.stream(), parts.reduction())) {
+    Refusal reduce(InboundCall call) throws BindingException {
+        RpcMessage parts = call.reply.payload.parts();
+        if (!call.request.procedure.isReducible()
+                || !walk(call, call.reply.payload.stream(), parts.reduction())) {
             return null; // carried as it is: the requester judges it
         }
-        WriteList writes = call.header.writes();
-        ItemList items = call.reply.items();
+        WriteList writes = call.chunks.header.writes();
+        ItemList items = call.reply.payload.items();
         XdrCursor in = cursor;
         for (int i = 0; i < in.items() && i < writes.chunks(); i++) {
             if (writes.isEmptyChunk(i)) {
                 continue;
             }
             if (in.itemLength(i) > writes.chunkLength(i)) {
-                return "result of "
-                        + in.itemLength(i)
-                        + " bytes (expected: at most the "
-                        + writes.chunkLength(i)
-                        + " of its Write chunk)";
+                return Refusal.replyTooLong(
+                        "result of "
+                                + in.itemLength(i)
+                                + " bytes (expected: at most the "
+                                + writes.chunkLength(i)
+                                + " of its Write chunk)");
             }
             ByteBuf apart = in.isItemReduced(i) ? parts.itemAt(in.itemPosition(i)) : null;
             if (apart == null) {

@@ -10,7 +10,7 @@ import org.rpcrdma.codec.wire.Direction;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
-/** Answers calls with RDMA_ERROR, or drops what nobody may answer (RFC 8166, 4.5). */
+/** Decides which messages are refused for their header, and answers those that are calls (RFC 8166, 4.5). */
 final class OutboundTransportErrors {
 
     private final ConnectionContext link;
@@ -25,51 +25,78 @@ final class OutboundTransportErrors {
         pulls = connection.pulls();
     }
 
-    /** Whether a call may be served: here, and for the first time. It is dropped otherwise. */
-    boolean takesCall(TransportHeader call) {
+    /** Why a call is not served, here or a second time; {@code null} when it is. */
+    Refusal ofCall(TransportHeader call) {
         if (!responder.isOpen()) {
-            link.drop(RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, call.xid(), "call at a requester");
-            return false;
+            return Refusal.drop(RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, "call at a requester");
         }
-        if (responder.call(call.xid()) != null || pulls.isUndetermined(call.xid())) {
-            link.drop(RpcRdmaCounter.DROPPED_DUPLICATE_XID, call.xid(), "call that is in progress");
-            return false;
+        if (responder.call(call.xid()) != null || pulls.unclassified(call.xid()) != null) {
+            return Refusal.drop(RpcRdmaCounter.DROPPED_DUPLICATE_XID, "call that is in progress");
         }
-        return true;
+        return null;
     }
 
     /**
-     * Whether a call may have the chunks that it has; it is answered otherwise.
+     * Why a call may not have the chunks that it has; {@code null} when it may.
      *
      * @param isCall {@code false} for what may be the reply that is awaited under this XID
      */
-    boolean takesChunks(ChannelHandlerContext ctx, TransportHeader header, boolean isCall) {
-        boolean hasChunks =
-                header.reads().segments() > 0
-                        || header.writes().chunks() > 0
-                        || header.reply().isPresent();
-        if (hasChunks && isCall && link.isFatal(header.xid())) {
-            link.metrics().increment(RpcRdmaCounter.FATAL_XIDS_REFUSED);
-            refuse(ctx, header, "call that has ended an earlier connection");
-            return false;
+    Refusal ofChunks(TransportHeader header, boolean isCall) {
+        if (!header.hasChunks()) {
+            return null;
         }
-        if (hasChunks && !link.takesChunks()) {
-            refuse(ctx, header, "reverse call with chunks (expected: three empty lists)");
-            return false;
+        if (isCall && link.isFatal(header.xid())) {
+            return Refusal.chunkError(
+                    RpcRdmaCounter.FATAL_XIDS_REFUSED, "call that has ended an earlier connection");
         }
-        return true;
+        if (!link.takesChunks()) {
+            return Refusal.chunkError("reverse call with chunks (expected: three empty lists)");
+        }
+        return null;
     }
 
-    /** ERR_VERS, for what may be a call (RFC 8166, 4.5.1). */
-    void otherVersion(ChannelHandlerContext ctx, TransportHeader header) {
-        if (!link.isServer() && (!responder.isOpen() || requester.call(header.xid()) != null)) {
-            link.drop(
-                    RpcRdmaCounter.DROPPED_VERSION,
-                    header.xid(),
-                    "version " + Integer.toUnsignedString(header.version()));
-            return;
+    /** Of a message in a version that is not spoken here: answered when it may be a call (RFC 8166, 4.5.1). */
+    Refusal ofVersion(TransportHeader header) {
+        boolean isAnswered =
+                link.isServer() || (responder.isOpen() && requester.call(header.xid()) == null);
+        Refusal refusal = Refusal.unsupportedVersion(header.version());
+        return isAnswered
+                ? refusal
+                : Refusal.drop(RpcRdmaCounter.DROPPED_VERSION, refusal.problem());
+    }
+
+    /**
+     * Of a message with a bad header: only calls are answered. What nothing tells apart is a call at the accepting
+     * side.
+     *
+     * @param dropped counts it when it is no call
+     */
+    Refusal ofHeader(Direction direction, RpcRdmaCounter dropped, String what) {
+        boolean isCall =
+                direction == Direction.UNKNOWN
+                        ? link.isServer()
+                        : direction == Direction.CALL && responder.isOpen();
+        return isCall ? Refusal.chunkError(what) : Refusal.drop(dropped, what);
+    }
+
+    /** Refuses a message that nothing is kept of; it never had a credit. */
+    void refuse(ChannelHandlerContext ctx, TransportHeader header, Refusal refusal) {
+        link.report(header.xid(), refusal);
+        switch (refusal.answer()) {
+            case ERR_VERS -> sendVersions(ctx, header);
+            case ERR_CHUNK ->
+                    sendError(ctx, header, TransportError.ERR_CHUNK, responder.chunkErrorSent());
+            case INVAL_OPTION ->
+                    sendError(
+                            ctx,
+                            header,
+                            TransportError.INVAL_OPTION,
+                            ChannelFutureListener.CLOSE_ON_FAILURE);
+            default -> {} // nobody is answered
         }
-        link.metrics().increment(RpcRdmaCounter.VERSION_ERRORS_SENT);
+    }
+
+    private void sendVersions(ChannelHandlerContext ctx, TransportHeader header) {
         responder.refused();
         ByteBuf out = buffer(TransportError.ERR_VERS_BYTES);
         if (out != null) {
@@ -79,31 +106,7 @@ final class OutboundTransportErrors {
         }
     }
 
-    /** A header error: only calls are answered. What nothing tells apart is a call at the accepting side. */
-    void badMessage(
-            ChannelHandlerContext ctx,
-            TransportHeader header,
-            Direction direction,
-            RpcRdmaCounter dropped,
-            String what) {
-        boolean isCall =
-                direction == Direction.UNKNOWN
-                        ? link.isServer()
-                        : direction == Direction.CALL && responder.isOpen();
-        if (isCall) {
-            refuse(ctx, header, what);
-        } else {
-            link.drop(dropped, header.xid(), what);
-        }
-    }
-
-    /** ERR_CHUNK, or BAD_HEADER in version 2, for a call that nothing is kept of (RFC 8166, 4.5.2). */
-    void refuse(ChannelHandlerContext ctx, TransportHeader header, String what) {
-        link.problem(header.xid(), what, "answered with ERR_CHUNK");
-        refuse(ctx, header, TransportError.ERR_CHUNK, responder.chunkErrorSent());
-    }
-
-    void refuse(
+    private void sendError(
             ChannelHandlerContext ctx,
             TransportHeader header,
             int code,
@@ -135,8 +138,8 @@ final class OutboundTransportErrors {
         return responder.nextGrant();
     }
 
-    /** ERR_CHUNK, or BAD_HEADER in version 2, for a call that the stages know. */
-    void reject(ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise) {
+    /** ERR_CHUNK, or BAD_HEADER in version 2, in the place of a reply; its refusal is reported already. */
+    void answer(ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise) {
         ByteBuf out = buffer(TransportError.ERR_CHUNK_BYTES);
         if (out == null) {
             responder.finish(call);

@@ -6,13 +6,13 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.codec.internal.ObjectPool;
 import org.rpcrdma.codec.internal.XidMap;
 
-/** All pulls of one connection: the memory that they may take together, and those that belong to nobody yet. */
+/** All pulls of one connection: the memory that they may take together, and the messages of unknown kind. */
 final class ReadChunkPulls {
 
     private final ConnectionContext link;
 
     /** Messages that may be calls or replies, by XID. */
-    private final XidMap<ReadChunkPull> undetermined = new XidMap<>();
+    private final XidMap<UnclassifiedMessage> unclassified = new XidMap<>();
 
     private final ObjectPool<ReadChunkPull> spares;
     private long bytes;
@@ -144,32 +144,33 @@ final class ReadChunkPulls {
         isReading = false;
     }
 
-    // ------------------------------------------------------------------ nobody's
+    // ------------------------------------------------------------------ unclassified
 
-    /** Nobody knows until it is there what this message is. */
-    void undetermined(ReadChunkPull pull) {
-        undetermined.put(pull.xid(), pull);
+    /** Keeps a message until its kind is known. */
+    void addUnclassified(UnclassifiedMessage message) {
+        unclassified.put(message.pull().xid(), message);
     }
 
     /** How many there are. */
-    int undetermined() {
-        return undetermined.size();
+    int unclassified() {
+        return unclassified.size();
     }
 
-    boolean isUndetermined(int xid) {
-        return undetermined.containsKey(xid);
+    /** The one with this XID; {@code null} when there is none. */
+    UnclassifiedMessage unclassified(int xid) {
+        return unclassified.get(xid);
     }
 
-    /** It is there: whoever it belongs to takes it. */
-    void determined(ReadChunkPull pull) {
-        undetermined.remove(pull.xid());
+    /** Its kind is known, or was never in question. */
+    void removeUnclassified(UnclassifiedMessage message) {
+        unclassified.remove(message.pull().xid(), message);
     }
 
     /** The connection is lost. */
     void close() {
         held.clear();
         retry.stop();
-        undetermined.values().forEach(ReadChunkPull::free);
-        undetermined.clear();
+        unclassified.values().forEach(message -> message.pull().free());
+        unclassified.clear();
     }
 }

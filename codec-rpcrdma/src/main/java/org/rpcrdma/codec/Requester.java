@@ -151,8 +151,7 @@ final class Requester {
     /** The responder, or what was pulled from it, is to blame: the user gets this in the place of the reply. */
     void spoil(OutboundCall call, RpcRdmaException problem) {
         call.failure = problem;
-        link.metrics().increment(RpcRdmaCounter.BAD_REPLIES);
-        link.problem(call.xid, problem.getMessage(), "the call fails");
+        link.report(call.xid, Refusal.badReply(problem));
     }
 
     /** Ends all calls: nobody reaches their memory any more, because the channel is closed. */

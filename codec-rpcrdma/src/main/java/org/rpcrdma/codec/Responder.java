@@ -14,6 +14,7 @@ import org.rpcrdma.codec.wire.RpcCallHeader;
 final class Responder {
 
     private final ConnectionContext link;
+    private final ConnectionMetrics metrics;
     private final ReadChunkPulls pulls;
     private final XidMap<InboundCall> calls = new XidMap<>();
     private final ObjectPool<InboundCall> spares = new ObjectPool<>(InboundCall::new);
@@ -32,6 +33,7 @@ final class Responder {
 
     Responder(ConnectionContext link, ReadChunkPulls pulls) {
         this.link = link;
+        metrics = link.metrics();
         this.pulls = pulls;
         spareWork = new ObjectPool<>(() -> new OutboundReplyCompletion(link, this::recycle));
     }
@@ -54,7 +56,7 @@ final class Responder {
         // A requester that has announced to know them keeps its pull completions within the grant.
         boolean isOutside = waiting != null && !settings.areAnnounced();
         grants = new CreditGrantController(link, credits, isOutside ? waiting : null, pulls::bytes);
-        publishCredits();
+        publishCredits(credits.granted());
     }
 
     /** Whether calls are answered here. */
@@ -73,18 +75,28 @@ final class Responder {
 
     /** The grant for the message that is built now: never 0, also where no calls are answered (RFC 8166, 3.3.1). */
     int nextGrant() {
-        if (!isOpen()) {
+        if (credits == null) {
             return 1;
         }
         int granted = grants.next();
-        publishCredits();
+        publishCredits(granted);
         return granted;
     }
 
     /** What was granted, and what of it is used, for those who watch from outside. */
-    void publishCredits() {
-        link.metrics().set(RpcRdmaGauge.CREDITS_OFFERED, credits.granted());
-        link.metrics().set(RpcRdmaGauge.CALLS_IN_PROGRESS, credits.unanswered());
+    private void publishCredits(int granted) {
+        metrics.set(RpcRdmaGauge.CREDITS_OFFERED, granted);
+        metrics.set(RpcRdmaGauge.CALLS_IN_PROGRESS, credits.unanswered());
+    }
+
+    /** Takes a credit for a call; {@code false} when the requester has none. */
+    boolean admit() {
+        if (!credits.countReceived()) {
+            return false;
+        }
+        metrics.set(RpcRdmaGauge.CALLS_IN_PROGRESS, credits.unanswered());
+        grants.received();
+        return true;
     }
 
     /** A message was answered with an error before it was counted. */
@@ -98,9 +110,7 @@ final class Responder {
 
     /** A call that is not in progress already; {@link #finish} ends it. */
     InboundCall newCall(int xid, int version) {
-        InboundCall call = spares.take();
-        call.xid = xid;
-        call.protocol = link.versions().ofReply(version);
+        InboundCall call = spares.take().begin(xid, link.versions().ofReply(version));
         calls.put(xid, call);
         return call;
     }
@@ -113,47 +123,34 @@ final class Responder {
     /** Forgets a call. */
     void finish(InboundCall call) {
         calls.remove(call.xid, call);
-        call.clear();
+        call.reset();
         spares.give(call);
     }
 
-    /** Has a call answered with ERR_CHUNK when it is written (RFC 8166, 4.5.2 and 4.5.3); it is given back. */
-    InboundCall reject(InboundCall call, String what) {
-        link.problem(call.xid, what, "answered with ERR_CHUNK");
-        call.isRejected = true;
-        call.isDelivered = false;
+    /**
+     * Refuses a call that the stages know: whoever writes it back has it answered, by ERR_CHUNK (RFC 8166, 4.5.2 and
+     * 4.5.3) or by an RPC error.
+     *
+     * @return the call
+     */
+    InboundCall refuse(InboundCall call, Refusal refusal) {
+        link.report(call.xid, refusal);
+        switch (refusal.answer()) {
+            case GARBAGE_ARGS -> call.answerInstead(error(call.xid, RpcCallHeader.GARBAGE_ARGS));
+            case SYSTEM_ERR -> call.answerInstead(error(call.xid, RpcCallHeader.SYSTEM_ERR));
+            default -> call.refuse(refusal);
+        }
         link.flushLater();
         return call;
-    }
-
-    /** Has a call answered whose arguments do not parse. */
-    InboundCall answerGarbage(InboundCall call) {
-        link.metrics().increment(RpcRdmaCounter.GARBAGE_ARGS_SENT);
-        link.problem(call.xid, "chunk and argument differ in length", "answered with GARBAGE_ARGS");
-        return answer(call, RpcCallHeader.GARBAGE_ARGS);
-    }
-
-    /** Has a call answered that code of the user, or a lack of memory, keeps from its handler, or from its reply. */
-    InboundCall answerFailed(InboundCall call, Throwable cause) {
-        link.metrics().increment(RpcRdmaCounter.SYSTEM_ERRORS_SENT);
-        UserCode.failed(
-                "what XID 0x" + Integer.toHexString(call.xid) + " needs at a responder", cause);
-        return answer(call, RpcCallHeader.SYSTEM_ERR);
     }
 
     /**
-     * In the place of the handler (RFC 5531, 9). The message needs no registered memory; when there is none for its
-     * Send, the connection ends (RFC 8166, 4.5.4).
+     * The message needs no registered memory; when there is none for its Send, the connection ends (RFC 8166, 4.5.4).
      */
-    private InboundCall answer(InboundCall call, int acceptStatus) {
-        call.releaseReceived();
-        call.isDelivered = false;
-        call.reply.clear();
+    private static ByteBuf error(int xid, int acceptStatus) {
         ByteBuf reply = Unpooled.buffer(RpcCallHeader.REPLY_HEADER_BYTES);
-        reply.writeInt(call.xid).writeInt(RpcCallHeader.REPLY).writeInt(0).writeLong(0);
-        call.reply.take(reply.writeInt(acceptStatus));
-        link.flushLater();
-        return call;
+        reply.writeInt(xid).writeInt(RpcCallHeader.REPLY).writeInt(0).writeLong(0);
+        return reply.writeInt(acceptStatus);
     }
 
     // ------------------------------------------------------------------ replies
@@ -191,7 +188,6 @@ final class Responder {
     /** An ERR_CHUNK is written; gives back what follows it. */
     ChannelFutureListener chunkErrorSent() {
         int most = link.config().maxChunkErrors();
-        link.metrics().increment(RpcRdmaCounter.CHUNK_ERRORS_SENT);
         if (++chunkErrorsInRow != most) {
             return ChannelFutureListener.CLOSE_ON_FAILURE;
         }
@@ -204,7 +200,7 @@ final class Responder {
 
     /** The connection is lost. */
     void close() {
-        calls.values().forEach(InboundCall::clear);
+        calls.values().forEach(InboundCall::reset);
         calls.clear();
         if (waiting != null) {
             waiting.close();

@@ -44,8 +44,8 @@ final class ResponderCredits {
         return (int) (received - answered);
     }
 
-    /** Returns {@code false} when the requester has no credit for this call. */
-    boolean received() {
+    /** Counts a call; {@code false} when the requester has no credit for it. */
+    boolean countReceived() {
         return ++received <= promised;
     }
 

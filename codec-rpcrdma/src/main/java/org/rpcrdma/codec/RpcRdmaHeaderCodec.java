@@ -4,7 +4,6 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
-import org.rpcrdma.channel.RdmaSend;
 import org.rpcrdma.codec.wire.Direction;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 import org.rpcrdma.codec.wire.TransportError;
@@ -27,7 +26,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
     private final InboundErrorReceiver receivedErrors;
     private final InboundCallReceiver calls;
     private final InboundReplyReceiver replies;
-    private final UnclassifiedMessages undetermined;
+    private final UnclassifiedMessages unclassified;
     private final InboundOptionMessages options;
     private final SendEncoder sends;
     private final OutboundCallEncoder encoder;
@@ -49,7 +48,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         InboundHeaderValidator checks = new InboundHeaderValidator(link);
         calls = new InboundCallReceiver(connection, checks, errors);
         replies = new InboundReplyReceiver(link, requester, connection.pulls(), checks, encoder);
-        undetermined = new UnclassifiedMessages(connection, checks, errors, calls, replies);
+        unclassified = new UnclassifiedMessages(connection, checks, errors, calls, replies);
     }
 
     @Override
@@ -103,7 +102,10 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         }
         TransportHeader header = received;
         header.decodeFixed(message, message.readerIndex());
-        if (isCompletion(message, header)) {
+        int proc = header.proc();
+        boolean mayBeCompletion =
+                proc == TransportHeader.RDMA_DONE || proc == TransportHeader.RDMA2_OPTIONAL;
+        if (mayBeCompletion && isCompletion(message, header)) {
             boolean isExpected = responder.waiting().complete(header.xid());
             metrics.increment(
                     isExpected
@@ -112,7 +114,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             responder.grants().received();
             return false;
         }
-        boolean isError = header.proc() == TransportHeader.RDMA_ERROR;
+        boolean isError = proc == TransportHeader.RDMA_ERROR;
         if (length < (isError ? TransportError.ERR_CHUNK_BYTES : TransportHeader.MINIMUM_BYTES)) {
             link.drop(
                     RpcRdmaCounter.DROPPED_SHORT, header.xid(), "message of " + length + " bytes");
@@ -123,7 +125,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             return false;
         }
         if (!link.versions().speaks(header.version())) {
-            errors.otherVersion(ctx, header);
+            errors.refuse(ctx, header, errors.ofVersion(header));
             return false;
         }
         return receiveProcedure(ctx, message, header);
@@ -156,22 +158,22 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
     private boolean receiveProcedure(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header) {
         int proc = header.proc();
-        if (header.version() == TransportHeader.VERSION_ONE && proc == TransportHeader.RDMA_DONE) {
+        boolean isVersionOne = header.version() == TransportHeader.VERSION_ONE;
+        if (isVersionOne && proc == TransportHeader.RDMA_DONE) {
             link.drop(RpcRdmaCounter.DROPPED_PROCEDURE, header.xid(), "RDMA_DONE");
             return false;
         }
-        Direction direction = Direction.fromHeader(header, message);
-        if (header.version() == TransportHeader.VERSION_TWO
-                && proc == TransportHeader.RDMA2_OPTIONAL) {
+        Direction direction =
+                isVersionOne ? Direction.UNKNOWN : Direction.fromHeader(header, message);
+        if (!isVersionOne && proc == TransportHeader.RDMA2_OPTIONAL) {
             return options.receive(ctx, message, header, direction);
         }
         if (proc != TransportHeader.RDMA_MSG && proc != TransportHeader.RDMA_NOMSG) {
-            errors.badMessage(
+            String what = "procedure " + Integer.toUnsignedString(proc);
+            errors.refuse(
                     ctx,
                     header,
-                    direction,
-                    RpcRdmaCounter.DROPPED_PROCEDURE,
-                    "procedure " + Integer.toUnsignedString(proc));
+                    errors.ofHeader(direction, RpcRdmaCounter.DROPPED_PROCEDURE, what));
             return false;
         }
         int payload =
@@ -181,8 +183,10 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
                         message.writerIndex(),
                         link.config().maxSegmentsPerMessage());
         if (payload < 0) {
-            errors.badMessage(
-                    ctx, header, direction, RpcRdmaCounter.DROPPED_BAD_REPLY, header.problem());
+            errors.refuse(
+                    ctx,
+                    header,
+                    errors.ofHeader(direction, RpcRdmaCounter.DROPPED_BAD_REPLY, header.problem()));
             return false;
         }
         return receiveMessage(ctx, message, header, payload);
@@ -190,28 +194,28 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
 
     private boolean receiveMessage(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        if (undetermined.covers(header)) {
-            undetermined.receive(ctx, message, header, payload);
+        boolean isNomsgOne =
+                header.proc() == TransportHeader.RDMA_NOMSG
+                        && header.version() == TransportHeader.VERSION_ONE;
+        if (isNomsgOne && unclassified.covers(header)) {
+            unclassified.receive(ctx, message, header, payload);
             return false;
         }
         Direction direction =
-                header.version() == TransportHeader.VERSION_ONE
-                                && undetermined.isPulledReply(header)
+                isNomsgOne && unclassified.isPulledReply(header)
                         ? Direction.REPLY
                         : Direction.of(header, message, payload);
-        if (direction == Direction.REPLY
-                && !requester.isOpen()
-                && header.version() == TransportHeader.VERSION_ONE
-                && header.proc() == TransportHeader.RDMA_NOMSG) {
+        if (isNomsgOne && direction == Direction.REPLY && !requester.isOpen()) {
             // Only its lists have said so, and nothing was called from here.
-            errors.refuse(ctx, header, "long call without a Position Zero Read chunk");
+            String what = "long call without a Position Zero Read chunk";
+            errors.refuse(ctx, header, Refusal.chunkError(what));
             return false;
         }
         switch (direction) {
             case CALL -> {
                 InboundCall call = calls.receive(ctx, message, header, payload);
                 if (call != null) {
-                    boolean isTaken = !call.isLong;
+                    boolean isTaken = !call.request.isLong;
                     toUser(call);
                     return isTaken;
                 }
@@ -225,12 +229,13 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
                 }
             }
             case UNKNOWN ->
-                    errors.badMessage(
+                    errors.refuse(
                             ctx,
                             header,
-                            direction,
-                            RpcRdmaCounter.DROPPED_BAD_REPLY,
-                            "neither a call nor a reply");
+                            errors.ofHeader(
+                                    direction,
+                                    RpcRdmaCounter.DROPPED_BAD_REPLY,
+                                    "neither a call nor a reply"));
         }
         return false;
     }
@@ -245,13 +250,13 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             writeCall(call, promise);
         } else if (!(message instanceof InboundCall call)) {
             toNetwork(message, promise);
-        } else if (call.isRejected) {
+        } else if (call.reply.refusal != null) {
             metrics.callEnded(
                     RpcRdmaRole.RESPONDER,
-                    call.procedureName,
+                    call.request.procedureName,
                     CallOutcome.REFUSED,
-                    call.startNanos);
-            errors.reject(ctx, call, promise);
+                    call.request.startNanos);
+            errors.answer(ctx, call, promise);
         } else {
             writeReply(call, promise);
         }
@@ -292,14 +297,17 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             return;
         }
         metrics.increment(RpcRdmaCounter.REPLIES_SENT);
-        if (call.option == null) {
-            metrics.countReplyForm(RpcRdmaRole.RESPONDER, call.header, call.isLong);
+        if (call.reply.option == null) {
+            metrics.countReplyForm(RpcRdmaRole.RESPONDER, call.chunks.header, call.reply.isLong);
         }
         metrics.callEnded(
-                RpcRdmaRole.RESPONDER, call.procedureName, CallOutcome.REPLIED, call.startNanos);
+                RpcRdmaRole.RESPONDER,
+                call.request.procedureName,
+                CallOutcome.REPLIED,
+                call.request.startNanos);
         responder.replySent(call.protocol);
         OutboundReplyCompletion work = responder.work(call.xid);
-        Object message = call.mayInvalidate ? new RdmaSend(send, call.invalidateHandle) : send;
+        Object message = call.chunks.toSend(send);
         responder.finish(call);
         toNetwork(message, work.behind(promise));
     }
@@ -307,15 +315,16 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
     /** The Send of a reply whose chunks are written, and whose lists have the lengths. */
     private ByteBuf encodeReply(InboundCall call) throws CallTooLongException {
         int credit = responder.nextGrant();
-        if (call.option != null) {
-            return sends.option(call.protocol, call.option, credit);
+        if (call.reply.option != null) {
+            return sends.option(call.protocol, call.reply.option, credit);
         }
-        call.header.set(
+        TransportHeader header = call.chunks.header;
+        header.set(
                 call.xid,
                 call.protocol.number(),
                 credit,
-                call.isLong ? TransportHeader.RDMA_NOMSG : TransportHeader.RDMA_MSG,
+                call.reply.isLong ? TransportHeader.RDMA_NOMSG : TransportHeader.RDMA_MSG,
                 RpcCallHeader.REPLY);
-        return sends.message(RpcRdmaRole.RESPONDER, call.protocol, call.header, call.reply);
+        return sends.message(RpcRdmaRole.RESPONDER, call.protocol, header, call.reply.payload);
     }
 }

@@ -3,12 +3,11 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
-import org.rpcrdma.codec.wire.RpcCallHeader;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
  * Long messages of version 1 that may be a call of the peer or the reply to one from here, both in a Position Zero
- * Read chunk: the payload tells, so it is pulled first (RFC 8167, 4.1).
+ * Read chunk: acts on the states of each {@link UnclassifiedMessage}.
  */
 final class UnclassifiedMessages {
 
@@ -20,6 +19,9 @@ final class UnclassifiedMessages {
     private final OutboundTransportErrors errors;
     private final InboundCallReceiver calls;
     private final InboundReplyReceiver replies;
+    private final ObjectPool<UnclassifiedMessage> spares =
+            new ObjectPool<>(UnclassifiedMessage::new);
+    private final ReadChunkPull.Taker whenPulled = this::pulled;
 
     UnclassifiedMessages(
             RpcRdmaConnection connection,
@@ -46,7 +48,7 @@ final class UnclassifiedMessages {
                 && isPulledReply(header)
                 && responder.isOpen()
                 && responder.call(header.xid()) == null
-                && !pulls.isUndetermined(header.xid())
+                && pulls.unclassified(header.xid()) == null
                 && (link.takesChunks() || requester.call(header.xid()) == null);
     }
 
@@ -58,79 +60,127 @@ final class UnclassifiedMessages {
     }
 
     /**
-     * Pulls it. It is taken for the reply that is awaited when that is not possible, and for a call when none is.
-     * Either waits for the memory of others; a call has no credit here yet, so as many wait as there are credits.
+     * Takes a message that {@link #covers} holds for. It waits for the memory of others like a call; it has no credit
+     * here yet, so no more wait than there are credits.
      */
     void receive(ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        boolean isAwaited = requester.unanswered(header.xid()) != null;
-        if (!errors.takesChunks(ctx, header, !isAwaited)) {
+        boolean isAwaited = isReplyAwaited(header.xid());
+        Refusal refusal = errors.ofChunks(header, !isAwaited);
+        if (refusal != null) {
+            errors.refuse(ctx, header, refusal);
             return;
         }
         ReadChunkPull pull = pulls.ofCall(header.xid());
         if (isAwaited) {
             pull.awaited();
         }
-        String problem = checks.call(message, header, payload, pull.layout());
-        boolean mayWait =
-                problem == null
-                        && (isAwaited || pulls.undetermined() < responder.credits().maximum());
-        if (mayWait && pulls.mustHold(pull)) {
-            pull.header().swap(header);
-            pulls.undetermined(pull);
-            pulls.hold(pull, () -> receiveHeld(ctx, pull));
-            return;
-        }
-        if (problem == null && pull.allocate()) {
-            pull.header().swap(header);
-            pulls.undetermined(pull);
-            pull.read(ctx, pull.header().reads(), null, this::determined);
-            return;
-        }
-        if (mayWait && !isAwaited && pulls.canFit(pull)) {
-            pull.header().swap(header);
-            pulls.undetermined(pull);
-            pulls.retry(pull, () -> receiveHeld(ctx, pull));
-            return;
-        }
-        if (!isAwaited) {
-            String refused = problem == null ? pull.noMemory() : problem;
-            pull.free();
-            errors.refuse(ctx, header, refused);
-        } else if (problem != null) {
-            pull.free();
-            handOn(ctx, replies.receive(ctx, message, header, payload));
-        } else {
-            pull.header().swap(header);
-            handOn(ctx, replies.take(ctx, pull, pull.noMemory()));
+        UnclassifiedMessage unclassified = spares.take().begin(pull);
+        refusal = checks.call(message, header, payload, pull.layout());
+        switch (unclassified.headerChecked(refusal == null, isAwaited)) {
+            case REPLY -> {
+                end(unclassified).free();
+                handOn(ctx, replies.receive(ctx, message, header, payload));
+            }
+            case REFUSED -> {
+                end(unclassified).free();
+                errors.refuse(ctx, header, refusal);
+            }
+            default -> {
+                pull.header().swap(header);
+                UnclassifiedMessage.Memory memory = firstMemory(ctx, unclassified, isAwaited);
+                proceed(ctx, unclassified, unclassified.memoryAsked(memory, isAwaited));
+            }
         }
     }
 
-    /** There is room for it now. */
-    private void receiveHeld(ChannelHandlerContext ctx, ReadChunkPull pull) {
+    private boolean isReplyAwaited(int xid) {
+        return requester.unanswered(xid) != null;
+    }
+
+    private UnclassifiedMessage.Memory firstMemory(
+            ChannelHandlerContext ctx, UnclassifiedMessage message, boolean isAwaited) {
+        ReadChunkPull pull = message.pull();
+        boolean mayWait = isAwaited || pulls.unclassified() < responder.credits().maximum();
+        if (mayWait && pulls.mustHold(pull)) {
+            pulls.hold(pull, () -> memoryIsBack(ctx, message));
+            return UnclassifiedMessage.Memory.LATER;
+        }
         if (pull.allocate()) {
-            pull.read(ctx, pull.header().reads(), null, this::determined);
-        } else if (requester.unanswered(pull.xid()) == null) {
-            pulls.retry(pull, () -> receiveHeld(ctx, pull));
-        } else {
-            pulls.determined(pull);
-            handOn(ctx, replies.take(ctx, pull, pull.noMemory()));
+            return UnclassifiedMessage.Memory.TAKEN;
+        }
+        if (mayWait && !isAwaited && pulls.canFit(pull)) {
+            pulls.retry(pull, () -> memoryIsBack(ctx, message));
+            return UnclassifiedMessage.Memory.LATER;
+        }
+        return UnclassifiedMessage.Memory.NONE;
+    }
+
+    /** Memory was given back that a message has waited for; there may still be too little. */
+    private void memoryIsBack(ChannelHandlerContext ctx, UnclassifiedMessage message) {
+        ReadChunkPull pull = message.pull();
+        boolean isAwaited = isReplyAwaited(pull.xid());
+        UnclassifiedMessage.Memory memory = UnclassifiedMessage.Memory.NONE;
+        if (pull.allocate()) {
+            memory = UnclassifiedMessage.Memory.TAKEN;
+        } else if (!isAwaited) {
+            pulls.retry(pull, () -> memoryIsBack(ctx, message));
+            memory = UnclassifiedMessage.Memory.LATER;
+        }
+        UnclassifiedMessage.State next = message.memoryAsked(memory, isAwaited);
+        proceed(ctx, message, next);
+        if (next == UnclassifiedMessage.State.REPLY) {
             ctx.fireChannelReadComplete();
         }
         link.flushNow(ctx);
     }
 
-    /** It is there, and belongs to a call of the peer or to one from here. */
-    private void determined(ChannelHandlerContext ctx, ReadChunkPull pull) {
-        pulls.determined(pull);
-        if (!pull.isWhole()) {
-            pull.free();
-            link.closeNow("an RDMA Read has failed", null);
-            return;
+    /** All Reads have ended. */
+    private void pulled(ChannelHandlerContext ctx, ReadChunkPull pull) {
+        UnclassifiedMessage message = pulls.unclassified(pull.xid());
+        boolean isWhole = pull.isWhole();
+        proceed(ctx, message, message.pulled(isWhole, isWhole ? pull.memory().getInt(4) : 0));
+        if (isWhole) {
+            ctx.fireChannelReadComplete();
+            link.flushNow(ctx);
         }
-        boolean isReply = pull.memory().getInt(4) == RpcCallHeader.REPLY;
-        handOn(ctx, isReply ? replies.take(ctx, pull, null) : calls.take(pull));
-        ctx.fireChannelReadComplete();
-        link.flushNow(ctx);
+    }
+
+    /** Acts on the state that a message has entered. */
+    private void proceed(
+            ChannelHandlerContext ctx,
+            UnclassifiedMessage message,
+            UnclassifiedMessage.State state) {
+        ReadChunkPull pull = message.pull();
+        int xid = pull.xid();
+        switch (state) {
+            case WAITING -> pulls.addUnclassified(message);
+            case PULLING -> {
+                pulls.addUnclassified(message);
+                pull.read(ctx, pull.header().reads(), null, whenPulled);
+            }
+            case CALL -> handOn(ctx, calls.take(end(message)));
+            case REPLY -> {
+                String notPulled = pull.isWhole() ? null : pull.noMemory();
+                handOn(ctx, replies.take(ctx, end(message), notPulled));
+            }
+            case REFUSED -> {
+                errors.refuse(ctx, pull.header(), Refusal.chunkError(pull.noMemory()));
+                end(message).free();
+            }
+            case LOST -> {
+                end(message).free();
+                link.report(xid, Refusal.readFailed());
+            }
+            default -> throw new IllegalStateException(state.toString());
+        }
+    }
+
+    /** Its kind is known: its XID may be that of a call now. */
+    private ReadChunkPull end(UnclassifiedMessage message) {
+        ReadChunkPull pull = message.pull();
+        pulls.removeUnclassified(message);
+        spares.give(message.begin(null));
+        return pull;
     }
 
     private static void handOn(ChannelHandlerContext ctx, Object call) {

@@ -60,7 +60,7 @@ final class VersionNegotiation extends CodecStageHandler {
         if (state == State.OVER || connection.writeProblem() != null) {
             // It fails there, and may be seen by the duplicate request cache.
             toNetwork(message, promise);
-        } else if (message instanceof RpcRdmaCancel cancel && isHeld(cancel)) {
+        } else if (message instanceof RpcRdmaCancel cancel && cancelHeld(cancel)) {
             promise.trySuccess();
         } else {
             hold(ctx, message, promise);
@@ -135,7 +135,8 @@ final class VersionNegotiation extends CodecStageHandler {
     }
 
     /** Gives up a call that waits here; while the version is settled it may have left already. */
-    private boolean isHeld(RpcRdmaCancel cancel) {
+    /** Fails a call that is held; {@code false} when it is not. */
+    private boolean cancelHeld(RpcRdmaCancel cancel) {
         for (Held call : held) {
             if (call.xid() == cancel.xid()) {
                 held.remove(call);

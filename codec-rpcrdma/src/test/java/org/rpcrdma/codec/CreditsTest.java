@@ -131,12 +131,12 @@ class CreditsTest {
     @Proves("V1-CRED-15")
     void unansweredCallsAreBounded() {
         ResponderCredits credits = new ResponderCredits(2, 80);
-        assertThat(credits.received()).isTrue();
-        assertThat(credits.received()).isTrue();
+        assertThat(credits.countReceived()).isTrue();
+        assertThat(credits.countReceived()).isTrue();
         credits.answered();
         credits.grant(2);
-        assertThat(credits.received()).isTrue();
-        assertThat(credits.received()).isFalse();
+        assertThat(credits.countReceived()).isTrue();
+        assertThat(credits.countReceived()).isFalse();
         assertThat(credits.granted()).isEqualTo(2);
     }
 
@@ -146,7 +146,7 @@ class CreditsTest {
     void loweredGrantKeepsWhatWasPromised() {
         ResponderCredits credits = new ResponderCredits(32, 80);
         for (int i = 0; i < 20; i++) {
-            assertThat(credits.received()).isTrue();
+            assertThat(credits.countReceived()).isTrue();
         }
         assertThat(credits.outstanding()).isEqualTo(12);
         credits.answered();
@@ -154,7 +154,7 @@ class CreditsTest {
         // Twelve more may be on their way under the old grant.
         for (int i = 12; i > 0; i--) {
             assertThat(credits.outstanding()).isEqualTo(i);
-            assertThat(credits.received()).isTrue();
+            assertThat(credits.countReceived()).isTrue();
         }
         assertThat(credits.outstanding()).isZero();
         while (credits.unanswered() > 8) {
@@ -165,8 +165,8 @@ class CreditsTest {
         credits.answered();
         credits.grant(8);
         assertThat(credits.outstanding()).isEqualTo(1);
-        assertThat(credits.received()).isTrue();
-        assertThat(credits.received()).isFalse();
+        assertThat(credits.countReceived()).isTrue();
+        assertThat(credits.countReceived()).isFalse();
     }
 
     @Property
@@ -179,7 +179,7 @@ class CreditsTest {
             while (requester.allowed() > 0) {
                 requester.sent();
                 assertThat(responder.outstanding()).isPositive();
-                assertThat(responder.received()).isTrue();
+                assertThat(responder.countReceived()).isTrue();
             }
             responder.answered();
             requester.replied(responder.grant(grant));

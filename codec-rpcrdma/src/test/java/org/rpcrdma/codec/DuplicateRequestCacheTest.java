@@ -9,12 +9,14 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.ReferenceCountUtil;
 import java.net.InetAddress;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -23,6 +25,7 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.codec.DuplicateRequestCache.Call;
 import org.rpcrdma.codec.DuplicateRequestCache.Lookup;
 import org.rpcrdma.codec.DuplicateRequestCache.Progress;
+import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /** Calls that come again: RPC messages are remembered, and go into the chunks of the new call. */
 class DuplicateRequestCacheTest {
@@ -431,6 +434,135 @@ class DuplicateRequestCacheTest {
         try (RpcPair third = RpcPair.of(RpcPair.usual().build(), server)) {
             third.call(Form.SHORT.call(7));
             assertThat(third.client.takeXid()).isEqualTo(7);
+        }
+    }
+
+    /** A message that nobody else can get a reference to: what is delivered in parts has to be. */
+    private static final class Saturated {
+        private final ByteBuf message;
+        private int references;
+
+        Saturated(ByteBuf message) {
+            this.message = message;
+            for (int more = 1 << 30; more > 0; more >>= 1) {
+                try {
+                    message.retain(more);
+                    references += more;
+                } catch (IllegalReferenceCountException full) {
+                    continue; // with fewer
+                }
+            }
+        }
+
+        void release() {
+            message.release(references);
+            assertThat(message.refCnt()).isZero();
+        }
+    }
+
+    private static RpcRdmaConfig cachingInParts(DuplicateRequestCache cache) {
+        return RpcPair.usual().annotatedCalls(true).duplicateRequestCache(cache).build();
+    }
+
+    private static BoundedDuplicateRequestCache coveringAll() {
+        return new BoundedDuplicateRequestCache(
+                100, 1 << 20, 10 << 20, (program, version, procedure) -> true);
+    }
+
+    private static Saturated saturate(RpcPair pair, int xid) {
+        return new Saturated(pair.serverConnection().responder().call(xid).request.message);
+    }
+
+    private static void takeSystemError(RpcPair pair) throws Exception {
+        byte[] reply = pair.client.takeBytes();
+        assertThat(reply).hasSize(24).endsWith(0, 0, 0, RpcCallHeader.SYSTEM_ERR);
+    }
+
+    /** It was begun in the cache, and no handler has seen it. */
+    @Test
+    @Proves("V1-ERR-22")
+    void aCallThatFailsBeforeItsHandlerIsExecutedWhenItComesAgain() throws Exception {
+        AtomicReference<Runnable> begun = new AtomicReference<>();
+        BoundedDuplicateRequestCache real = coveringAll();
+        DuplicateRequestCache cache =
+                new ForwardingCache(real) {
+                    @Override
+                    public Lookup begin(Call call, Waiter waiter) {
+                        Lookup found = super.begin(call, waiter);
+                        Runnable next = begun.getAndSet(null);
+                        if (next != null) {
+                            next.run();
+                        }
+                        return found;
+                    }
+                };
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), cachingInParts(cache))) {
+            AtomicReference<Saturated> saturated = new AtomicReference<>();
+            begun.set(() -> saturated.set(saturate(pair, 7)));
+            pair.call(Form.READ_CHUNK.call(7));
+            takeSystemError(pair);
+            RpcPair.settle(pair.serverChannel);
+            saturated.get().release();
+            pair.call(Form.READ_CHUNK.call(7));
+            ReferenceCountUtil.release(pair.server.take());
+            assertThat(pair.serverConnection().value(RpcRdmaCounter.DUPLICATES_WAITING)).isZero();
+            pair.reply(Rpc.reply(7));
+            assertThat(pair.client.takeXid()).isEqualTo(7);
+        }
+    }
+
+    /** The first connection is lost, and the one who takes the call over fails too: it is answered all the same. */
+    @Test
+    @Proves("V1-ERR-22")
+    void aDuplicateThatFailsBeforeItsHandlerIsAnswered() throws Exception {
+        RpcRdmaConfig server = cachingInParts(coveringAll());
+        try (RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
+            Saturated saturated;
+            try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server)) {
+                first.call(Form.READ_CHUNK.call(7));
+                ReferenceCountUtil.release(first.server.take());
+                second.call(Form.READ_CHUNK.call(7));
+                second.awaitValue(RpcRdmaCounter.DUPLICATES_WAITING, 1);
+                saturated = RpcPair.on(second.serverChannel, () -> saturate(second, 7));
+            }
+            takeSystemError(second);
+            RpcPair.settle(second.serverChannel);
+            saturated.release();
+            second.call(Form.READ_CHUNK.call(7));
+            ReferenceCountUtil.release(second.server.take());
+        }
+    }
+
+    private static class ForwardingCache implements DuplicateRequestCache {
+        private final DuplicateRequestCache real;
+
+        ForwardingCache(DuplicateRequestCache real) {
+            this.real = real;
+        }
+
+        @Override
+        public boolean covers(int program, int version, int procedure) {
+            return real.covers(program, version, procedure);
+        }
+
+        @Override
+        public Lookup begin(Call call, Waiter waiter) {
+            return real.begin(call, waiter);
+        }
+
+        @Override
+        public void done(Call call, ByteBuf reply) {
+            real.done(call, reply);
+        }
+
+        @Override
+        public void abandon(Call call) {
+            real.abandon(call);
+        }
+
+        @Override
+        public void withdraw(Call call, Waiter waiter) {
+            real.withdraw(call, waiter);
         }
     }
 }

@@ -314,8 +314,8 @@ class ReadChunkResponderTest {
         int kept = on(pair.serverChannel, pair.serverChannel::keptReceives);
         assertThat(kept).isGreaterThanOrEqualTo(64 + 2);
         CreditGrantController grants = pair.serverConnection().responder().grants();
-        assertThat(on(pair.serverChannel, () -> grants.keepsReceives(2))).isTrue();
-        assertThat(on(pair.serverChannel, () -> grants.keepsReceives(kept))).isFalse();
+        assertThat(on(pair.serverChannel, () -> grants.reserveReceives(2))).isTrue();
+        assertThat(on(pair.serverChannel, () -> grants.reserveReceives(kept))).isFalse();
     }
 
     @Test

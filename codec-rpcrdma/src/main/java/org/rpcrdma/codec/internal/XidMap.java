@@ -43,7 +43,7 @@ public final class XidMap<V> {
 
     /** Where the XID is, or the free place where it would be. */
     private int find(int xid) {
-        int at = place(xid);
+        int at = (xid * SPREAD) >>> shift;
         while (values[at] != null && xids[at] != xid) {
             at = after(at);
         }
@@ -51,7 +51,7 @@ public final class XidMap<V> {
     }
 
     public V get(int xid) {
-        return values[find(xid)];
+        return size == 0 ? null : values[find(xid)];
     }
 
     public boolean containsKey(int xid) {

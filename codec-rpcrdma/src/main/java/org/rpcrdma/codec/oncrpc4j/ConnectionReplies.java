@@ -55,9 +55,13 @@ final class ConnectionReplies extends ReplyQueue {
             TimeUnit unit)
             throws EOFException {
         Waiting call = new Waiting(handler, timer(xid, timeout, unit));
-        Waiting before = waiting.put(xid, call);
-        if (before != null) {
-            before.stopTimer();
+        if (waiting.putIfAbsent(xid, call) != null) {
+            call.stopTimer();
+            throw new IllegalStateException(
+                    "call with XID 0x"
+                            + Integer.toHexString(xid)
+                            + " (expected: one that no call of this connection waits under; the"
+                            + " next call has another)");
         }
         if (isLost && waiting.remove(xid, call)) {
             call.stopTimer();

@@ -96,6 +96,11 @@ public final class TransportHeader {
         return reply;
     }
 
+    /** Whether any of the three lists has something in it: an empty Write chunk and an empty Reply chunk count. */
+    public boolean hasChunks() {
+        return reads.count > 0 || writes.chunks > 0 || reply.present;
+    }
+
     /** What {@link #decodeLists} did not like, in words for a log line. */
     public String problem() {
         return problem;
@@ -141,9 +146,12 @@ public final class TransportHeader {
     }
 
     public void clear() {
-        reads.clear();
-        writes.clear();
-        reply.clear();
+        if (hasChunks()
+                || writes.count > 0) { // a list may have been malformed in the middle of a chunk
+            reads.clear();
+            writes.clear();
+            reply.clear();
+        }
     }
 
     /**
@@ -187,6 +195,9 @@ public final class TransportHeader {
             }
             decodeDirection(in, at);
             at += 4;
+        }
+        if (end - at >= EMPTY_LISTS_BYTES && in.getLong(at) == 0 && in.getInt(at + 8) == 0) {
+            return at + EMPTY_LISTS_BYTES; // most calls: three empty lists
         }
         at = decodeReads(in, at, end, maxSegments);
         if (at >= 0) {
@@ -286,10 +297,11 @@ public final class TransportHeader {
 
     /** The bytes of an RDMA_MSG or RDMA_NOMSG header with the lists as they are now. */
     public int encodedBytes() {
-        return listsOffset(version)
-                + reads.encodedBytes()
-                + writes.encodedBytes()
-                + reply.encodedBytes();
+        int lists =
+                hasChunks()
+                        ? reads.encodedBytes() + writes.encodedBytes() + reply.encodedBytes()
+                        : EMPTY_LISTS_BYTES;
+        return listsOffset(version) + lists;
     }
 
     /** The bytes of the lists that a reply to this call repeats, and of an empty Read list. */
@@ -302,6 +314,10 @@ public final class TransportHeader {
         encodeFixed(out, xid, version, credit, proc);
         if (version == VERSION_TWO) {
             out.writeInt(direction);
+        }
+        if (!hasChunks()) {
+            out.writeLong(0).writeInt(0);
+            return;
         }
         reads.encode(out);
         writes.encode(out);

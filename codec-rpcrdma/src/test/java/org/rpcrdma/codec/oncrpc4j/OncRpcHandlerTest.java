@@ -540,6 +540,26 @@ class OncRpcHandlerTest {
         served.eventLoop().submit(() -> RpcRdmaConnection.of(served).allowReverseCalls()).sync();
     }
 
+    /** Two calls chose the same XID: the first is not touched, and the second is refused before it is sent. */
+    @Test
+    void aCallWithTheXidOfAnotherIsRefused() throws Exception {
+        EmbeddedChannel channel = new EmbeddedChannel();
+        ConnectionReplies replies = new ConnectionReplies(channel);
+        CompletionHandler<RpcReply, RpcTransport> first = new Ignored<>();
+        CompletionHandler<RpcReply, RpcTransport> second = new Ignored<>();
+        channel.freezeTime();
+        replies.registerKey(0x71, null, first, 10, TimeUnit.SECONDS);
+        assertThatThrownBy(() -> replies.registerKey(0x71, null, second, 5, TimeUnit.SECONDS))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("0x71");
+        channel.advanceTimeBy(5, TimeUnit.SECONDS);
+        channel.runScheduledPendingTasks();
+        assertThat(replies.get(0x71)).isSameAs(first);
+        replies.registerKey(0x71, null, second, 5, TimeUnit.SECONDS);
+        assertThat(replies.get(0x71)).isSameAs(second);
+        channel.finishAndReleaseAll();
+    }
+
     /** The time is that of the event loop. */
     @Test
     void aCallThatIsNotAnsweredInTimeFails() throws Exception {
