@@ -3,6 +3,7 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
+import io.netty.util.IllegalReferenceCountException;
 import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.codec.wire.RpcCallHeader;
@@ -90,6 +91,17 @@ final class InboundReplyAssembler {
             OutboundCall call, ByteBuf payload, WriteList returned, XdrCursor results) {
         RpcMessage offered = call.payload.parts();
         RpcMessage reply = new RpcMessage(payload);
+        try {
+            addResults(reply, offered, returned, results);
+        } catch (IllegalReferenceCountException e) {
+            reply.release(); // a sink that its user has released already
+            throw e;
+        }
+        return reply;
+    }
+
+    private void addResults(
+            RpcMessage reply, RpcMessage offered, WriteList returned, XdrCursor results) {
         for (int i = 0; i < offered.sinks(); i++) {
             ByteBuf memory = offered.sink(i);
             int result = resultIn(i, returned, results);
@@ -100,7 +112,6 @@ final class InboundReplyAssembler {
             }
             reply.addResult(memory, result < 0 ? -1 : (int) results.itemPosition(result), length);
         }
-        return reply;
     }
 
     /** The result in a sink; negative when there is none. One of no bytes is in that of its own number. */
