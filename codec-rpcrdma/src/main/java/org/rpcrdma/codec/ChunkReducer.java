@@ -115,8 +115,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
             return;
         }
         OutboundCall call = requester.newCall(xid);
-        call.payload.take(written);
-        call.startNanos = link.metrics().startTime();
+        call.request.take(written, link.metrics().startTime());
         try {
             callPlan.plan(call);
         } catch (Throwable t) {
@@ -197,7 +196,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
 
     private void receiveReply(OutboundCall call) {
         Object delivered = null;
-        if (call.failure == null) {
+        if (call.reply.failure() == null) {
             try {
                 delivered = replyReader.read(call);
             } catch (RpcRdmaException e) {
@@ -206,15 +205,15 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
                 requester.spoil(call, new UnmarshalException(t));
             }
         }
-        if (call.failure != null) {
-            delivered = new RpcRdmaFailure(call.xid, call.failure);
+        if (call.reply.failure() != null) {
+            delivered = new RpcRdmaFailure(call.xid(), call.reply.failure());
         }
         link.metrics()
                 .callEnded(
                         RpcRdmaRole.REQUESTER,
-                        call.procedure.name(),
+                        call.request.procedure.name(),
                         call.outcome(),
-                        call.startNanos);
+                        call.request.startNanos());
         requester.finish(call);
         toUser(delivered);
     }

@@ -30,21 +30,21 @@ final class InboundReplyAssembler {
      * @throws BindingException when the upper-layer binding has failed
      */
     Object read(OutboundCall call) throws RpcRdmaException, BindingException {
-        ByteBuf stream = call.reply;
+        ByteBuf stream = call.reply.stream();
         int start = stream.readerIndex();
         WriteList returned = call.header.writes();
         XdrCursor results = cursor.wrap(stream, start, start, start, Reduction.NONE);
         chunks.of(returned);
-        if (call.sinks.count() > 0) {
+        if (call.chunks.sinks.count() > 0) {
             walk(call, stream, results);
             check(returned, results);
         }
         results.release();
-        if (call.payload.parts().sinks() > 0) {
-            return inParts(call, call.takeReply(), returned, results);
+        if (call.request.payload.parts().sinks() > 0) {
+            return inParts(call, call.reply.takeStream(), returned, results);
         }
         ByteBuf whole = insertResults(call, stream, results);
-        return call.payload.isInParts() ? inParts(call, whole, returned, results) : whole;
+        return call.request.payload.isInParts() ? inParts(call, whole, returned, results) : whole;
     }
 
     private void walk(OutboundCall call, ByteBuf stream, XdrCursor results)
@@ -55,7 +55,7 @@ final class InboundReplyAssembler {
             return; // not executed: no result
         }
         results.wrap(stream, start, index, stream.writerIndex(), chunks);
-        if (!call.procedure.walkResults(results)) {
+        if (!call.request.procedure.walkResults(results)) {
             throw new MalformedReplyException("the results end too early");
         }
     }
@@ -89,7 +89,7 @@ final class InboundReplyAssembler {
     /** The reply with the sinks that the caller gave; the payload is taken over. */
     private RpcMessage inParts(
             OutboundCall call, ByteBuf payload, WriteList returned, XdrCursor results) {
-        RpcMessage offered = call.payload.parts();
+        RpcMessage offered = call.request.payload.parts();
         RpcMessage reply = new RpcMessage(payload);
         try {
             addResults(reply, offered, returned, results);
@@ -134,7 +134,7 @@ final class InboundReplyAssembler {
             reduced += results.isItemReduced(i) ? 1 : 0;
         }
         if (reduced == 0) {
-            return call.takeReply();
+            return call.reply.takeStream();
         }
         int room = call.roomAroundSink();
         int before = results.itemIndex(0) - stream.readerIndex();
@@ -148,7 +148,7 @@ final class InboundReplyAssembler {
     private ByteBuf intoSink(
             OutboundCall call, ByteBuf stream, XdrCursor results, int before, int after) {
         int room = call.roomAroundSink();
-        ByteBuf sink = call.sinks.take(chunks.chunkOf(0));
+        ByteBuf sink = call.chunks.sinks.take(chunks.chunkOf(0));
         int length = results.itemLength(0);
         int pad = XdrCursor.roundUp(length) - length;
         sink.setBytes(room - before, stream, stream.readerIndex(), before);
@@ -170,7 +170,7 @@ final class InboundReplyAssembler {
             int at = results.itemIndex(i);
             whole.addComponent(true, stream.retainedSlice(index, at - index));
             // The memory after the data is ours and longer than any pad: it fits there.
-            ByteBuf sink = call.sinks.take(chunks.chunkOf(i));
+            ByteBuf sink = call.chunks.sinks.take(chunks.chunkOf(i));
             int pad = XdrCursor.roundUp(length) - length;
             sink.setZero(room + length, pad);
             whole.addComponent(true, sink.setIndex(room, room + length + pad));

@@ -42,9 +42,7 @@ final class LongMessageHandler extends CodecStageHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (message instanceof OutboundCall call) {
-            writeCall(call, promise);
-        } else if (message instanceof InboundCall call && !call.isRejected) {
+        if (message instanceof InboundCall call && !call.isRejected) {
             writeReply(ctx, call, promise);
         } else {
             toNetwork(message, promise);
@@ -53,66 +51,27 @@ final class LongMessageHandler extends CodecStageHandler {
 
     // ------------------------------------------------------------------ requester
 
-    private void writeCall(OutboundCall call, ChannelPromise promise) {
-        boolean fits = OutboundCallSizes.fitsInline(call, call.payload.reducedBytes());
-        boolean needsReplyChunk = OutboundCallSizes.needsReplyChunk(call);
-        String problem = problem(call, fits, needsReplyChunk);
-        if (problem != null) {
-            requester.fail(call, promise, new CallTooLongException(problem));
-            return;
-        }
-        if (!fits) {
-            ItemList items = call.payload.items();
-            if (!items.areApart()) {
-                // Whole: one handle for all of it, which one Send With Invalidate frees.
-                items.clear();
-            }
-            call.isLong = true;
-        }
-        call.replyChunkBytes = needsReplyChunk ? ((int) call.replyMaximum + 3) & ~3 : 0;
-        toNetwork(call, promise);
-    }
-
-    /** Why a call cannot be carried; {@code null} when it can. */
-    private String problem(OutboundCall call, boolean fits, boolean needsReplyChunk) {
-        int bytes = call.payload.stream().readableBytes();
-        int most = link.config().maxMessageBytes();
-        if ((!fits || needsReplyChunk) && !link.callsMayHaveChunks()) {
-            return "a reverse call of "
-                    + bytes
-                    + " bytes does not fit inline (expected: a short one, unless both sides are"
-                    + " configured for reverseChunks; RFC 8167, 5.3)";
-        }
-        if (needsReplyChunk && call.replyMaximum > most) {
-            return "a reply of up to " + call.replyMaximum + " bytes is above maxMessageBytes";
-        }
-        return !fits && bytes > most
-                ? "a call of " + bytes + " bytes is above maxMessageBytes"
-                : null;
-    }
-
     private void receiveReply(ChannelHandlerContext ctx, OutboundCall call) {
-        ReadChunkPull pull = call.pull;
-        if (pull != null && call.failure == null && !pull.isDone()) {
+        ReadChunkPull pull = call.reply.pull();
+        if (pull != null && call.reply.failure() == null && !pull.isDone()) {
             if (pulls.mustHold(pull)) {
                 pulls.hold(pull, () -> receiveHeld(ctx, call));
                 return;
             }
             if (pull.allocate()) {
-                pull.read(ctx, call.header.reads(), call.reply, this::replyPulled);
+                pull.read(ctx, call.header.reads(), call.reply.stream(), this::replyPulled);
                 return;
             }
             requester.spoil(call, new PullException(pull.noMemory()));
         }
         if (pull != null) {
             ctx.write(call.completion());
-        } else if (call.isLong && call.failure == null) {
-            call.reply = call.replySink.setIndex(0, (int) call.header.reply().chunkLength());
-            call.replySink = null;
+        } else if (call.reply.isLong() && call.reply.failure() == null) {
+            call.takeReplyChunk();
         }
-        if (call.isLong
-                && call.failure == null
-                && !isMessage(call.reply, call.xid, RpcCallHeader.REPLY)) {
+        if (call.reply.isLong()
+                && call.reply.failure() == null
+                && !isMessage(call.reply.stream(), call.xid(), RpcCallHeader.REPLY)) {
             requester.spoil(
                     call,
                     new MalformedReplyException(
@@ -124,7 +83,7 @@ final class LongMessageHandler extends CodecStageHandler {
 
     /** There is room for the reply now. */
     private void receiveHeld(ChannelHandlerContext ctx, OutboundCall call) {
-        if (call.isGivenUp) {
+        if (call.isCancelled()) {
             ctx.write(call.completion());
             requester.finish(call);
         } else {
@@ -137,15 +96,15 @@ final class LongMessageHandler extends CodecStageHandler {
     private void replyPulled(ChannelHandlerContext ctx, ReadChunkPull pull) {
         OutboundCall call = requester.call(pull.xid());
         if (pull.isWhole()) {
-            call.takeWhole();
+            call.reply.takePulled();
         } else if (pull.isRefused()) {
-            call.failure = new PullException("the Read chunks of the reply cannot be read");
+            call.reply.fail(new PullException("the Read chunks of the reply cannot be read"));
         } else {
             // The call is lost with the connection, and can be sent again on the next one.
             link.closeNow("an RDMA Read has failed", null);
             return;
         }
-        if (call.isGivenUp) {
+        if (call.isCancelled()) {
             ctx.write(call.completion());
             requester.finish(call);
         } else {

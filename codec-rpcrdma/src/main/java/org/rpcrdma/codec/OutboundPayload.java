@@ -110,5 +110,6 @@ final class OutboundPayload {
         releaseStream();
         releaseParts();
         items.clear();
+        isWhole = false;
     }
 }
