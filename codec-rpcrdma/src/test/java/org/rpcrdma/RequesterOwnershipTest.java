@@ -43,6 +43,7 @@ class RequesterOwnershipTest {
                 "InboundReplyReceiver",
                 "InboundErrorReceiver",
                 "InboundReplyAssembler",
+                "FlushConsolidation",
                 "FlushConsolidationStage",
                 "ReadChunkPull",
                 "ReadChunkPulls"

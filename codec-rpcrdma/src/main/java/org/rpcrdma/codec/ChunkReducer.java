@@ -280,6 +280,6 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
     public void execute(InboundCall call) {
         handOn(call);
         context().fireChannelReadComplete();
-        link.flushNow(context());
+        link.flushes().flushRequested();
     }
 }

@@ -50,7 +50,7 @@ final class CreditHandler extends CodecStageHandler {
         } else if (message instanceof RpcRdmaCancel cancel) {
             cancel(cancel);
             promise.trySuccess();
-            link.flushNow(ctx);
+            link.flushes().flushRequested();
         } else {
             toNetwork(message, promise);
         }
@@ -95,7 +95,7 @@ final class CreditHandler extends CodecStageHandler {
             publishWaiting();
             link.metrics().creditGot(call.queuedNanos());
             send(call, call.dequeue());
-            link.flushLater();
+            link.flushes().request();
         }
     }
 
@@ -116,7 +116,7 @@ final class CreditHandler extends CodecStageHandler {
     private void complete(ChannelHandlerContext ctx, OutboundPullCompletion completion) {
         requester.credits().completionSent();
         ctx.write(completion);
-        link.flushLater();
+        link.flushes().request();
     }
 
     /** The call still holds its credit: the responder may answer it (RFC 8166, 4.4.1). */

@@ -149,6 +149,6 @@ final class InboundReplyReceiver {
         requester.credits().completionDue();
         requester.credits().completionSent();
         ctx.write(encoder.encode(OutboundPullCompletion.plain(header.xid(), header.version())));
-        link.flushLater();
+        link.flushes().request();
     }
 }

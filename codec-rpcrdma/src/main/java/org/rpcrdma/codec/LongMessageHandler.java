@@ -111,7 +111,7 @@ final class LongMessageHandler extends CodecStageHandler {
             receiveReply(ctx, call);
             ctx.fireChannelReadComplete();
         }
-        link.flushNow(ctx);
+        link.flushes().flushRequested();
     }
 
     // ------------------------------------------------------------------ responder
@@ -145,7 +145,7 @@ final class LongMessageHandler extends CodecStageHandler {
 
     private void pullHeld(ChannelHandlerContext ctx, InboundCall call) {
         pullNow(ctx, call);
-        link.flushNow(ctx);
+        link.flushes().flushRequested();
     }
 
     /** Returns {@code false} when the call waits for memory. */
@@ -172,7 +172,7 @@ final class LongMessageHandler extends CodecStageHandler {
         call.takeWhole();
         receiveCall(ctx, call);
         ctx.fireChannelReadComplete();
-        link.flushNow(ctx);
+        link.flushes().flushRequested();
     }
 
     private static boolean isMessage(ByteBuf stream, int xid, int type) {

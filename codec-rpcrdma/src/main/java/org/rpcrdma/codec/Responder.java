@@ -119,7 +119,7 @@ final class Responder {
         link.problem(call.xid, what, "answered with ERR_CHUNK");
         call.isRejected = true;
         call.isDelivered = false;
-        link.flushLater();
+        link.flushes().request();
         return call;
     }
 
@@ -149,7 +149,7 @@ final class Responder {
         ByteBuf reply = Unpooled.buffer(RpcCallHeader.REPLY_HEADER_BYTES);
         reply.writeInt(call.xid).writeInt(RpcCallHeader.REPLY).writeInt(0).writeLong(0);
         call.reply.take(reply.writeInt(acceptStatus));
-        link.flushLater();
+        link.flushes().request();
         return call;
     }
 

@@ -66,12 +66,6 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         ctx.fireChannelActive();
     }
 
-    @Override
-    public void channelReadComplete(ChannelHandlerContext ctx) {
-        ctx.fireChannelReadComplete();
-        link.flushNow(ctx);
-    }
-
     // ------------------------------------------------------------------ received
 
     @Override

@@ -116,7 +116,7 @@ final class UnclassifiedMessages {
             handOn(ctx, replies.take(ctx, pull, pull.noMemory()));
             ctx.fireChannelReadComplete();
         }
-        link.flushNow(ctx);
+        link.flushes().flushRequested();
     }
 
     /** It is there, and belongs to a call of the peer or to one from here. */
@@ -130,7 +130,7 @@ final class UnclassifiedMessages {
         boolean isReply = pull.memory().getInt(4) == RpcCallHeader.REPLY;
         handOn(ctx, isReply ? replies.take(ctx, pull, null) : calls.take(pull));
         ctx.fireChannelReadComplete();
-        link.flushNow(ctx);
+        link.flushes().flushRequested();
     }
 
     private static void handOn(ChannelHandlerContext ctx, Object call) {
