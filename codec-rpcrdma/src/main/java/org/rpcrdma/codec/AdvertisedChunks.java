@@ -22,6 +22,9 @@ final class AdvertisedChunks {
     /** Bytes of the Reply chunk; 0 for none. */
     private int replyChunkBytes;
 
+    /** Whether there is a Write chunk or a Reply chunk. */
+    private boolean hasRoom;
+
     /** Bytes of memory of ours for the reply. */
     private long ownBytes;
 
@@ -38,9 +41,11 @@ final class AdvertisedChunks {
      * @param areSinksOwn whether the memory of the sinks is ours, and not the user's
      */
     void planned(int replyChunk, boolean areSinksOwn) {
+        int count = sinks.count();
         replyChunkBytes = replyChunk;
+        hasRoom = replyChunk > 0 || count > 0;
         ownBytes = replyChunk;
-        for (int i = areSinksOwn ? sinks.count() - 1 : -1; i >= 0; i--) {
+        for (int i = areSinksOwn ? count - 1 : -1; i >= 0; i--) {
             ownBytes += sinks.length(i);
         }
     }
@@ -52,7 +57,7 @@ final class AdvertisedChunks {
 
     /** Whether there is room for the reply beside the Send of it. */
     boolean hasRoom() {
-        return replyChunkBytes > 0 || sinks.count() > 0;
+        return hasRoom;
     }
 
     /** Bytes of memory of ours for the reply. */
@@ -108,8 +113,11 @@ final class AdvertisedChunks {
     /** Releases all memory, which was {@linkplain #invalidate invalidated}, or went with its connection. */
     void clear() {
         sinks.clear();
-        exposed.clear();
-        isExposed = false;
+        if (isExposed) {
+            exposed.clear();
+            isExposed = false;
+        }
+        hasRoom = false;
         replyChunkBytes = 0;
         ownBytes = 0;
         ReferenceCountUtil.release(replySink);

@@ -15,6 +15,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
 
     private final RpcRdmaConnection connection;
     private final ConnectionContext link;
+    private final ConnectionMetrics metrics;
     private final Requester requester;
     private final Responder responder;
     private final OutboundCallChunkPlanner callPlan;
@@ -29,6 +30,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
     ChunkReducer(RpcRdmaConnection connection) {
         this.connection = connection;
         link = connection.link();
+        metrics = link.metrics();
         requester = connection.requester();
         responder = connection.responder();
         callPlan = new OutboundCallChunkPlanner(link);
@@ -115,7 +117,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
             return;
         }
         OutboundCall call = requester.newCall(xid);
-        call.request.take(written, link.metrics().startTime());
+        call.request.take(written, metrics.startTime());
         try {
             callPlan.plan(call);
         } catch (Throwable t) {
@@ -208,12 +210,11 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
         if (call.reply.failure() != null) {
             delivered = new RpcRdmaFailure(call.xid(), call.reply.failure());
         }
-        link.metrics()
-                .callEnded(
-                        RpcRdmaRole.REQUESTER,
-                        call.request.procedure.name(),
-                        call.outcome(),
-                        call.request.startNanos());
+        long start = call.request.startNanos();
+        if (start != 0) {
+            String procedure = call.request.procedure.name();
+            metrics.callEnded(RpcRdmaRole.REQUESTER, procedure, call.outcome(), start);
+        }
         requester.finish(call);
         toUser(delivered);
     }

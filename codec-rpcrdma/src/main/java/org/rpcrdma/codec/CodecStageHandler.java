@@ -52,15 +52,13 @@ abstract class CodecStageHandler extends ChannelDuplexHandler {
         context.pipeline().remove(this);
     }
 
-    /** The handlers of a closed channel are removed one after another: the pipeline knows whom to pass by. */
-    private static boolean isReached(CodecStageHandler stage) {
-        return stage != null && !stage.context.isRemoved();
-    }
+    // The handlers of a closed channel are removed one after another: the pipeline knows whom to
+    // pass by.
 
     /** Gives a message to whoever is next towards the user. */
     final void toUser(Object message) {
         CodecStageHandler next = userSide;
-        if (!isReached(next)) {
+        if (next == null || next.context.isRemoved()) {
             context.fireChannelRead(message);
             return;
         }
@@ -78,7 +76,7 @@ abstract class CodecStageHandler extends ChannelDuplexHandler {
     /** Gives a message to whoever is next towards the network. */
     final void toNetwork(Object message, ChannelPromise promise) {
         CodecStageHandler next = networkSide;
-        if (!isReached(next)) {
+        if (next == null || next.context.isRemoved()) {
             context.write(message, promise);
             return;
         }

@@ -24,31 +24,27 @@ final class ConnectionMetrics {
 
     /** One more of what is not counted by role. */
     void increment(RpcRdmaCounter counter) {
-        add(counter, 1);
+        int i = counter.ordinal();
+        ELEMENT.setOpaque(values, i, values[i] + 1);
     }
 
     /** More of what is not counted by role. */
     void add(RpcRdmaCounter counter, long amount) {
-        addAt(counter.ordinal(), amount);
+        int i = counter.ordinal();
+        ELEMENT.setOpaque(values, i, values[i] + amount);
     }
 
     /** More of what is counted for both roles. */
     void add(RpcRdmaRole role, RpcRdmaCounter counter, long amount) {
-        addAt(index(role, counter), amount);
-    }
-
-    private static int index(RpcRdmaRole role, RpcRdmaCounter counter) {
-        return role.ordinal() * COUNT + counter.ordinal();
-    }
-
-    private void addAt(int i, long amount) {
+        int i = role.ordinal() * COUNT + counter.ordinal();
         ELEMENT.setOpaque(values, i, values[i] + amount);
     }
 
     /** Takes over what another connection has counted. */
     void addAll(ConnectionMetrics other) {
         for (int i = 0; i < values.length; i++) {
-            addAt(i, (long) ELEMENT.getOpaque(other.values, i));
+            long counted = (long) ELEMENT.getOpaque(other.values, i);
+            ELEMENT.setOpaque(values, i, values[i] + counted);
         }
     }
 
@@ -57,7 +53,7 @@ final class ConnectionMetrics {
     }
 
     long value(RpcRdmaRole role, RpcRdmaCounter counter) {
-        return (long) ELEMENT.getOpaque(values, index(role, counter));
+        return (long) ELEMENT.getOpaque(values, role.ordinal() * COUNT + counter.ordinal());
     }
 
     void set(RpcRdmaGauge gauge, long value) {
@@ -117,6 +113,10 @@ final class ConnectionMetrics {
 
     /** Of what form a call is. */
     void countCall(RpcRdmaRole role, TransportHeader header, boolean isLong) {
+        if (!header.hasChunks()) {
+            add(role, isLong ? RpcRdmaCounter.LONG_CALLS : RpcRdmaCounter.SHORT_MESSAGES, 1);
+            return;
+        }
         int reads = header.reads().segments();
         boolean writes = header.writes().chunks() > 0;
         boolean reply = header.reply().isPresent();
@@ -142,15 +142,21 @@ final class ConnectionMetrics {
      */
     void countReply(TransportHeader header, boolean isLong, int inlineBytes) {
         increment(RpcRdmaCounter.REPLIES_RECEIVED);
-        add(
-                RpcRdmaCounter.PLACED_BYTES,
-                header.reply().chunkLength() + header.writes().sum(0, header.writes().segments()));
         add(RpcRdmaRole.REQUESTER, RpcRdmaCounter.INLINE_BYTES, inlineBytes);
+        if (header.hasChunks()) {
+            int segments = header.writes().segments();
+            long placed = header.reply().chunkLength() + header.writes().sum(0, segments);
+            add(RpcRdmaCounter.PLACED_BYTES, placed);
+        }
         countReplyForm(RpcRdmaRole.REQUESTER, header, isLong);
     }
 
     /** Of what form a reply is, whichever way it goes. */
     void countReplyForm(RpcRdmaRole role, TransportHeader header, boolean isLong) {
+        if (!header.hasChunks()) {
+            add(role, isLong ? RpcRdmaCounter.LONG_REPLIES : RpcRdmaCounter.SHORT_MESSAGES, 1);
+            return;
+        }
         if (header.reads().segments() > 0) {
             add(role, RpcRdmaCounter.READ_CHUNK_REPLIES, 1);
         } else if (isLong) {

@@ -70,7 +70,8 @@ final class InboundErrorReceiver {
         return switch (error.code()) {
             case TransportError.ERR_VERS ->
                     new UnsupportedVersionException(error.lowest(), error.highest());
-            case TransportError.INVAL_OPTION -> new UnknownOptionException(call.request.option().type());
+            case TransportError.INVAL_OPTION ->
+                    new UnknownOptionException(call.request.option().type());
             default -> remoteChunkException(call);
         };
     }

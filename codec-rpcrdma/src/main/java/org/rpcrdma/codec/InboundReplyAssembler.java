@@ -30,6 +30,9 @@ final class InboundReplyAssembler {
      * @throws BindingException when the upper-layer binding has failed
      */
     Object read(OutboundCall call) throws RpcRdmaException, BindingException {
+        if (call.chunks.sinks.count() == 0 && !call.request.payload.isInParts()) {
+            return call.reply.takeStream();
+        }
         ByteBuf stream = call.reply.stream();
         int start = stream.readerIndex();
         WriteList returned = call.header.writes();

@@ -12,6 +12,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
 final class InboundReplyReceiver {
 
     private final ConnectionContext link;
+    private final ConnectionMetrics metrics;
     private final Requester requester;
     private final ReadChunkPulls pulls;
     private final InboundHeaderValidator checks;
@@ -24,6 +25,7 @@ final class InboundReplyReceiver {
             InboundHeaderValidator checks,
             OutboundCallEncoder encoder) {
         this.link = link;
+        metrics = link.metrics();
         this.requester = requester;
         this.pulls = pulls;
         this.checks = checks;
@@ -40,7 +42,8 @@ final class InboundReplyReceiver {
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
         OutboundCall call = requester.call(header.xid());
         boolean isPulled =
-                header.reads().segments() > 0 && link.takesReadChunkReplies(header.version());
+                header.hasChunks()
+                        && header.reads().segments() > 0 && link.takesReadChunkReplies(header.version());
         if (call == null || !call.isUnanswered()) {
             link.drop(RpcRdmaCounter.DROPPED_UNKNOWN_XID, header.xid(), "reply without a call");
             if (isPulled && (call == null || call.isQueued())) {
@@ -132,12 +135,14 @@ final class InboundReplyReceiver {
             return false;
         }
         call.reply.begin(header, pull);
-        call.header.swap(header);
+        if (header.hasChunks() || call.header.hasChunks()) {
+            call.header.swap(header);
+        }
         return true;
     }
 
     private OutboundCall counted(OutboundCall call, int inlineBytes, String problem) {
-        link.metrics().countReply(call.header, call.reply.isLong(), inlineBytes);
+        metrics.countReply(call.header, call.reply.isLong(), inlineBytes);
         if (problem != null) {
             requester.spoil(call, new PullException(problem));
         }

@@ -53,12 +53,13 @@ final class OutboundCallChunkPlanner {
     void plan(OutboundCall call) throws RpcRdmaException, BindingException {
         OutboundPayload payload = call.request.payload;
         RpcMessage parts = payload.parts();
+        boolean isInParts = payload.isInParts();
         decode(call, payload.stream(), parts);
-        planReply(call, parts);
+        planReply(call, parts, isInParts);
         checkSinks(call.chunks.sinks);
         int replyChunkBytes = sizes.replyChunkBytes(call, isReplyBounded);
-        call.chunks.planned(replyChunkBytes, !payload.isInParts() || parts.sinks() == 0);
-        boolean hasItems = payload.isInParts() && parts.items() > 0;
+        call.chunks.planned(replyChunkBytes, !isInParts || parts.sinks() == 0);
+        boolean hasItems = isInParts && parts.items() > 0;
         call.request.send(hasItems ? formOfItems(call, parts) : form(call));
         sizes.check(call);
     }
@@ -88,7 +89,8 @@ final class OutboundCallChunkPlanner {
 
     // ------------------------------------------------------------------ the reply
 
-    private void planReply(OutboundCall call, RpcMessage parts) throws BindingException {
+    private void planReply(OutboundCall call, RpcMessage parts, boolean isInParts)
+            throws BindingException {
         isReplyBounded = limits.isKnown();
         if (!isReplyBounded) {
             limits.results(config.defaultMaximumReply());
@@ -97,7 +99,7 @@ final class OutboundCallChunkPlanner {
         replyMaximum = 0;
         long limit = isReplyBounded ? total : 0;
         if (mayHaveChunks) { // otherwise nothing is offered, and the reply is short (RFC 8167, 5.3)
-            if (call.request.payload.isInParts()) {
+            if (isInParts) {
                 planParts(call, parts, total);
             } else {
                 planSinks(call, total, false);

@@ -35,14 +35,16 @@ final class OutboundCallSizes {
      * @param reads the Read chunks
      */
     int inlineRoom(OutboundCall call, int reads) {
-        int lists =
-                TransportHeader.EMPTY_LISTS_BYTES
-                        + ReadList.ENTRY_BYTES * reads
-                        + CHUNK_BYTES * call.chunks.sinks.count()
-                        + (call.chunks.replyChunkBytes() > 0 ? CHUNK_BYTES - 4 : 0); // instead of a marker
-        return mayHaveChunks
-                ? call.protocol().argumentsRoom(lists)
-                : call.protocol().sendRoom(lists);
+        int lists = TransportHeader.EMPTY_LISTS_BYTES + ReadList.ENTRY_BYTES * reads;
+        if (call.chunks.hasRoom()) {
+            lists += CHUNK_BYTES * call.chunks.sinks.count();
+            lists +=
+                    call.chunks.replyChunkBytes() > 0
+                            ? CHUNK_BYTES - 4
+                            : 0; // it has a marker anyway
+        }
+        ProtocolVersion protocol = call.protocol();
+        return mayHaveChunks ? protocol.argumentsRoom(lists) : protocol.sendRoom(lists);
     }
 
     /** Whether all results may as well come inline, because they cannot be long. */

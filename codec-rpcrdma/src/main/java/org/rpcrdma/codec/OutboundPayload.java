@@ -107,8 +107,12 @@ final class OutboundPayload {
     }
 
     void clear() {
-        releaseStream();
-        releaseParts();
+        if (stream != null) {
+            releaseStream();
+        }
+        if (parts != RpcMessage.PLAIN) {
+            releaseParts();
+        }
         items.clear();
         isWhole = false;
     }

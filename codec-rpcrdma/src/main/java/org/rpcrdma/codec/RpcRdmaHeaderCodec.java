@@ -184,19 +184,21 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
 
     private boolean receiveMessage(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        if (undetermined.covers(header)) {
+        boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;
+        if (isLong && undetermined.covers(header)) {
             undetermined.receive(ctx, message, header, payload);
             return false;
         }
         Direction direction =
-                header.version() == TransportHeader.VERSION_ONE
+                isLong
+                                && header.version() == TransportHeader.VERSION_ONE
                                 && undetermined.isPulledReply(header)
                         ? Direction.REPLY
                         : Direction.of(header, message, payload);
         if (direction == Direction.REPLY
                 && !requester.isOpen()
                 && header.version() == TransportHeader.VERSION_ONE
-                && header.proc() == TransportHeader.RDMA_NOMSG) {
+                && isLong) {
             // Only its lists have said so, and nothing was called from here.
             errors.refuse(ctx, header, "long call without a Position Zero Read chunk");
             return false;

@@ -181,7 +181,10 @@ class FlushConsolidationPropertyTest {
                     pair.serverChannel,
                     () ->
                             pipeline.addFirst(device)
-                                    .addBefore(pipeline.context(pair.server).name(), null, new User()));
+                                    .addBefore(
+                                            pipeline.context(pair.server).name(),
+                                            null,
+                                            new User()));
             for (int seed = 0; seed < SCRIPTS; seed++) {
                 script(seed);
             }

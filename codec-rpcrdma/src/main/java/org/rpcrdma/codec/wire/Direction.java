@@ -31,15 +31,14 @@ public enum Direction {
      * @param payload where it begins
      */
     public static Direction of(TransportHeader header, ByteBuf message, int payload) {
+        boolean isInline = header.proc() == TransportHeader.RDMA_MSG;
         boolean hasPayload =
-                header.proc() == TransportHeader.RDMA_MSG
-                        && message.writerIndex() - payload >= RpcCallHeader.DIRECTION_BYTES;
+                isInline && message.writerIndex() - payload >= RpcCallHeader.DIRECTION_BYTES;
         Direction inline = hasPayload ? ofWord(message.getInt(payload + 4)) : UNKNOWN;
-        if (header.proc() == TransportHeader.RDMA_MSG
-                && header.version() == TransportHeader.VERSION_TWO) {
+        if (isInline && header.version() == TransportHeader.VERSION_TWO) {
             return inline == ofWord(header.direction()) ? inline : UNKNOWN;
         }
-        if (header.proc() == TransportHeader.RDMA_MSG) {
+        if (isInline) {
             return inline;
         }
         if (header.version() == TransportHeader.VERSION_TWO) {

@@ -6,7 +6,8 @@ import io.netty.buffer.ByteBuf;
 /** The Reply chunk slot (RFC 8166, 4.3.3): absent, or one counted array of plain segments. */
 public final class ReplyChunk extends SegmentList {
 
-    private boolean present;
+    /** Written here only; {@link TransportHeader#hasChunks} reads it. */
+    boolean present;
 
     public ReplyChunk() {}
 

@@ -20,7 +20,9 @@ public sealed class SegmentList permits ReadList, WriteList, ReplyChunk {
     private int[] handles = new int[INITIAL_CAPACITY];
     private int[] lengths = new int[INITIAL_CAPACITY];
     private long[] offsets = new long[INITIAL_CAPACITY];
-    private int count;
+
+    /** Written here only; {@link TransportHeader#hasChunks} reads it. */
+    int count;
 
     SegmentList() {}
 

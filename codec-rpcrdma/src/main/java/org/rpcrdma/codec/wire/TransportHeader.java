@@ -141,9 +141,16 @@ public final class TransportHeader {
     }
 
     public void clear() {
-        reads.clear();
-        writes.clear();
-        reply.clear();
+        if (hasChunks()) {
+            reads.clear();
+            writes.clear();
+            reply.clear();
+        }
+    }
+
+    /** Whether a chunk is in any of the three lists; most messages have none. */
+    public boolean hasChunks() {
+        return (reads.count | writes.count | writes.chunks | reply.count) != 0 || reply.present;
     }
 
     /**
@@ -187,6 +194,9 @@ public final class TransportHeader {
             }
             decodeDirection(in, at);
             at += 4;
+        }
+        if (end - at >= EMPTY_LISTS_BYTES && in.getLong(at) == 0 && in.getInt(at + 8) == 0) {
+            return at + EMPTY_LISTS_BYTES;
         }
         at = decodeReads(in, at, end, maxSegments);
         if (at >= 0) {
@@ -286,6 +296,9 @@ public final class TransportHeader {
 
     /** The bytes of an RDMA_MSG or RDMA_NOMSG header with the lists as they are now. */
     public int encodedBytes() {
+        if (!hasChunks()) {
+            return listsOffset(version) + EMPTY_LISTS_BYTES;
+        }
         return listsOffset(version)
                 + reads.encodedBytes()
                 + writes.encodedBytes()
@@ -302,6 +315,10 @@ public final class TransportHeader {
         encodeFixed(out, xid, version, credit, proc);
         if (version == VERSION_TWO) {
             out.writeInt(direction);
+        }
+        if (!hasChunks()) {
+            out.writeLong(0).writeInt(0);
+            return;
         }
         reads.encode(out);
         writes.encode(out);

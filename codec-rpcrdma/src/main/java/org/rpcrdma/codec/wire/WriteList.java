@@ -8,7 +8,9 @@ import java.util.Arrays;
 public final class WriteList extends SegmentList {
 
     private int[] chunkEnds = new int[4];
-    private int chunks;
+
+    /** Written here only; {@link TransportHeader#hasChunks} reads it. */
+    int chunks;
 
     public WriteList() {}
 
