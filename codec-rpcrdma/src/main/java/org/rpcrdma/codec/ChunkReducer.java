@@ -15,6 +15,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
 
     private final RpcRdmaConnection connection;
     private final ConnectionContext link;
+    private final ConnectionMetrics metrics;
     private final Requester requester;
     private final Responder responder;
     private final OutboundCallChunkPlanner callPlan;
@@ -29,6 +30,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
     ChunkReducer(RpcRdmaConnection connection) {
         this.connection = connection;
         link = connection.link();
+        metrics = link.metrics();
         requester = connection.requester();
         responder = connection.responder();
         callPlan = new OutboundCallChunkPlanner(link);
@@ -115,8 +117,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
             return;
         }
         OutboundCall call = requester.newCall(xid);
-        call.payload.take(written);
-        call.startNanos = link.metrics().startTime();
+        call.request.take(written, metrics.startTime());
         try {
             callPlan.plan(call);
         } catch (Throwable t) {
@@ -197,7 +198,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
 
     private void receiveReply(OutboundCall call) {
         Object delivered = null;
-        if (call.failure == null) {
+        if (call.reply.failure() == null) {
             try {
                 delivered = replyReader.read(call);
             } catch (RpcRdmaException e) {
@@ -206,15 +207,14 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
                 requester.spoil(call, new UnmarshalException(t));
             }
         }
-        if (call.failure != null) {
-            delivered = new RpcRdmaFailure(call.xid, call.failure);
+        if (call.reply.failure() != null) {
+            delivered = new RpcRdmaFailure(call.xid(), call.reply.failure());
         }
-        link.metrics()
-                .callEnded(
-                        RpcRdmaRole.REQUESTER,
-                        call.procedure.name(),
-                        call.outcome(),
-                        call.startNanos);
+        long start = call.request.startNanos();
+        if (start != 0) {
+            String procedure = call.request.procedure.name();
+            metrics.callEnded(RpcRdmaRole.REQUESTER, procedure, call.outcome(), start);
+        }
         requester.finish(call);
         toUser(delivered);
     }
@@ -288,6 +288,6 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
             failUnexecuted(context(), call, t);
         }
         context().fireChannelReadComplete();
-        link.flushNow(context());
+        link.flushes().flushRequested();
     }
 }

@@ -2,7 +2,6 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.ChannelHandlerContext;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.net.SocketAddress;
@@ -11,6 +10,7 @@ import org.rpcrdma.channel.RdmaException;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.internal.ExposureListener;
 import org.rpcrdma.codec.internal.FlightEvents;
+import org.rpcrdma.codec.internal.UserCode;
 
 /**
  * Per-connection context: channel, configuration, counters and negotiated versions. Depends on no other class of the
@@ -24,6 +24,7 @@ final class ConnectionContext {
     private final RdmaChannel channel;
     private final RpcRdmaConfig config;
     private final ConnectionMetrics metrics;
+    private final FlushConsolidation flushes;
     private final ProtocolViolationLog problems;
     private final PeerCache peers;
     private final boolean isServer;
@@ -39,7 +40,6 @@ final class ConnectionContext {
     /** {@code null} unless the connection is captured. */
     private ExposureListener exposures;
 
-    private boolean isFlushPending;
     private boolean isClosing;
 
     /** How the connection ends, as it is counted; {@code null} while it goes on, or when the peer ends it. */
@@ -49,6 +49,7 @@ final class ConnectionContext {
         this.channel = channel;
         this.config = config;
         metrics = new ConnectionMetrics(config.metrics());
+        flushes = new FlushConsolidation(channel);
         problems = new ProtocolViolationLog(channel);
         peers = PeerCache.of(channel);
         isServer = channel.parent() != null;
@@ -238,16 +239,9 @@ final class ConnectionContext {
         }
     }
 
-    /** Something was written while a batch of messages is read: it is flushed once at the end of the batch. */
-    void flushLater() {
-        isFlushPending = true;
-    }
-
-    void flushNow(ChannelHandlerContext ctx) {
-        if (isFlushPending) {
-            isFlushPending = false;
-            ctx.flush();
-        }
+    /** When what is written goes out. */
+    FlushConsolidation flushes() {
+        return flushes;
     }
 
     /** The connection is about to end; the first reason is the one that is counted. */

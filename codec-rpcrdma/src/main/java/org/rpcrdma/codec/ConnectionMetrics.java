@@ -45,8 +45,8 @@ final class ConnectionMetrics {
     /** Takes over what another connection has counted. */
     void addAll(ConnectionMetrics other) {
         for (int i = 0; i < values.length; i++) {
-            long theirs = (long) ELEMENT.getOpaque(other.values, i);
-            ELEMENT.setOpaque(values, i, values[i] + theirs);
+            long counted = (long) ELEMENT.getOpaque(other.values, i);
+            ELEMENT.setOpaque(values, i, values[i] + counted);
         }
     }
 
@@ -115,8 +115,8 @@ final class ConnectionMetrics {
 
     /** Of what form a call is. */
     void countCall(RpcRdmaRole role, TransportHeader header, boolean isLong) {
-        if (!isLong && !header.hasChunks()) {
-            add(role, RpcRdmaCounter.SHORT_MESSAGES, 1);
+        if (!header.hasChunks()) {
+            add(role, isLong ? RpcRdmaCounter.LONG_CALLS : RpcRdmaCounter.SHORT_MESSAGES, 1);
             return;
         }
         int reads = header.reads().segments();
@@ -142,18 +142,22 @@ final class ConnectionMetrics {
      */
     void countReply(TransportHeader header, boolean isLong, int inlineBytes) {
         increment(RpcRdmaCounter.REPLIES_RECEIVED);
-        add(
-                RpcRdmaCounter.PLACED_BYTES,
-                header.reply().chunkLength() + header.writes().sum(0, header.writes().segments()));
         add(RpcRdmaRole.REQUESTER, RpcRdmaCounter.INLINE_BYTES, inlineBytes);
+        if (header.hasChunks()) {
+            int segments = header.writes().segments();
+            long placed = header.reply().chunkLength() + header.writes().sum(0, segments);
+            add(RpcRdmaCounter.PLACED_BYTES, placed);
+        }
         countReplyForm(RpcRdmaRole.REQUESTER, header, isLong);
     }
 
     /** Of what form a reply is, whichever way it goes. */
     void countReplyForm(RpcRdmaRole role, TransportHeader header, boolean isLong) {
-        if (!isLong && !header.hasChunks()) {
-            add(role, RpcRdmaCounter.SHORT_MESSAGES, 1);
-        } else if (header.reads().segments() > 0) {
+        if (!header.hasChunks()) {
+            add(role, isLong ? RpcRdmaCounter.LONG_REPLIES : RpcRdmaCounter.SHORT_MESSAGES, 1);
+            return;
+        }
+        if (header.reads().segments() > 0) {
             add(role, RpcRdmaCounter.READ_CHUNK_REPLIES, 1);
         } else if (isLong) {
             add(role, RpcRdmaCounter.LONG_REPLIES, 1);

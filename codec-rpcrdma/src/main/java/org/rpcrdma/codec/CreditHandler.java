@@ -50,7 +50,7 @@ final class CreditHandler extends CodecStageHandler {
         } else if (message instanceof RpcRdmaCancel cancel) {
             cancel(cancel);
             promise.trySuccess();
-            link.flushNow(ctx);
+            link.flushes().flushRequested();
         } else {
             toNetwork(message, promise);
         }
@@ -59,11 +59,11 @@ final class CreditHandler extends CodecStageHandler {
     // ------------------------------------------------------------------ requester
 
     private void receiveReply(ChannelHandlerContext ctx, OutboundCall call) {
-        takeCredit(call);
-        if (!call.isGivenUp) {
+        requester.takeGrant(call);
+        if (!call.isCancelled()) {
             toUser(call);
         } else {
-            if (call.pull != null) {
+            if (call.reply.pull() != null) {
                 complete(ctx, call.completion());
             }
             requester.finish(call);
@@ -71,29 +71,11 @@ final class CreditHandler extends CodecStageHandler {
         drain();
     }
 
-    private void takeCredit(OutboundCall call) {
-        RequesterCredits credits = requester.credits();
-        requester.offersNoMore(call);
-        credits.answered(call.completionsBefore);
-        if (call.isRefused) {
-            credits.failed(call.credit);
-        } else if (!call.isCreditNew) {
-            credits.repliedUndetermined();
-        } else if (!credits.replied(call.credit)) {
-            link.metrics().increment(RpcRdmaCounter.ZERO_GRANTS);
-        }
-        if (call.pull != null) {
-            credits.completionDue();
-        }
-        requester.publishCredits();
-    }
-
     private void writeCall(OutboundCall call, ChannelPromise promise) {
         if (queue.isEmpty() && maySend(call)) {
             send(call, promise);
         } else if (queue.size() < link.config().maxQueuedCalls()) {
-            call.promise = promise;
-            call.queuedNanos = link.metrics().startTime();
+            call.queue(promise, link.metrics().startTime());
             queue.add(call);
             link.metrics().increment(RpcRdmaCounter.CALLS_QUEUED);
             publishWaiting();
@@ -111,11 +93,9 @@ final class CreditHandler extends CodecStageHandler {
         while (!queue.isEmpty() && maySend(queue.peek())) {
             OutboundCall call = queue.poll();
             publishWaiting();
-            link.metrics().creditGot(call.queuedNanos);
-            ChannelPromise promise = call.promise;
-            call.promise = null;
-            send(call, promise);
-            link.flushLater();
+            link.metrics().creditGot(call.queuedNanos());
+            send(call, call.dequeue());
+            link.flushes().request();
         }
     }
 
@@ -128,9 +108,7 @@ final class CreditHandler extends CodecStageHandler {
             requester.fail(call, promise, promise.cause());
             return;
         }
-        call.completionsBefore = requester.credits().sent();
-        requester.offers(call);
-        requester.publishCredits();
+        requester.admit(call);
         toNetwork(call, promise);
     }
 
@@ -138,23 +116,23 @@ final class CreditHandler extends CodecStageHandler {
     private void complete(ChannelHandlerContext ctx, OutboundPullCompletion completion) {
         requester.credits().completionSent();
         ctx.write(completion);
-        link.flushLater();
+        link.flushes().request();
     }
 
     /** The call still holds its credit: the responder may answer it (RFC 8166, 4.4.1). */
     private void cancel(RpcRdmaCancel cancel) {
         OutboundCall call = requester.call(cancel.xid());
-        if (call == null || call.isGivenUp) {
+        if (call == null || call.isCancelled()) {
             return;
         }
         link.metrics().increment(RpcRdmaCounter.CALLS_CANCELLED);
-        if (call.state == OutboundCall.State.QUEUED) {
+        if (call.isQueued()) {
             queue.remove(call);
             publishWaiting();
-            requester.fail(call, call.promise, cancel.exception());
+            requester.fail(call, call.dequeue(), cancel.exception());
             drain(); // it may have waited for more memory than those behind it need
         } else {
-            call.giveUp(cancel.fences());
+            call.cancel(cancel.fences());
         }
     }
 
@@ -194,7 +172,7 @@ final class CreditHandler extends CodecStageHandler {
     private void end() {
         ClosedChannelException cause = queue.isEmpty() ? null : new NotSentException();
         for (OutboundCall call = queue.poll(); call != null; call = queue.poll()) {
-            requester.fail(call, call.promise, cause);
+            requester.fail(call, call.dequeue(), cause);
         }
         connection.close();
     }

@@ -11,10 +11,12 @@ final class InboundErrorReceiver {
 
     private final ConnectionContext link;
     private final Requester requester;
+    private final OutboundCallSizes sizes;
 
     InboundErrorReceiver(ConnectionContext link, Requester requester) {
         this.link = link;
         this.requester = requester;
+        sizes = new OutboundCallSizes(link);
     }
 
     /** Gives back the call that has failed; {@code null} when the error was dropped. */
@@ -38,14 +40,13 @@ final class InboundErrorReceiver {
         }
         link.metrics().increment(RpcRdmaCounter.ERRORS_RECEIVED);
         call.answered(header.credit());
-        call.isRefused = true;
         if (error == null) {
             // Whatever it means, it is no version 2 that is spoken here, and says so at once.
             link.problem(header.xid(), "RDMA_ERROR that does not decode", "no version 2");
             int one = TransportHeader.VERSION_ONE;
-            call.failure = new UnsupportedVersionException(one, one);
+            call.reply.refused(new UnsupportedVersionException(one, one));
         } else {
-            call.failure = exception(error, call);
+            call.reply.refused(exception(error, call));
         }
         return call;
     }
@@ -60,28 +61,29 @@ final class InboundErrorReceiver {
         if (error.isEmptyRange()) {
             return "ERR_VERS with an empty range";
         }
-        return error.code() == TransportError.INVAL_OPTION && call.option == null
+        return error.code() == TransportError.INVAL_OPTION && !call.request.isOption()
                 ? "INVAL_OPTION for a call that is no option"
                 : null;
     }
 
-    private static RpcRdmaException exception(TransportError error, OutboundCall call) {
+    private RpcRdmaException exception(TransportError error, OutboundCall call) {
         return switch (error.code()) {
             case TransportError.ERR_VERS ->
                     new UnsupportedVersionException(error.lowest(), error.highest());
-            case TransportError.INVAL_OPTION -> new UnknownOptionException(call.option.type());
+            case TransportError.INVAL_OPTION ->
+                    new UnknownOptionException(call.request.option().type());
             default -> remoteChunkException(call);
         };
     }
 
-    private static RemoteChunkException remoteChunkException(OutboundCall call) {
+    private RemoteChunkException remoteChunkException(OutboundCall call) {
         WriteList writes = call.header.writes();
         return new RemoteChunkException(
-                call.protocol.receiveThreshold(),
+                call.protocol().receiveThreshold(),
                 writes.sum(0, writes.segments()),
                 call.header.reply().chunkLength(),
-                call.replyLimit,
-                OutboundCallSizes.mayGrow(call),
-                OutboundCallSizes.coversReply(call));
+                call.request.replyLimit(),
+                sizes.mayGrow(call),
+                sizes.coversReply(call));
     }
 }

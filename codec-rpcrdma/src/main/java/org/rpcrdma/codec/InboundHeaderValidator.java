@@ -88,6 +88,10 @@ final class InboundHeaderValidator {
             TransportHeader header,
             int payload,
             ReadLayout layout) {
+        boolean isShort = header.proc() == TransportHeader.RDMA_MSG;
+        if (isShort && !header.hasChunks() && !offered.hasChunks()) {
+            return message.getInt(payload) == header.xid() ? null : "payload with another XID";
+        }
         if (layout == null && header.reads().segments() > 0) {
             return "reply with a Read list";
         }
@@ -102,7 +106,7 @@ final class InboundHeaderValidator {
         if (layout != null) {
             return pulled(message, header, payload, layout);
         }
-        if (header.proc() == TransportHeader.RDMA_NOMSG) {
+        if (!isShort) {
             return placed < RpcCallHeader.MINIMUM_REPLY_BYTES
                     ? "Reply chunk with " + placed + " bytes"
                     : null;

@@ -85,16 +85,16 @@ final class InboundOptionMessages {
     private boolean receiveReply(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int type) {
         OutboundCall call = requester.unanswered(header.xid());
-        if (call == null || call.option == null || call.option.type() != type) {
+        RpcRdmaOption asked = call == null ? null : call.request.option();
+        if (asked == null || asked.type() != type) {
             link.drop(
                     RpcRdmaCounter.DROPPED_UNKNOWN_XID,
                     header.xid(),
                     "reply to an option that was not called");
             return false;
         }
-        call.takeOption().release();
-        call.option = RpcRdmaOption.decode(message, true);
         call.answered(header.credit());
+        call.reply.option(RpcRdmaOption.decode(message, true));
         metrics.increment(RpcRdmaCounter.REPLIES_RECEIVED);
         ctx.fireChannelRead(call);
         return true;

@@ -3,6 +3,7 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
+import io.netty.util.IllegalReferenceCountException;
 import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.codec.wire.RpcCallHeader;
@@ -29,21 +30,24 @@ final class InboundReplyAssembler {
      * @throws BindingException when the upper-layer binding has failed
      */
     Object read(OutboundCall call) throws RpcRdmaException, BindingException {
-        ByteBuf stream = call.reply;
+        if (call.chunks.sinks.count() == 0 && !call.request.payload.isInParts()) {
+            return call.reply.takeStream();
+        }
+        ByteBuf stream = call.reply.stream();
         int start = stream.readerIndex();
         WriteList returned = call.header.writes();
         XdrCursor results = cursor.wrap(stream, start, start, start, Reduction.NONE);
         chunks.of(returned);
-        if (call.sinks.count() > 0) {
+        if (call.chunks.sinks.count() > 0) {
             walk(call, stream, results);
             check(returned, results);
         }
         results.release();
-        if (call.payload.parts().sinks() > 0) {
-            return inParts(call, call.takeReply(), returned, results);
+        if (call.request.payload.parts().sinks() > 0) {
+            return inParts(call, call.reply.takeStream(), returned, results);
         }
         ByteBuf whole = insertResults(call, stream, results);
-        return call.payload.isInParts() ? inParts(call, whole, returned, results) : whole;
+        return call.request.payload.isInParts() ? inParts(call, whole, returned, results) : whole;
     }
 
     private void walk(OutboundCall call, ByteBuf stream, XdrCursor results)
@@ -54,7 +58,7 @@ final class InboundReplyAssembler {
             return; // not executed: no result
         }
         results.wrap(stream, start, index, stream.writerIndex(), chunks);
-        if (!call.procedure.walkResults(results)) {
+        if (!call.request.procedure.walkResults(results)) {
             throw new MalformedReplyException("the results end too early");
         }
     }
@@ -88,8 +92,19 @@ final class InboundReplyAssembler {
     /** The reply with the sinks that the caller gave; the payload is taken over. */
     private RpcMessage inParts(
             OutboundCall call, ByteBuf payload, WriteList returned, XdrCursor results) {
-        RpcMessage offered = call.payload.parts();
+        RpcMessage offered = call.request.payload.parts();
         RpcMessage reply = new RpcMessage(payload);
+        try {
+            addResults(reply, offered, returned, results);
+        } catch (IllegalReferenceCountException e) {
+            reply.release(); // a sink that its user has released already
+            throw e;
+        }
+        return reply;
+    }
+
+    private void addResults(
+            RpcMessage reply, RpcMessage offered, WriteList returned, XdrCursor results) {
         for (int i = 0; i < offered.sinks(); i++) {
             ByteBuf memory = offered.sink(i);
             int result = resultIn(i, returned, results);
@@ -100,7 +115,6 @@ final class InboundReplyAssembler {
             }
             reply.addResult(memory, result < 0 ? -1 : (int) results.itemPosition(result), length);
         }
-        return reply;
     }
 
     /** The result in a sink; negative when there is none. One of no bytes is in that of its own number. */
@@ -123,7 +137,7 @@ final class InboundReplyAssembler {
             reduced += results.isItemReduced(i) ? 1 : 0;
         }
         if (reduced == 0) {
-            return call.takeReply();
+            return call.reply.takeStream();
         }
         int room = call.roomAroundSink();
         int before = results.itemIndex(0) - stream.readerIndex();
@@ -137,7 +151,7 @@ final class InboundReplyAssembler {
     private ByteBuf intoSink(
             OutboundCall call, ByteBuf stream, XdrCursor results, int before, int after) {
         int room = call.roomAroundSink();
-        ByteBuf sink = call.sinks.take(chunks.chunkOf(0));
+        ByteBuf sink = call.chunks.sinks.take(chunks.chunkOf(0));
         int length = results.itemLength(0);
         int pad = XdrCursor.roundUp(length) - length;
         sink.setBytes(room - before, stream, stream.readerIndex(), before);
@@ -159,7 +173,7 @@ final class InboundReplyAssembler {
             int at = results.itemIndex(i);
             whole.addComponent(true, stream.retainedSlice(index, at - index));
             // The memory after the data is ours and longer than any pad: it fits there.
-            ByteBuf sink = call.sinks.take(chunks.chunkOf(i));
+            ByteBuf sink = call.chunks.sinks.take(chunks.chunkOf(i));
             int pad = XdrCursor.roundUp(length) - length;
             sink.setZero(room + length, pad);
             whole.addComponent(true, sink.setIndex(room, room + length + pad));

@@ -6,12 +6,13 @@ import io.netty.channel.ChannelHandlerContext;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Replies as a requester takes them: each is checked against what its call has offered, and the call is fenced before
- * anybody looks at the reply (RFC 8166, 4.4.1).
+ * Replies as a requester takes them: each is checked against what its call has offered, and its memory is
+ * invalidated before anybody looks at the reply (RFC 8166, 4.4.1).
  */
 final class InboundReplyReceiver {
 
     private final ConnectionContext link;
+    private final ConnectionMetrics metrics;
     private final Requester requester;
     private final ReadChunkPulls pulls;
     private final InboundHeaderValidator checks;
@@ -24,6 +25,7 @@ final class InboundReplyReceiver {
             InboundHeaderValidator checks,
             OutboundCallEncoder encoder) {
         this.link = link;
+        metrics = link.metrics();
         this.requester = requester;
         this.pulls = pulls;
         this.checks = checks;
@@ -40,10 +42,11 @@ final class InboundReplyReceiver {
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
         OutboundCall call = requester.call(header.xid());
         boolean isPulled =
-                header.reads().segments() > 0 && link.takesReadChunkReplies(header.version());
+                header.hasChunks()
+                        && header.reads().segments() > 0 && link.takesReadChunkReplies(header.version());
         if (call == null || !call.isUnanswered()) {
             link.drop(RpcRdmaCounter.DROPPED_UNKNOWN_XID, header.xid(), "reply without a call");
-            if (isPulled && (call == null || call.state == OutboundCall.State.QUEUED)) {
+            if (isPulled && (call == null || call.isQueued())) {
                 completeUnknown(ctx, header);
             }
             return null;
@@ -67,9 +70,10 @@ final class InboundReplyReceiver {
         if (!answer(call, header, pull)) {
             return null;
         }
-        int inline = call.isLong ? 0 : message.writerIndex() - payload;
-        if (!call.isLong) {
-            call.reply = message.readerIndex(payload);
+        int inline = 0;
+        if (!call.reply.isLong()) {
+            inline = message.writerIndex() - payload;
+            call.reply.stream(message.readerIndex(payload));
         }
         return counted(call, inline, problem);
     }
@@ -104,24 +108,24 @@ final class InboundReplyReceiver {
         if (!answer(call, header, undetermined)) {
             return null;
         }
-        call.isCreditNew = false;
+        call.reply.creditIsOld();
         if (undetermined.isWhole()) {
-            call.reply = undetermined.take();
+            call.reply.takePulled();
         }
         return counted(call, 0, problem);
     }
 
     /** Why a reply is not one to this call; {@code null} when it is. */
     private static String mismatch(OutboundCall call, TransportHeader header) {
-        if (call.option != null) {
+        if (call.request.isOption()) {
             return "RPC reply to an optional operation";
         }
-        return header.version() == call.protocol.number()
+        return header.version() == call.protocol().number()
                 ? null
                 : "reply in version " + header.version() + " (expected: that of the call)";
     }
 
-    /** {@code false} when the memory cannot be fenced: the call is lost with its connection (4.5.4). */
+    /** {@code false} when the memory cannot be invalidated: the call is lost with its connection (4.5.4). */
     private boolean answer(OutboundCall call, TransportHeader header, ReadChunkPull pull) {
         call.answered(header.credit());
         if (!link.channel().isActive()) {
@@ -130,14 +134,15 @@ final class InboundReplyReceiver {
             }
             return false;
         }
-        call.isLong = header.proc() == TransportHeader.RDMA_NOMSG;
-        call.pull = pull;
-        call.header.swap(header);
+        call.reply.begin(header, pull);
+        if (header.hasChunks() || call.header.hasChunks()) {
+            call.header.swap(header);
+        }
         return true;
     }
 
     private OutboundCall counted(OutboundCall call, int inlineBytes, String problem) {
-        link.metrics().countReply(call.header, call.isLong, inlineBytes);
+        metrics.countReply(call.header, call.reply.isLong(), inlineBytes);
         if (problem != null) {
             requester.spoil(call, new PullException(problem));
         }
@@ -149,6 +154,6 @@ final class InboundReplyReceiver {
         requester.credits().completionDue();
         requester.credits().completionSent();
         ctx.write(encoder.encode(OutboundPullCompletion.plain(header.xid(), header.version())));
-        link.flushLater();
+        link.flushes().request();
     }
 }

@@ -30,9 +30,7 @@ final class LongMessageHandler extends CodecStageHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (message instanceof OutboundCall call) {
-            outbound.write(call, promise);
-        } else if (message instanceof InboundCall call && call.reply.refusal == null) {
+        if (message instanceof InboundCall call && call.reply.refusal == null) {
             inbound.write(ctx, call, promise);
         } else {
             toNetwork(message, promise);

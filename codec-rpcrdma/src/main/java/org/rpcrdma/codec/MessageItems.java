@@ -2,6 +2,7 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.util.ReferenceCountUtil;
 import java.util.Arrays;
 import org.rpcrdma.codec.binding.Reduction;
 
@@ -131,9 +132,10 @@ final class MessageItems implements Reduction {
         return copy;
     }
 
+    /** Releases all items, also behind one that its user has released once too often. */
     void release() {
         for (int i = 0; i < count; i++) {
-            data[i].release();
+            ReferenceCountUtil.safeRelease(data[i]);
         }
     }
 }

@@ -2,6 +2,7 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.util.ReferenceCountUtil;
 import java.util.Arrays;
 
 /** The sinks of an {@link RpcMessage} in their order: what a call offers for results, or what a reply has in them. */
@@ -89,11 +90,10 @@ final class MessageSinks {
         return copy;
     }
 
+    /** Releases all sinks, also behind one that its user has released once too often. */
     void release() {
         for (int i = 0; i < count; i++) {
-            if (memory[i] != null) {
-                memory[i].release();
-            }
+            ReferenceCountUtil.safeRelease(memory[i]);
         }
     }
 }

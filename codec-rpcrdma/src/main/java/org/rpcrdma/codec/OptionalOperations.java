@@ -27,7 +27,7 @@ final class OptionalOperations extends CodecStageHandler {
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (message instanceof OutboundCall call && call.option != null) {
+        if (message instanceof OutboundCall call && call.request.isOption()) {
             receiveReply(ctx, call);
         } else if (message instanceof InboundCall call && call.request.option != null) {
             receiveCall(ctx, call);
@@ -37,13 +37,13 @@ final class OptionalOperations extends CodecStageHandler {
     }
 
     private void receiveReply(ChannelHandlerContext ctx, OutboundCall call) {
-        if (call.failure != null) {
-            RpcRdmaFailure failure = new RpcRdmaFailure(call.xid, call.failure);
+        if (call.reply.failure() != null) {
+            RpcRdmaFailure failure = new RpcRdmaFailure(call.xid(), call.reply.failure());
             requester.finish(call);
             toUser(failure);
             return;
         }
-        RpcRdmaOption reply = call.takeOption();
+        RpcRdmaOption reply = call.reply.takeOption();
         requester.finish(call);
         try {
             handler(reply).received(ctx.channel(), reply);
@@ -88,7 +88,7 @@ final class OptionalOperations extends CodecStageHandler {
             writeReply(ctx, option, promise);
         } else {
             OutboundCall call = requester.newCall(option.xid());
-            call.option = option;
+            call.request.take(option);
             toNetwork(call, promise);
         }
     }

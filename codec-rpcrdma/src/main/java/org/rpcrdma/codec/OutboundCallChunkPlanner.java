@@ -8,8 +8,8 @@ import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /**
- * Plans a call: how long its reply can get, which results get Write chunks (RFC 8166, 4.3.2 and 6.2), and which
- * arguments leave the payload stream.
+ * Plans a call: how long its reply can get, which results get Write chunks (RFC 8166, 4.3.2 and 6.2), which arguments
+ * leave the payload stream, and so the form in which the call travels.
  */
 final class OutboundCallChunkPlanner {
 
@@ -20,14 +20,28 @@ final class OutboundCallChunkPlanner {
             RpcCallHeader.REPLY_HEADER_BYTES + RpcCallHeader.MAXIMUM_VERIFIER_BYTES;
 
     private final ConnectionContext link;
+    private final RpcRdmaConfig config;
+    private final OutboundCallSizes sizes;
+
+    /** Whether own calls may have chunks. */
+    private final boolean mayHaveChunks;
 
     // Scratch.
     private final RpcCallHeader rpc = new RpcCallHeader();
     private final XdrCursor cursor = new XdrCursor();
     private final ReplyLimits limits = new ReplyLimits();
 
+    /** The longest payload stream of the reply, what goes to Write chunks not counted. */
+    private long replyMaximum;
+
+    /** Whether the binding or the call says how long the reply can be. */
+    private boolean isReplyBounded;
+
     OutboundCallChunkPlanner(ConnectionContext link) {
         this.link = link;
+        config = link.config();
+        sizes = new OutboundCallSizes(link);
+        mayHaveChunks = link.callsMayHaveChunks();
     }
 
     /**
@@ -37,27 +51,30 @@ final class OutboundCallChunkPlanner {
      * @throws BindingException when the upper-layer binding has failed
      */
     void plan(OutboundCall call) throws RpcRdmaException, BindingException {
-        decode(call);
-        planReply(call);
-        checkSinks(call.sinks);
-        if (call.payload.parts().items() > 0) {
-            reduceItems(call);
-        } else {
-            reduce(call);
-        }
+        OutboundPayload payload = call.request.payload;
+        RpcMessage parts = payload.parts();
+        boolean isInParts = payload.isInParts();
+        decode(call, payload.stream(), parts);
+        planReply(call, parts, isInParts);
+        checkSinks(call.chunks.sinks);
+        int replyChunkBytes = sizes.replyChunkBytes(call, isReplyBounded);
+        call.chunks.planned(replyChunkBytes, !isInParts || parts.sinks() == 0);
+        boolean hasItems = isInParts && parts.items() > 0;
+        call.request.send(hasItems ? formOfItems(call, parts) : form(call));
+        sizes.check(call);
     }
 
-    private void decode(OutboundCall call) throws BindingException {
-        ByteBuf message = call.payload.stream();
+    private void decode(OutboundCall call, ByteBuf message, RpcMessage parts)
+            throws BindingException {
         limits.clear();
         if (!rpc.decode(message, message.readerIndex(), message.writerIndex())) {
             return;
         }
-        call.procedure.of(rpc, link.config().bindings());
-        if (call.procedure.isReducible()) {
+        Procedure procedure = call.request.procedure;
+        procedure.of(rpc, config.bindings());
+        if (procedure.isReducible()) {
             // In other GSS calls the arguments are not where the binding looks for them.
-            call.procedure.limitResults(
-                    argumentsOf(message, call.payload.parts().reduction()), limits);
+            procedure.limitResults(argumentsOf(message, parts.reduction()), limits);
         }
     }
 
@@ -72,51 +89,75 @@ final class OutboundCallChunkPlanner {
 
     // ------------------------------------------------------------------ the reply
 
-    private void planReply(OutboundCall call) throws BindingException {
-        if (limits.isKnown()) {
-            call.replyLimit = REPLY_HEADER_BYTES + limits.totalBytes();
-            call.isReplyBounded = true;
-        } else {
-            limits.results(link.config().defaultMaximumReply());
+    private void planReply(OutboundCall call, RpcMessage parts, boolean isInParts)
+            throws BindingException {
+        isReplyBounded = limits.isKnown();
+        if (!isReplyBounded) {
+            limits.results(config.defaultMaximumReply());
         }
-        if (!link.callsMayHaveChunks()) {
-            return; // nothing is offered, and the reply is short (RFC 8167, 5.3)
+        long total = REPLY_HEADER_BYTES + limits.totalBytes();
+        replyMaximum = 0;
+        long limit = isReplyBounded ? total : 0;
+        if (mayHaveChunks) { // otherwise nothing is offered, and the reply is short (RFC 8167, 5.3)
+            if (isInParts) {
+                planParts(call, parts, total);
+            } else {
+                planSinks(call, total, false);
+            }
         }
-        RpcMessage wanted = call.payload.parts();
-        boolean isReducible = call.procedure.isReducible();
-        call.replyMaximum =
-                REPLY_HEADER_BYTES + limits.totalBytes() + (isReducible ? 0 : GSS_OVERHEAD);
+        call.request.limitReply(replyMaximum, limit);
+    }
+
+    /** Of a message whose user says what he wants. */
+    private void planParts(OutboundCall call, RpcMessage wanted, long total)
+            throws BindingException {
+        boolean isReducible = call.request.procedure.isReducible();
         if (isReducible && wanted.sinks() > 0) {
             takeSinks(call, wanted);
-        } else if (isReducible
-                && limits.sinks() > 0
-                && (wanted.growth() > 0 || !OutboundCallSizes.areResultsShort(call))) {
-            call.replyMaximum = REPLY_HEADER_BYTES + limits.fixedBytes();
-            addSinks(call);
+        } else {
+            planSinks(call, total, wanted.growth() > 0);
         }
         if (wanted.maximumReply() != RpcMessage.UNKNOWN) {
-            call.replyMaximum = wanted.maximumReply();
-            call.isReplyBounded = true;
+            replyMaximum = wanted.maximumReply();
+            isReplyBounded = true;
         }
         if (wanted.growth() > 0) {
-            call.isReplyBounded = true; // by what is tried now
+            isReplyBounded = true; // by what is tried now
             grow(call, wanted);
+        }
+    }
+
+    /**
+     * Sinks of ours, for eligible results that can be long.
+     *
+     * @param total the longest whole reply
+     */
+    private void planSinks(OutboundCall call, long total, boolean isForced)
+            throws BindingException {
+        if (!call.request.procedure.isReducible()) {
+            replyMaximum = total + GSS_OVERHEAD;
+        } else if (limits.sinks() > 0
+                && (isForced || !OutboundCallSizes.areResultsShort(call, total))) {
+            replyMaximum = REPLY_HEADER_BYTES + limits.fixedBytes();
+            addSinks(call);
+        } else {
+            replyMaximum = total;
         }
     }
 
     /** Those results get Write chunks that may; the others come with the payload. */
     private void addSinks(OutboundCall call) throws BindingException {
-        int most = call.procedure.mostChunks(link.config());
+        int most = call.request.procedure.mostChunks(config);
         long longest = 0;
         for (int i = 0; i < limits.sinks(); i++) {
             if (i < most) {
-                call.sinks.add((int) Math.min(limits.sinkBytes(i), 0xFFFFFFFFL));
+                call.chunks.sinks.add((int) Math.min(limits.sinkBytes(i), 0xFFFFFFFFL));
             } else {
-                call.replyMaximum += (limits.sinkBytes(i) + 3) & ~3L;
+                replyMaximum += (limits.sinkBytes(i) + 3) & ~3L;
                 longest = Math.max(longest, limits.sinkBytes(i));
             }
         }
-        widen(call.sinks, Math.min(longest, 0xFFFFFFFFL));
+        widen(call.chunks.sinks, Math.min(longest, 0xFFFFFFFFL));
     }
 
     /**
@@ -144,39 +185,40 @@ final class OutboundCallChunkPlanner {
             count--;
         }
         for (int i = 0; i < count; i++) {
-            call.sinks.add(wanted.sinkLength(i));
+            call.chunks.sinks.add(wanted.sinkLength(i));
         }
-        call.replyMaximum = REPLY_HEADER_BYTES + limits.fixedBytes();
+        replyMaximum = REPLY_HEADER_BYTES + limits.fixedBytes();
         for (int i = 0; i < limits.sinks(); i++) {
             if (i >= count || wanted.sinkLength(i) == 0) {
-                call.replyMaximum += (limits.sinkBytes(i) + 3) & ~3L;
+                replyMaximum += (limits.sinkBytes(i) + 3) & ~3L;
             }
         }
     }
 
     /** The responder has found the room for the reply too small: nobody knows which part of it, so all of it grows. */
     private void grow(OutboundCall call, RpcMessage wanted) {
-        int inline = call.protocol.receiveThreshold();
+        int inline = call.protocol().receiveThreshold();
         long room = wanted.growthMaximum();
-        call.replyMaximum =
+        replyMaximum =
                 Math.min(
-                        Math.max(call.replyMaximum, inline) << wanted.growth(),
-                        Math.min(room, link.config().maxMessageBytes()));
-        if (call.procedure.isReducible() && wanted.sinks() > 0) {
+                        Math.max(replyMaximum, inline) << wanted.growth(),
+                        Math.min(room, config.maxMessageBytes()));
+        if (call.request.procedure.isReducible() && wanted.sinks() > 0) {
             return; // the caller's own memory
         }
-        room -= Math.max(call.replyMaximum, inline);
-        for (int i = 0; i < call.sinks.count(); i++) {
-            long before = Math.max(call.sinks.length(i), 1L);
+        room -= Math.max(replyMaximum, inline);
+        WriteChunkSinks sinks = call.chunks.sinks;
+        for (int i = 0; i < sinks.count(); i++) {
+            long before = Math.max(sinks.length(i), 1L);
             long grown = Math.min(before << wanted.growth(), Math.max(before, room));
-            call.sinks.length(i, (int) Math.min(grown, link.config().maxChunkBytes()));
+            sinks.length(i, (int) Math.min(grown, config.maxChunkBytes()));
             room -= grown;
         }
     }
 
     private void checkSinks(WriteChunkSinks sinks) throws CallTooLongException {
         for (int i = 0; i < sinks.count(); i++) {
-            if (sinks.length(i) < 0 || sinks.length(i) > link.config().maxChunkBytes()) {
+            if (sinks.length(i) < 0 || sinks.length(i) > config.maxChunkBytes()) {
                 throw new CallTooLongException(
                         "a result of up to "
                                 + Integer.toUnsignedString(sinks.length(i))
@@ -188,32 +230,37 @@ final class OutboundCallChunkPlanner {
     // ------------------------------------------------------------------ arguments
 
     /** Moves eligible arguments into Read chunks when the call does not fit inline but does so without them. */
-    private void reduce(OutboundCall call) throws BindingException {
-        ByteBuf message = call.payload.stream();
-        if (!call.procedure.isReducible()
-                || !link.callsMayHaveChunks()
-                || OutboundCallSizes.fitsInline(call, message.readableBytes())) {
-            return;
+    private MessageForm form(OutboundCall call) throws BindingException {
+        OutboundPayload payload = call.request.payload;
+        Procedure procedure = call.request.procedure;
+        ByteBuf message = payload.stream();
+        if (message.readableBytes() <= sizes.inlineRoom(call, 0)) {
+            return MessageForm.INLINE;
+        }
+        if (!procedure.isReducible() || !mayHaveChunks) {
+            return MessageForm.LONG;
         }
         XdrCursor in = argumentsOf(message, Reduction.NONE);
-        if (!call.procedure.walkArguments(in)) {
-            return; // carried whole: the responder judges it
+        if (!procedure.walkArguments(in)) {
+            return MessageForm.LONG; // carried whole: the responder judges it
         }
-        ItemList items = call.payload.items();
-        int most = call.procedure.mostChunks(link.config());
+        ItemList items = payload.items();
+        int most = procedure.mostChunks(config);
         for (int i = 0; i < in.items(); i++) {
             if (mayReduce(in, i) && longer(in, i) < most) {
                 items.add(in.itemPosition(i), in.itemIndex(i), in.itemLength(i), i);
             }
         }
-        if (!OutboundCallSizes.fitsInline(call, call.payload.reducedBytes())) {
-            items.clear();
+        if (payload.reducedBytes() <= sizes.inlineRoom(call, items.count())) {
+            return MessageForm.REDUCED;
         }
+        items.clear(); // whole: one handle for all of it, which one Send With Invalidate frees
+        return MessageForm.LONG;
     }
 
     private boolean mayReduce(XdrCursor in, int item) {
         int length = in.itemLength(item);
-        return length > 0 && length <= link.config().maxChunkBytes();
+        return length > 0 && length <= config.maxChunkBytes();
     }
 
     /** How many items that may be reduced are longer than this one, or as long and before it. */
@@ -228,48 +275,50 @@ final class OutboundCallChunkPlanner {
     }
 
     /** Puts the items of a user into Read chunks, or back when all of it is short or nothing may be reduced. */
-    private void reduceItems(OutboundCall call) throws RpcRdmaException, BindingException {
-        RpcMessage message = call.payload.parts();
+    private MessageForm formOfItems(OutboundCall call, RpcMessage message)
+            throws RpcRdmaException, BindingException {
+        OutboundPayload payload = call.request.payload;
+        Procedure procedure = call.request.procedure;
         ItemValidator.positions(message);
-        if (OutboundCallSizes.fitsInline(call, message.wholeLength())) {
-            checkLength(message);
-            call.payload.sendWhole();
-            return;
+        if (message.wholeLength() <= sizes.inlineRoom(call, 0)) {
+            sizes.checkLength(message.wholeLength());
+            payload.sendWhole();
+            return MessageForm.INLINE;
         }
-        if (!call.procedure.isReducible() || !link.callsMayHaveChunks()) {
-            checkLength(message);
-            merge(call, message);
-            return;
+        if (!procedure.isReducible() || !mayHaveChunks) {
+            sizes.checkLength(message.wholeLength());
+            merge(payload, message);
+            return MessageForm.LONG;
         }
-        ByteBuf stream = call.payload.stream();
+        ByteBuf stream = payload.stream();
         XdrCursor in = argumentsOf(stream, message.reduction());
-        boolean isComplete = call.procedure.walkArguments(in);
+        boolean isComplete = procedure.walkArguments(in);
         ItemValidator.items(message, in);
+        addItems(payload, message, stream);
+        ItemValidator.complete(isComplete);
+        return payload.reducedBytes() <= sizes.inlineRoom(call, payload.items().count())
+                ? MessageForm.REDUCED
+                : MessageForm.LONG;
+    }
+
+    private void addItems(OutboundPayload payload, RpcMessage message, ByteBuf stream)
+            throws CallTooLongException {
         for (int i = 0; i < message.items(); i++) {
             ByteBuf data = message.item(i);
-            if (data.readableBytes() > link.config().maxChunkBytes()) {
+            if (data.readableBytes() > config.maxChunkBytes()) {
                 throw new CallTooLongException(
                         "an argument of " + data.readableBytes() + " bytes is above maxChunkBytes");
             }
             if (data.isReadable()) {
                 int index = stream.readerIndex() + (int) message.payloadOffset(i);
-                call.payload.items().addApart(message.itemPosition(i), index, i, data);
+                payload.items().addApart(message.itemPosition(i), index, i, data);
             }
         }
-        ItemValidator.complete(isComplete);
     }
 
-    private void checkLength(RpcMessage message) throws CallTooLongException {
-        long whole = message.wholeLength();
-        if (whole > link.config().maxMessageBytes()) {
-            throw new CallTooLongException(
-                    "a call of " + whole + " bytes is above maxMessageBytes");
-        }
-    }
-
-    private void merge(OutboundCall call, RpcMessage message) throws MarshalException {
+    private void merge(OutboundPayload payload, RpcMessage message) throws MarshalException {
         try {
-            call.payload.merge(link.whole(message));
+            payload.merge(link.whole(message));
         } catch (IllegalStateException e) {
             throw new MarshalException(e); // the event loop has no more memory to register
         }

@@ -4,11 +4,10 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.wire.RpcCallHeader;
-import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
  * Builds the Send of a call. Its chunks are exposed here, just before the Send (RFC 8166, 4.4.1); whoever sends it
- * fences them.
+ * invalidates them.
  */
 final class OutboundCallEncoder {
 
@@ -25,27 +24,22 @@ final class OutboundCallEncoder {
 
     ByteBuf encode(OutboundCall call) throws CallTooLongException {
         int credit = requester.credits().requested();
-        if (call.option != null) {
-            return sends.option(call.protocol, call.option, credit);
+        OutboundCallRequest request = call.request;
+        ProtocolVersion protocol = call.protocol();
+        RpcRdmaOption option = request.option();
+        if (option != null) {
+            return sends.option(protocol, option, credit);
         }
-        TransportHeader header = call.header;
-        header.clear();
-        header.set(
-                call.xid,
-                call.protocol.number(),
-                credit,
-                call.isLong ? TransportHeader.RDMA_NOMSG : TransportHeader.RDMA_MSG,
-                RpcCallHeader.CALL);
-        boolean isInPlace = exposeArguments(call);
-        for (int i = 0; i < call.sinks.count(); i++) {
-            exposeSink(call, i);
+        MessageForm form = request.form();
+        call.header.set(
+                call.xid(), protocol.number(), credit, form.procedure(), RpcCallHeader.CALL);
+        boolean isInPlace = form != MessageForm.INLINE && exposeArguments(call, form);
+        if (call.chunks.hasRoom()) {
+            exposeRoom(call);
         }
-        if (call.replyChunkBytes > 0) {
-            exposeReplyChunk(call);
-        }
-        ByteBuf send = sends.message(RpcRdmaRole.REQUESTER, call.protocol, header, call.payload);
+        ByteBuf send = sends.message(RpcRdmaRole.REQUESTER, protocol, call.header, request.payload);
         if (!isInPlace) {
-            call.payload.releaseStream();
+            request.payload.releaseStream();
         }
         return send;
     }
@@ -57,13 +51,13 @@ final class OutboundCallEncoder {
     }
 
     /** Returns whether memory of the payload stream itself is exposed. */
-    private boolean exposeArguments(OutboundCall call) {
-        ByteBuf stream = call.payload.stream();
+    private boolean exposeArguments(OutboundCall call, MessageForm form) {
+        ByteBuf stream = call.request.payload.stream();
         boolean isInPlace =
-                call.isLong
+                form == MessageForm.LONG
                         && exposeArgument(
                                 call, stream, 0, stream.readerIndex(), stream.readableBytes());
-        ItemList items = call.payload.items();
+        ItemList items = call.request.payload.items();
         for (int i = 0; i < items.count(); i++) {
             ByteBuf apart = items.apart(i);
             if (apart == null) {
@@ -88,7 +82,7 @@ final class OutboundCallEncoder {
                 piece.length() == length && link.channel().exposesInPlace(memory, start, length);
         if (!isInPlace) {
             ByteBuf copy = link.buffer(length);
-            call.exposed.own(copy);
+            call.chunks.own(copy);
             copy.writeBytes(argument, index, length);
             link.metrics().add(RpcRdmaRole.REQUESTER, RpcRdmaCounter.COPIED_BYTES, length);
             memory = copy;
@@ -99,6 +93,16 @@ final class OutboundCallEncoder {
         return isInPlace;
     }
 
+    /** The room for the reply. */
+    private void exposeRoom(OutboundCall call) {
+        for (int i = 0; i < call.chunks.sinks.count(); i++) {
+            exposeSink(call, i);
+        }
+        if (call.chunks.replyChunkBytes() > 0) {
+            exposeReplyChunk(call);
+        }
+    }
+
     /**
      * A Write chunk with its memory; an empty chunk for a sink without room, because no memory of no bytes can be
      * exposed. In ours there is room before the data for what is inline before the item, and
@@ -106,12 +110,12 @@ final class OutboundCallEncoder {
      * pad is not offered (RFC 8166, 3.4.6.2).
      */
     private void exposeSink(OutboundCall call, int sink) {
-        int length = call.sinks.length(sink);
-        RpcMessage parts = call.payload.parts();
+        int length = call.chunks.sinks.length(sink);
+        RpcMessage parts = call.request.payload.parts();
         if (parts.sinks() == 0) {
             int room = call.roomAroundSink();
             ByteBuf memory = sink(room + length + room);
-            call.sinks.memory(sink, memory);
+            call.chunks.sinks.memory(sink, memory);
             offerSink(call, memory, room, length);
         } else if (length > 0) {
             offerSink(call, parts.sink(sink), parts.sinkIndex(sink), length);
@@ -125,9 +129,10 @@ final class OutboundCallEncoder {
     }
 
     private void exposeReplyChunk(OutboundCall call) {
-        int length = call.replyChunkBytes;
-        call.replySink = sink(length);
-        int handle = expose(call, call.replySink, 0, length, RemoteAccess.WRITE);
+        int length = call.chunks.replyChunkBytes();
+        ByteBuf memory = sink(length);
+        call.chunks.replySink(memory);
+        int handle = expose(call, memory, 0, length, RemoteAccess.WRITE);
         call.header.reply().setPresent();
         call.header.reply().add(handle, length, link.channel().exposedOffset(handle));
     }
@@ -141,7 +146,7 @@ final class OutboundCallEncoder {
     private int expose(
             OutboundCall call, ByteBuf memory, int index, int length, RemoteAccess access) {
         int handle = link.expose(memory, index, length, access);
-        call.exposed.add(handle);
+        call.chunks.expose(handle);
         return handle;
     }
 }

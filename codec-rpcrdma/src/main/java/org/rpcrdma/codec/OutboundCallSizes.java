@@ -6,52 +6,80 @@ import org.rpcrdma.codec.wire.SegmentList;
 import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.codec.wire.WriteList;
 
-/** Computes whether a call fits one Send, and whether its reply needs a Reply chunk (RFC 8166, 4.3). */
+/** Computes what of a call fits one Send, and whether its reply needs a Reply chunk (RFC 8166, 3.5 and 4.3). */
 final class OutboundCallSizes {
 
     /** A marker, a count and one segment. */
     private static final int CHUNK_BYTES = 8 + SegmentList.SEGMENT_BYTES;
 
-    private OutboundCallSizes() {}
+    private final ConnectionContext link;
+    private final RpcRdmaConfig config;
 
-    /** Whether the call goes in one Send, with its items reduced and so much inline. */
-    static boolean fitsInline(OutboundCall call, long payload) {
-        int lists =
-                TransportHeader.EMPTY_LISTS_BYTES
-                        + ReadList.ENTRY_BYTES * call.payload.items().count()
-                        + CHUNK_BYTES * call.sinks.count()
-                        + (needsReplyChunk(call) ? CHUNK_BYTES - 4 : 0); // it has a marker anyway
-        return payload
-                <= (call.link().callsMayHaveChunks()
-                        ? call.protocol.argumentsRoom(lists)
-                        : call.protocol.sendRoom(lists));
+    /** Whether own calls may have chunks. */
+    private final boolean mayHaveChunks;
+
+    private final int maxMessageBytes;
+
+    OutboundCallSizes(ConnectionContext link) {
+        this.link = link;
+        config = link.config();
+        mayHaveChunks = link.callsMayHaveChunks();
+        maxMessageBytes = config.maxMessageBytes();
+    }
+
+    // ------------------------------------------------------------------ before it is sent
+
+    /**
+     * The bytes that the Send of a call takes beside its chunk lists, once its room for the reply is planned.
+     *
+     * @param reads the Read chunks
+     */
+    int inlineRoom(OutboundCall call, int reads) {
+        int lists = TransportHeader.EMPTY_LISTS_BYTES + ReadList.ENTRY_BYTES * reads;
+        if (call.chunks.hasRoom()) {
+            lists += CHUNK_BYTES * call.chunks.sinks.count();
+            lists +=
+                    call.chunks.replyChunkBytes() > 0
+                            ? CHUNK_BYTES - 4
+                            : 0; // it has a marker anyway
+        }
+        ProtocolVersion protocol = call.protocol();
+        return mayHaveChunks ? protocol.argumentsRoom(lists) : protocol.sendRoom(lists);
     }
 
     /** Whether all results may as well come inline, because they cannot be long. */
-    static boolean areResultsShort(OutboundCall call) {
-        return call.replyMaximum <= call.protocol.resultsRoom(TransportHeader.EMPTY_LISTS_BYTES);
+    static boolean areResultsShort(OutboundCall call, long replyMaximum) {
+        return replyMaximum <= call.protocol().resultsRoom(TransportHeader.EMPTY_LISTS_BYTES);
     }
 
-    /** Whether the longest reply fits one Send, with the lists that it repeats. */
-    private static boolean replyFitsInline(OutboundCall call) {
-        int lists = TransportHeader.EMPTY_LISTS_BYTES + CHUNK_BYTES * call.sinks.count();
-        return call.replyMaximum <= call.protocol.receiveRoom(lists);
-    }
-
-    /** Whether a Reply chunk is offered, because the longest reply may not fit (RFC 8166, 4.3.3). */
-    static boolean needsReplyChunk(OutboundCall call) {
-        return !replyFitsInline(call) && mayOfferReplyChunk(call);
+    /**
+     * The bytes of the Reply chunk, which is offered because the longest reply may not fit one Send with the lists that
+     * it repeats (RFC 8166, 4.3.3); 0 for none.
+     *
+     * @param isBounded whether the binding or the call says how long the reply can be
+     * @throws CallTooLongException when no chunk may be that long
+     */
+    int replyChunkBytes(OutboundCall call, boolean isBounded) throws CallTooLongException {
+        int lists = TransportHeader.EMPTY_LISTS_BYTES + CHUNK_BYTES * call.chunks.sinks.count();
+        long maximum = call.request.replyMaximum();
+        if (maximum <= call.protocol().receiveRoom(lists) || !mayOfferReplyChunk(call, isBounded)) {
+            return 0;
+        }
+        if (maximum > maxMessageBytes) {
+            throw new CallTooLongException(
+                    "a reply of up to " + maximum + " bytes is above maxMessageBytes");
+        }
+        return ((int) maximum + 3) & ~3;
     }
 
     /** What does not come inline can be pulled, if the responder can do that (reliable reply draft, 5.3.1). */
-    private static boolean mayOfferReplyChunk(OutboundCall call) {
-        ConnectionContext link = call.link();
-        if (!link.takesReadChunkReplies(call.protocol.number())) {
+    private boolean mayOfferReplyChunk(OutboundCall call, boolean isBounded) {
+        if (!link.takesReadChunkReplies(call.protocol().number())) {
             return true;
         }
         return switch (link.readChunkReplies().replyChunks()) {
             case IF_NEEDED -> true;
-            case IF_BOUNDED -> call.isReplyBounded && call.replyMaximum <= worthOffering(call);
+            case IF_BOUNDED -> isBounded && call.request.replyMaximum() <= worthOffering(call);
             case NEVER -> false;
         };
     }
@@ -60,52 +88,76 @@ final class OutboundCallSizes {
      * The longest reply that a Reply chunk is offered for where none has to be: what has as much memory of the
      * connection as each call may take, unless a pull has failed before.
      */
-    private static long worthOffering(OutboundCall call) {
-        RpcRdmaConfig config = call.link().config();
-        return call.payload.parts().growth() > 0
-                ? config.maxMessageBytes()
+    private long worthOffering(OutboundCall call) {
+        return call.request.payload.parts().growth() > 0
+                ? maxMessageBytes
                 : Math.min(
-                        config.maxMessageBytes(),
-                        config.maxConnectionBytes() / config.requestedCredits());
+                        maxMessageBytes, config.maxConnectionBytes() / config.requestedCredits());
     }
 
+    /** Checks what is known of a call in the end: whether it may be sent in the form that was decided. */
+    void check(OutboundCall call) throws CallTooLongException {
+        if (call.request.form() != MessageForm.LONG) {
+            return;
+        }
+        int bytes = call.request.payload.stream().readableBytes();
+        if (!mayHaveChunks) {
+            throw new CallTooLongException(
+                    "a reverse call of "
+                            + bytes
+                            + " bytes does not fit inline (expected: a short one, unless both sides"
+                            + " are configured for reverseChunks; RFC 8167, 5.3)");
+        }
+        checkLength(bytes);
+    }
+
+    /** Checks the length of a whole call. */
+    void checkLength(long bytes) throws CallTooLongException {
+        if (bytes > maxMessageBytes) {
+            throw new CallTooLongException(
+                    "a call of " + bytes + " bytes is above maxMessageBytes");
+        }
+    }
+
+    // ------------------------------------------------------------------ after it was refused
+
     /** Whether another attempt could offer more room than this one, which was refused, and that could help. */
-    static boolean mayGrow(OutboundCall call) {
+    boolean mayGrow(OutboundCall call) {
         if (coversReply(call)) {
             return false;
         }
-        int threshold = call.protocol.receiveThreshold();
-        RpcRdmaConfig config = call.link().config();
+        int threshold = call.protocol().receiveThreshold();
         return (!neverOffersReplyChunk(call)
-                        && Math.max(call.replyMaximum, threshold) < config.maxMessageBytes())
+                        && Math.max(call.request.replyMaximum(), threshold) < maxMessageBytes)
                 || hasGrowingSink(call, config.maxChunkBytes());
     }
 
     /** Whether the call has offered room for the longest reply that its binding knows. */
-    static boolean coversReply(OutboundCall call) {
+    boolean coversReply(OutboundCall call) {
         WriteList writes = call.header.writes();
         long offered =
                 writes.sum(0, writes.segments())
                         + Math.max(
-                                call.protocol.receiveThreshold(),
+                                call.protocol().receiveThreshold(),
                                 call.header.reply().chunkLength());
         // The limit is with the round-up of each result.
-        return call.replyLimit > 0 && offered + 3L * writes.chunks() >= call.replyLimit;
+        long limit = call.request.replyLimit();
+        return limit > 0 && offered + 3L * writes.chunks() >= limit;
     }
 
     /** Those of the user have the size that they have. */
     private static boolean hasGrowingSink(OutboundCall call, int maximum) {
-        for (int i = 0; i < call.sinks.count(); i++) {
-            if (call.payload.parts().sinks() == 0 && call.sinks.length(i) < maximum) {
+        WriteChunkSinks sinks = call.chunks.sinks;
+        for (int i = 0; i < sinks.count(); i++) {
+            if (call.request.payload.parts().sinks() == 0 && sinks.length(i) < maximum) {
                 return true;
             }
         }
         return false;
     }
 
-    private static boolean neverOffersReplyChunk(OutboundCall call) {
-        ConnectionContext link = call.link();
-        return link.takesReadChunkReplies(call.protocol.number())
+    private boolean neverOffersReplyChunk(OutboundCall call) {
+        return link.takesReadChunkReplies(call.protocol().number())
                 && link.readChunkReplies().replyChunks() == ReadChunkReplies.ReplyChunks.NEVER;
     }
 }

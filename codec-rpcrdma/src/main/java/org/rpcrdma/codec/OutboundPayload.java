@@ -2,6 +2,7 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.util.ReferenceCountUtil;
 
 /**
  * A message on its way out: its payload stream, and the items that leave it (RFC 8166, 3.4). A plain message is one
@@ -85,27 +86,34 @@ final class OutboundPayload {
         out.writeBytes(stream, index, stream.writerIndex() - index);
     }
 
+    /** Releases it; that its user has released it already is his mistake, and ends nothing else. */
     void releaseStream() {
         if (stream != null) {
             ByteBuf done = stream;
             stream = null;
-            done.release();
+            ReferenceCountUtil.safeRelease(done);
         }
     }
 
+    /** As {@link #releaseStream}. */
     void releaseParts() {
         if (isInParts()) {
             RpcMessage done = parts;
             parts = RpcMessage.PLAIN;
             items.clear();
             isWhole = false;
-            done.release();
+            ReferenceCountUtil.safeRelease(done);
         }
     }
 
     void clear() {
-        releaseStream();
-        releaseParts();
+        if (stream != null) {
+            releaseStream();
+        }
+        if (parts != RpcMessage.PLAIN) {
+            releaseParts();
+        }
         items.clear();
+        isWhole = false;
     }
 }

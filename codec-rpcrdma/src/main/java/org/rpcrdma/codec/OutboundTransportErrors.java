@@ -131,7 +131,7 @@ final class OutboundTransportErrors {
 
     private void sendError(ChannelHandlerContext ctx, ByteBuf out, ChannelFutureListener then) {
         ctx.write(out).addListener(then);
-        link.flushLater();
+        link.flushes().request();
     }
 
     private int grant() {

@@ -206,7 +206,7 @@ final class ReadChunkPull implements ChannelFutureListener {
         pendingReads++;
         ByteBuf sink = memory.retainedSlice(index, length);
         context.write(new RdmaRead(sink, handle, offset)).addListener(this);
-        link.flushLater();
+        link.flushes().request();
     }
 
     @Override

@@ -113,7 +113,9 @@ final class ReadChunkPulls {
 
     /**
      * Keeps a message that there was no memory for, although it {@linkplain #canFit can fit}: whoever has the memory
-     * gives it back, and the peer has kept to its grant (RFC 8166, 3.3.1).
+     * gives it back, and the peer has kept to its grant (RFC 8166, 3.3.1). Nothing ends the wait here when the memory
+     * never comes: the message keeps its credit and its place, messages behind it wait too, and the end is up to the
+     * peer, which gives up and closes the connection.
      *
      * @param read as for {@link #hold}; may find no memory again
      */

@@ -11,6 +11,8 @@ import org.rpcrdma.codec.internal.XidMap;
 final class Requester {
 
     private final ConnectionContext link;
+    private final ConnectionMetrics metrics;
+    private final long mostOfferedBytes;
     private final XidMap<OutboundCall> calls = new XidMap<>();
     private final ObjectPool<OutboundCall> spares;
 
@@ -22,8 +24,10 @@ final class Requester {
 
     Requester(ConnectionContext link) {
         this.link = link;
+        metrics = link.metrics();
+        mostOfferedBytes = link.config().maxConnectionBytes();
         spares = new ObjectPool<>(() -> new OutboundCall(link));
-        link.metrics().set(RpcRdmaGauge.CREDITS_GRANTED, 1);
+        metrics.set(RpcRdmaGauge.CREDITS_GRANTED, 1);
     }
 
     // ------------------------------------------------------------------ credits
@@ -49,8 +53,8 @@ final class Requester {
 
     /** What was granted, and what of it is used, for those who watch from outside. */
     void publishCredits() {
-        link.metrics().set(RpcRdmaGauge.CREDITS_GRANTED, credits.granted());
-        link.metrics().set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight());
+        metrics.set(RpcRdmaGauge.CREDITS_GRANTED, credits.granted());
+        metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight());
     }
 
     // ------------------------------------------------------------------ calls
@@ -80,9 +84,7 @@ final class Requester {
 
     /** A call that has no {@link #problem}; {@link #finish} or {@link #fail} ends it. */
     OutboundCall newCall(int xid) {
-        OutboundCall call = spares.take();
-        call.xid = xid;
-        call.protocol = link.versions().current();
+        OutboundCall call = spares.take().begin(xid, link.versions().current());
         calls.put(xid, call);
         return call;
     }
@@ -103,36 +105,45 @@ final class Requester {
      * would make room for it.
      */
     boolean hasRoom(OutboundCall call) {
-        return offeredBytes == 0
-                || offeredBytes + bytesFor(call) <= link.config().maxConnectionBytes();
+        return offeredBytes == 0 || offeredBytes + call.chunks.ownBytes() <= mostOfferedBytes;
     }
 
-    /** The memory of ours that a call is about to offer. */
-    void offers(OutboundCall call) {
-        call.offeredBytes = bytesFor(call);
-        offeredBytes += call.offeredBytes;
+    /** Takes a credit, and counts the memory of ours that the call is about to offer. */
+    void admit(OutboundCall call) {
+        call.admit(credits.sent());
+        offeredBytes += call.chunks.count();
+        metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight());
     }
 
-    private static long bytesFor(OutboundCall call) {
-        long bytes = call.replyChunkBytes;
-        if (call.payload.parts().sinks() == 0) {
-            for (int i = 0; i < call.sinks.count(); i++) {
-                bytes += call.sinks.length(i);
-            }
+    /** The call has its credit, and did not leave: it fails. */
+    void notSent(OutboundCall call, ChannelPromise promise, Throwable cause) {
+        credits.notSent();
+        metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight());
+        fail(call, promise, cause);
+    }
+
+    /** Takes the grant of an answer; what the call has offered is its reply's now, or nobody's. */
+    void takeGrant(OutboundCall call) {
+        InboundReply reply = call.reply;
+        offeredBytes -= call.chunks.uncount();
+        credits.answered(call.completionsBefore());
+        if (reply.isRefused()) {
+            credits.failed(reply.credit());
+        } else if (reply.isCreditOld()) {
+            credits.repliedUndetermined();
+        } else if (!credits.replied(reply.credit())) {
+            metrics.increment(RpcRdmaCounter.ZERO_GRANTS);
         }
-        return bytes;
+        if (reply.pull() != null) {
+            credits.completionDue();
+        }
+        publishCredits();
     }
 
-    /** What a call has offered is its reply's now, or nobody's. */
-    void offersNoMore(OutboundCall call) {
-        offeredBytes -= call.offeredBytes;
-        call.offeredBytes = 0;
-    }
-
-    /** Forgets a call; it is fenced, or was never sent. */
+    /** Forgets a call; its memory is invalidated, or it was never sent. */
     void finish(OutboundCall call) {
-        offersNoMore(call);
-        calls.remove(call.xid, call);
+        offeredBytes -= call.chunks.uncount();
+        calls.remove(call.xid(), call);
         call.clear();
         spares.give(call);
     }
@@ -143,27 +154,27 @@ final class Requester {
      * @param promise of its write; the one that the call keeps is allowed
      */
     void fail(OutboundCall call, ChannelPromise promise, Throwable cause) {
-        call.fence();
+        call.invalidate();
         finish(call);
         promise.tryFailure(cause);
     }
 
     /** The responder, or what was pulled from it, is to blame: the user gets this in the place of the reply. */
     void spoil(OutboundCall call, RpcRdmaException problem) {
-        call.failure = problem;
-        link.report(call.xid, Refusal.badReply(problem));
+        call.reply.fail(problem);
+        link.report(call.xid(), Refusal.badReply(problem));
     }
 
     /** Ends all calls: nobody reaches their memory any more, because the channel is closed. */
     void close() {
         for (OutboundCall call : calls.values()) {
             if (call.isUnanswered()) {
-                link.metrics().increment(RpcRdmaCounter.CALLS_LOST);
+                metrics.increment(RpcRdmaCounter.CALLS_LOST);
             }
-            call.fence();
+            call.invalidate();
             call.clear();
         }
         calls.clear();
-        link.metrics().set(RpcRdmaGauge.CALLS_IN_FLIGHT, 0);
+        metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, 0);
     }
 }

@@ -3,12 +3,10 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelPromise;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /**
- * Long messages of a requester (RFC 8166, 3.5): decides which calls go in a Position Zero Read chunk and which offer a
- * Reply chunk; pulls replies in Read chunks, so that the next stage sees complete payload streams.
+ * Long replies of a requester (RFC 8166, 3.5): takes replies out of the Reply chunk, and pulls replies in Read chunks, so that the next stage sees complete payload streams.
  */
 final class RequesterLongMessages {
 
@@ -31,66 +29,28 @@ final class RequesterLongMessages {
         this.pulls = pulls;
     }
 
-    /** Sends a call, or fails it when nothing can carry it. */
-    void write(OutboundCall call, ChannelPromise promise) {
-        boolean fits = OutboundCallSizes.fitsInline(call, call.payload.reducedBytes());
-        boolean needsReplyChunk = OutboundCallSizes.needsReplyChunk(call);
-        String problem = problem(call, fits, needsReplyChunk);
-        if (problem != null) {
-            requester.fail(call, promise, new CallTooLongException(problem));
-            return;
-        }
-        if (!fits) {
-            ItemList items = call.payload.items();
-            if (!items.areApart()) {
-                // Whole: one handle for all of it, which one Send With Invalidate frees.
-                items.clear();
-            }
-            call.isLong = true;
-        }
-        call.replyChunkBytes = needsReplyChunk ? ((int) call.replyMaximum + 3) & ~3 : 0;
-        stage.toNetwork(call, promise);
-    }
-
-    /** Why a call cannot be carried; {@code null} when it can. */
-    private String problem(OutboundCall call, boolean fits, boolean needsReplyChunk) {
-        int bytes = call.payload.stream().readableBytes();
-        int most = link.config().maxMessageBytes();
-        if ((!fits || needsReplyChunk) && !link.callsMayHaveChunks()) {
-            return "a reverse call of "
-                    + bytes
-                    + " bytes does not fit inline (expected: a short one, unless both sides are"
-                    + " configured for reverseChunks; RFC 8167, 5.3)";
-        }
-        if (needsReplyChunk && call.replyMaximum > most) {
-            return "a reply of up to " + call.replyMaximum + " bytes is above maxMessageBytes";
-        }
-        return !fits && bytes > most
-                ? "a call of " + bytes + " bytes is above maxMessageBytes"
-                : null;
-    }
-
     /** Passes a reply on, once it is complete. */
     void receive(ChannelHandlerContext ctx, OutboundCall call) {
-        ReadChunkPull pull = call.pull;
-        if (pull != null && call.failure == null && !pull.isDone()) {
+        ReadChunkPull pull = call.reply.pull();
+        if (pull != null && call.reply.failure() == null && !pull.isDone()) {
             if (pulls.mustHold(pull)) {
                 pulls.hold(pull, () -> receiveHeld(ctx, call));
                 return;
             }
             if (pull.allocate()) {
-                pull.read(ctx, call.header.reads(), call.reply, this::replyPulled);
+                pull.read(ctx, call.header.reads(), call.reply.stream(), this::replyPulled);
                 return;
             }
             requester.spoil(call, new PullException(pull.noMemory()));
         }
         if (pull != null) {
             ctx.write(call.completion());
-        } else if (call.isLong && call.failure == null) {
-            call.reply = call.replySink.setIndex(0, (int) call.header.reply().chunkLength());
-            call.replySink = null;
+        } else if (call.reply.isLong() && call.reply.failure() == null) {
+            call.takeReplyChunk();
         }
-        if (call.isLong && call.failure == null && !isReply(call.reply, call.xid)) {
+        if (call.reply.isLong()
+                && call.reply.failure() == null
+                && !isReply(call.reply.stream(), call.xid())) {
             requester.spoil(
                     call,
                     new MalformedReplyException(
@@ -102,7 +62,7 @@ final class RequesterLongMessages {
 
     /** There is room for the reply now. */
     private void receiveHeld(ChannelHandlerContext ctx, OutboundCall call) {
-        if (call.isGivenUp) {
+        if (call.isCancelled()) {
             ctx.write(call.completion());
             requester.finish(call);
         } else {
@@ -115,22 +75,22 @@ final class RequesterLongMessages {
     private void replyPulled(ChannelHandlerContext ctx, ReadChunkPull pull) {
         OutboundCall call = requester.call(pull.xid());
         if (pull.isWhole()) {
-            call.takeWhole();
+            call.reply.takePulled();
         } else if (pull.isRefused()) {
-            call.failure = new PullException("the Read chunks of the reply cannot be read");
+            call.reply.fail(new PullException("the Read chunks of the reply cannot be read"));
         } else {
             // The call is lost with the connection, and can be sent again on the next one.
             link.report(pull.xid(), Refusal.readFailed());
             return;
         }
-        if (call.isGivenUp) {
+        if (call.isCancelled()) {
             ctx.write(call.completion());
             requester.finish(call);
         } else {
             receive(ctx, call);
             ctx.fireChannelReadComplete();
         }
-        link.flushNow(ctx);
+        link.flushes().flushRequested();
     }
 
     private static boolean isReply(ByteBuf stream, int xid) {

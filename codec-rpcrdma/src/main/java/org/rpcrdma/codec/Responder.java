@@ -140,7 +140,7 @@ final class Responder {
             case SYSTEM_ERR -> call.answerInstead(error(call.xid, RpcCallHeader.SYSTEM_ERR));
             default -> call.refuse(refusal);
         }
-        link.flushLater();
+        link.flushes().request();
         return call;
     }
 

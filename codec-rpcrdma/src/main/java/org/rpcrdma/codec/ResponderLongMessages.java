@@ -68,7 +68,7 @@ final class ResponderLongMessages {
 
     private void pullHeld(ChannelHandlerContext ctx, InboundCall call) {
         pullNow(ctx, call);
-        link.flushNow(ctx);
+        link.flushes().flushRequested();
     }
 
     /** Returns {@code false} when the call waits for memory. */
@@ -96,7 +96,7 @@ final class ResponderLongMessages {
         call.request.takePulled();
         deliver(ctx, call);
         ctx.fireChannelReadComplete();
-        link.flushNow(ctx);
+        link.flushes().flushRequested();
     }
 
     /** Writes what goes into chunks, then the reply; refuses the call when the reply fits nowhere. */

@@ -65,12 +65,6 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         ctx.fireChannelActive();
     }
 
-    @Override
-    public void channelReadComplete(ChannelHandlerContext ctx) {
-        ctx.fireChannelReadComplete();
-        link.flushNow(ctx);
-    }
-
     // ------------------------------------------------------------------ received
 
     @Override
@@ -142,7 +136,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         if (call == null) {
             return;
         }
-        RpcRdmaException failure = call.failure;
+        RpcRdmaException failure = call.reply.failure();
         toUser(call);
         if (failure instanceof UnsupportedVersionException range
                 && !link.versions().speaksAny(range.lowest(), range.highest())) {
@@ -223,7 +217,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             case REPLY -> {
                 OutboundCall call = replies.receive(ctx, message, header, payload);
                 if (call != null) {
-                    boolean isTaken = !call.isLong;
+                    boolean isTaken = !call.reply.isLong();
                     toUser(call);
                     return isTaken;
                 }
@@ -268,15 +262,14 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             send = encoder.encode(call);
         } catch (Throwable t) {
             // This call fails, and nothing else (RFC 8166, 4.5.4).
-            requester.credits().notSent();
-            requester.publishCredits();
-            requester.fail(call, promise, writeFailure(t));
+            requester.notSent(call, promise, writeFailure(t));
             return;
         }
-        call.state = OutboundCall.State.SENT;
+        call.sent();
         metrics.increment(RpcRdmaCounter.CALLS_SENT);
-        if (call.option == null) {
-            metrics.countCall(RpcRdmaRole.REQUESTER, call.header, call.isLong);
+        if (!call.request.isOption()) {
+            boolean isLong = call.request.form() == MessageForm.LONG;
+            metrics.countCall(RpcRdmaRole.REQUESTER, call.header, isLong);
         }
         toNetwork(send, promise);
     }

@@ -8,9 +8,11 @@ import org.rpcrdma.codec.wire.TransportHeader;
 final class SendEncoder {
 
     private final ConnectionContext link;
+    private final ConnectionMetrics metrics;
 
     SendEncoder(ConnectionContext link) {
         this.link = link;
+        metrics = link.metrics();
     }
 
     /**
@@ -31,7 +33,7 @@ final class SendEncoder {
         header.encode(send);
         if (isInline) {
             payload.writeReduced(send);
-            link.metrics().add(role, RpcRdmaCounter.INLINE_BYTES, inline);
+            metrics.add(role, RpcRdmaCounter.INLINE_BYTES, inline);
         }
         return send;
     }

@@ -4,6 +4,7 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import org.rpcrdma.codec.wire.TransportHeader;
+import org.rpcrdma.codec.internal.ObjectPool;
 
 /**
  * Long messages of version 1 that may be a call of the peer or the reply to one from here, both in a Position Zero
@@ -131,7 +132,7 @@ final class UnclassifiedMessages {
         if (next == UnclassifiedMessage.State.REPLY) {
             ctx.fireChannelReadComplete();
         }
-        link.flushNow(ctx);
+        link.flushes().flushRequested();
     }
 
     /** All Reads have ended. */
@@ -141,7 +142,7 @@ final class UnclassifiedMessages {
         proceed(ctx, message, message.pulled(isWhole, isWhole ? pull.memory().getInt(4) : 0));
         if (isWhole) {
             ctx.fireChannelReadComplete();
-            link.flushNow(ctx);
+            link.flushes().flushRequested();
         }
     }
 

@@ -184,7 +184,9 @@ class FencingTest {
         pair.call(Rpc.read3(1, COUNT));
         server.take();
         ByteBuf sink =
-                on(pair.clientChannel, () -> pair.clientConnection().call(1).sinks.memory(0));
+                on(
+                        pair.clientChannel,
+                        () -> pair.clientConnection().call(1).chunks.sinks.memory(0));
         byte[] before = ByteBufUtil.getBytes(sink, 0, sink.capacity());
         byte[] data = Rpc.random(COUNT);
         server.write(server.header.writes().handle(0), server.header.writes().offset(0), data);
@@ -312,7 +314,7 @@ class FencingTest {
         ByteBuf sink =
                 on(
                         pair.clientChannel,
-                        () -> pair.clientConnection().call(1).sinks.memory(0).retain());
+                        () -> pair.clientConnection().call(1).chunks.sinks.memory(0).retain());
         pair.call(new RpcRdmaCancel(1)).sync();
         assertThat(isExposed(handle)).isFalse();
         sink.setZero(0, sink.capacity());
@@ -342,7 +344,9 @@ class FencingTest {
             stranger.channel.flush();
             assertThat(other.client.awaitInactive()).isTrue();
             ByteBuf sink =
-                    on(pair.clientChannel, () -> pair.clientConnection().call(1).sinks.memory(0));
+                    on(
+                            pair.clientChannel,
+                            () -> pair.clientConnection().call(1).chunks.sinks.memory(0));
             assertThat(ByteBufUtil.getBytes(sink, 4096, 100)).isNotEqualTo(Rpc.random(100));
             end(Ending.REPLY);
             assertThat(pair.client.takeXid()).isEqualTo(1);

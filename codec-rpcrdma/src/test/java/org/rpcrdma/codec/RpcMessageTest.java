@@ -445,6 +445,27 @@ class RpcMessageTest {
         }
     }
 
+    /** His mistake costs the call, and neither the memory of its other results nor the connection. */
+    @Test
+    void sinkThatItsCallerHasReleasedFailsTheCallAndLeaksNothing() throws Exception {
+        try (RpcPair pair = RpcPair.of(fresh(), fresh())) {
+            ByteBuf sink = Unpooled.directBuffer(8192, 8192).retain();
+            ByteBuf released = Unpooled.directBuffer(8192, 8192);
+            pair.call(new RpcMessage(Rpc.read3(7, 8192)).addSink(sink).addSink(released));
+            pair.server.takeBytes();
+            released.release();
+            pair.reply(Rpc.read3Reply(7, Rpc.random(8192)));
+            RpcRdmaFailure failure = (RpcRdmaFailure) pair.client.take();
+            assertThat(failure.cause()).isInstanceOf(UnmarshalException.class);
+            assertThat(sink.refCnt()).isEqualTo(1);
+            sink.release();
+            pair.call(Rpc.echo(8, 8));
+            assertThat(pair.server.takeXid()).isEqualTo(8);
+            pair.reply(Rpc.reply(8));
+            assertThat(pair.client.takeXid()).isEqualTo(8);
+        }
+    }
+
     @Test
     void referencesAreCounted() {
         ByteBuf payload = Rpc.echo(1, 8);

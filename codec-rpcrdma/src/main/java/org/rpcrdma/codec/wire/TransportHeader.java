@@ -2,6 +2,9 @@
 package org.rpcrdma.codec.wire;
 
 import io.netty.buffer.ByteBuf;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 
 /**
  * The transport header of RPC-over-RDMA version 1 (RFC 8166, 4) and version 2
@@ -48,6 +51,14 @@ public final class TransportHeader {
 
     private static final int NO_LIST_END = -1;
 
+    /** A message of version 1 without chunks, with the XID and the type of the RPC message that follows. */
+    private static final int PLAIN_BYTES = MINIMUM_BYTES + RpcCallHeader.DIRECTION_BYTES;
+
+    private static final VarHandle INT =
+            MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
+    private static final VarHandle LONG =
+            MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
+
     private ReadList reads = new ReadList();
     private WriteList writes = new WriteList();
     private ReplyChunk reply = new ReplyChunk();
@@ -57,7 +68,13 @@ public final class TransportHeader {
     private int credit;
     private int proc;
     private int direction;
+    private boolean isPlain;
+    private int payloadXid;
+    private int payloadType;
     private String problem = "";
+
+    /** The first bytes of a message; {@code null} before there was one. */
+    private byte[] start;
 
     /** Word 0: the XID of the RPC message. */
     public int xid() {
@@ -96,11 +113,6 @@ public final class TransportHeader {
         return reply;
     }
 
-    /** Whether any of the three lists has something in it: an empty Write chunk and an empty Reply chunk count. */
-    public boolean hasChunks() {
-        return reads.count > 0 || writes.chunks > 0 || reply.present;
-    }
-
     /** What {@link #decodeLists} did not like, in words for a log line. */
     public String problem() {
         return problem;
@@ -125,6 +137,24 @@ public final class TransportHeader {
         return version == VERSION_TWO ? FIXED_BYTES + 4 : FIXED_BYTES;
     }
 
+    /**
+     * Whether what was decoded last, by {@link #decodeStart}, is an RDMA_MSG of version 1 with three empty lists and at
+     * least the XID and the type of an RPC message.
+     */
+    public boolean isPlain() {
+        return isPlain;
+    }
+
+    /** The XID of the RPC message behind a header that is {@linkplain #isPlain plain}. */
+    public int payloadXid() {
+        return payloadXid;
+    }
+
+    /** The type of the RPC message behind a header that is {@linkplain #isPlain plain}. */
+    public Direction payloadDirection() {
+        return Direction.ofWord(payloadType);
+    }
+
     /** Exchanges the lists and all words for those of another header, without a copy. */
     public void swap(TransportHeader other) {
         ReadList ownReads = reads;
@@ -139,19 +169,55 @@ public final class TransportHeader {
         writes = other.writes;
         reply = other.reply;
         set(other.xid, other.version, other.credit, other.proc, other.direction);
+        isPlain = false;
+        other.isPlain = false;
         other.reads = ownReads;
         other.writes = ownWrites;
         other.reply = ownReply;
         other.set(ownXid, ownVersion, ownCredit, ownProc, ownDirection);
     }
 
+    /** Whether a list has anything in it: there may be chunks without segments. */
+    public boolean hasChunks() {
+        return reads.count > 0 || writes.chunks > 0 || reply.present;
+    }
+
     public void clear() {
-        if (hasChunks()
-                || writes.count > 0) { // a list may have been malformed in the middle of a chunk
+        // What was begun and not finished, such as a chunk without its end, is cleared too.
+        if (hasChunks() || writes.count > 0 || reply.count > 0) {
             reads.clear();
             writes.clear();
             reply.clear();
         }
+    }
+
+    /**
+     * Takes words 0 to 3, and sees whether the message is {@linkplain #isPlain plain}: such a one has no lists to
+     * decode. Its words are taken out of the buffer at once, which checks bounds and references for each access.
+     *
+     * @param index of word 0; at least {@link #FIXED_BYTES} bytes have to be there
+     * @param end after the last byte of the message
+     */
+    public void decodeStart(ByteBuf in, int index, int end) {
+        if (end - index < PLAIN_BYTES) {
+            decodeFixed(in, index);
+            return;
+        }
+        if (start == null) {
+            start = new byte[PLAIN_BYTES];
+        }
+        in.getBytes(index, start, 0, PLAIN_BYTES);
+        xid = (int) INT.get(start, 0);
+        version = (int) INT.get(start, 4);
+        credit = (int) INT.get(start, 8);
+        proc = (int) INT.get(start, 12);
+        isPlain =
+                version == VERSION_ONE
+                        && proc == RDMA_MSG
+                        && (long) LONG.get(start, FIXED_BYTES) == 0
+                        && (int) INT.get(start, FIXED_BYTES + 8) == 0;
+        payloadXid = (int) INT.get(start, MINIMUM_BYTES);
+        payloadType = (int) INT.get(start, MINIMUM_BYTES + 4);
     }
 
     /**
@@ -160,6 +226,7 @@ public final class TransportHeader {
      * @param index of word 0; at least {@link #FIXED_BYTES} bytes have to be there
      */
     public void decodeFixed(ByteBuf in, int index) {
+        isPlain = false;
         xid = in.getInt(index);
         version = in.getInt(index + 4);
         credit = in.getInt(index + 8);
@@ -195,9 +262,6 @@ public final class TransportHeader {
             }
             decodeDirection(in, at);
             at += 4;
-        }
-        if (end - at >= EMPTY_LISTS_BYTES && in.getLong(at) == 0 && in.getInt(at + 8) == 0) {
-            return at + EMPTY_LISTS_BYTES; // most calls: three empty lists
         }
         at = decodeReads(in, at, end, maxSegments);
         if (at >= 0) {
@@ -297,11 +361,13 @@ public final class TransportHeader {
 
     /** The bytes of an RDMA_MSG or RDMA_NOMSG header with the lists as they are now. */
     public int encodedBytes() {
-        int lists =
-                hasChunks()
-                        ? reads.encodedBytes() + writes.encodedBytes() + reply.encodedBytes()
-                        : EMPTY_LISTS_BYTES;
-        return listsOffset(version) + lists;
+        if (!hasChunks()) {
+            return listsOffset(version) + EMPTY_LISTS_BYTES;
+        }
+        return listsOffset(version)
+                + reads.encodedBytes()
+                + writes.encodedBytes()
+                + reply.encodedBytes();
     }
 
     /** The bytes of the lists that a reply to this call repeats, and of an empty Read list. */
@@ -325,10 +391,13 @@ public final class TransportHeader {
     }
 
     static void encodeFixed(ByteBuf out, int xid, int version, int credit, int proc) {
-        out.writeInt(xid);
-        out.writeInt(version);
-        out.writeInt(credit);
-        out.writeInt(proc);
+        out.writeLong(words(xid, version));
+        out.writeLong(words(credit, proc));
+    }
+
+    /** Two words in one: a buffer checks each access, however wide. */
+    private static long words(int first, int second) {
+        return (long) first << 32 | Integer.toUnsignedLong(second);
     }
 
     /** Appends an RDMA_DONE of version 1, the pull completion (draft-cel-nfsv4-rpcrdma-reliable-reply-04, 4.1.3). */
