@@ -26,6 +26,9 @@ final class InboundHeaderValidator {
      * @return what is wrong; {@code null} when nothing is
      */
     String call(ByteBuf message, TransportHeader header, int payload, ReadLayout layout) {
+        if (header.isPlain()) {
+            return payloadProblem(header); // without lists there is nothing more to be wrong
+        }
         ReadList reads = header.reads();
         boolean hasPositionZero = reads.hasChunkAt(0);
         long stream = (long) message.writerIndex() - payload;
@@ -59,6 +62,10 @@ final class InboundHeaderValidator {
         return layout == null ? null : compute(layout, reads, stream);
     }
 
+    private static String payloadProblem(TransportHeader plain) {
+        return plain.payloadXid() == plain.xid() ? null : "payload with another XID";
+    }
+
     private String compute(ReadLayout layout, ReadList reads, long stream) {
         return layout.compute(
                 reads,
@@ -81,6 +88,9 @@ final class InboundHeaderValidator {
             TransportHeader header,
             int payload,
             ReadLayout layout) {
+        if (header.isPlain() && offered.writes().chunks() == 0) {
+            return payloadProblem(header);
+        }
         if (layout == null && header.reads().segments() > 0) {
             return "reply with a Read list";
         }

@@ -51,7 +51,7 @@ public enum Direction {
         return header.reads().segments() == 0 && header.reply().isPresent() ? REPLY : UNKNOWN;
     }
 
-    private static Direction ofWord(int word) {
+    static Direction ofWord(int word) {
         return switch (word) {
             case RpcCallHeader.CALL -> CALL;
             case RpcCallHeader.REPLY -> REPLY;

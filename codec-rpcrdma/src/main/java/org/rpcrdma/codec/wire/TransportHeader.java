@@ -2,6 +2,9 @@
 package org.rpcrdma.codec.wire;
 
 import io.netty.buffer.ByteBuf;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 
 /**
  * The transport header of RPC-over-RDMA version 1 (RFC 8166, 4) and version 2
@@ -48,6 +51,14 @@ public final class TransportHeader {
 
     private static final int NO_LIST_END = -1;
 
+    /** A message of version 1 without chunks, with the XID and the type of the RPC message that follows. */
+    private static final int PLAIN_BYTES = MINIMUM_BYTES + RpcCallHeader.DIRECTION_BYTES;
+
+    private static final VarHandle INT =
+            MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
+    private static final VarHandle LONG =
+            MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
+
     private ReadList reads = new ReadList();
     private WriteList writes = new WriteList();
     private ReplyChunk reply = new ReplyChunk();
@@ -57,7 +68,13 @@ public final class TransportHeader {
     private int credit;
     private int proc;
     private int direction;
+    private boolean isPlain;
+    private int payloadXid;
+    private int payloadType;
     private String problem = "";
+
+    /** The first bytes of a message; {@code null} before there was one. */
+    private byte[] start;
 
     /** Word 0: the XID of the RPC message. */
     public int xid() {
@@ -120,6 +137,24 @@ public final class TransportHeader {
         return version == VERSION_TWO ? FIXED_BYTES + 4 : FIXED_BYTES;
     }
 
+    /**
+     * Whether what was decoded last, by {@link #decodeStart}, is an RDMA_MSG of version 1 with three empty lists and at
+     * least the XID and the type of an RPC message.
+     */
+    public boolean isPlain() {
+        return isPlain;
+    }
+
+    /** The XID of the RPC message behind a header that is {@linkplain #isPlain plain}. */
+    public int payloadXid() {
+        return payloadXid;
+    }
+
+    /** The type of the RPC message behind a header that is {@linkplain #isPlain plain}. */
+    public Direction payloadDirection() {
+        return Direction.ofWord(payloadType);
+    }
+
     /** Exchanges the lists and all words for those of another header, without a copy. */
     public void swap(TransportHeader other) {
         ReadList ownReads = reads;
@@ -134,6 +169,8 @@ public final class TransportHeader {
         writes = other.writes;
         reply = other.reply;
         set(other.xid, other.version, other.credit, other.proc, other.direction);
+        isPlain = false;
+        other.isPlain = false;
         other.reads = ownReads;
         other.writes = ownWrites;
         other.reply = ownReply;
@@ -147,11 +184,41 @@ public final class TransportHeader {
     }
 
     /**
+     * Takes words 0 to 3, and sees whether the message is {@linkplain #isPlain plain}: such a one has no lists to
+     * decode. Its words are taken out of the buffer at once, which checks bounds and references for each access.
+     *
+     * @param index of word 0; at least {@link #FIXED_BYTES} bytes have to be there
+     * @param end after the last byte of the message
+     */
+    public void decodeStart(ByteBuf in, int index, int end) {
+        if (end - index < PLAIN_BYTES) {
+            decodeFixed(in, index);
+            return;
+        }
+        if (start == null) {
+            start = new byte[PLAIN_BYTES];
+        }
+        in.getBytes(index, start, 0, PLAIN_BYTES);
+        xid = (int) INT.get(start, 0);
+        version = (int) INT.get(start, 4);
+        credit = (int) INT.get(start, 8);
+        proc = (int) INT.get(start, 12);
+        isPlain =
+                version == VERSION_ONE
+                        && proc == RDMA_MSG
+                        && (long) LONG.get(start, FIXED_BYTES) == 0
+                        && (int) INT.get(start, FIXED_BYTES + 8) == 0;
+        payloadXid = (int) INT.get(start, MINIMUM_BYTES);
+        payloadType = (int) INT.get(start, MINIMUM_BYTES + 4);
+    }
+
+    /**
      * Takes words 0 to 3, which never move (RFC 8166, 7).
      *
      * @param index of word 0; at least {@link #FIXED_BYTES} bytes have to be there
      */
     public void decodeFixed(ByteBuf in, int index) {
+        isPlain = false;
         xid = in.getInt(index);
         version = in.getInt(index + 4);
         credit = in.getInt(index + 8);
