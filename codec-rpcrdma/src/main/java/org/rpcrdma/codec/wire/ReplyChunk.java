@@ -6,7 +6,7 @@ import io.netty.buffer.ByteBuf;
 /** The Reply chunk slot (RFC 8166, 4.3.3): absent, or one counted array of plain segments. */
 public final class ReplyChunk extends SegmentList {
 
-    private boolean present;
+    boolean present;
 
     public ReplyChunk() {}
 

@@ -20,7 +20,7 @@ public sealed class SegmentList permits ReadList, WriteList, ReplyChunk {
     private int[] handles = new int[INITIAL_CAPACITY];
     private int[] lengths = new int[INITIAL_CAPACITY];
     private long[] offsets = new long[INITIAL_CAPACITY];
-    private int count;
+    int count;
 
     SegmentList() {}
 

@@ -177,10 +177,18 @@ public final class TransportHeader {
         other.set(ownXid, ownVersion, ownCredit, ownProc, ownDirection);
     }
 
+    /** Whether a list has anything in it: there may be chunks without segments. */
+    public boolean hasChunks() {
+        return reads.count > 0 || writes.chunks > 0 || reply.present;
+    }
+
     public void clear() {
-        reads.clear();
-        writes.clear();
-        reply.clear();
+        // What was begun and not finished, such as a chunk without its end, is cleared too.
+        if (hasChunks() || writes.count > 0 || reply.count > 0) {
+            reads.clear();
+            writes.clear();
+            reply.clear();
+        }
     }
 
     /**
@@ -353,6 +361,9 @@ public final class TransportHeader {
 
     /** The bytes of an RDMA_MSG or RDMA_NOMSG header with the lists as they are now. */
     public int encodedBytes() {
+        if (!hasChunks()) {
+            return listsOffset(version) + EMPTY_LISTS_BYTES;
+        }
         return listsOffset(version)
                 + reads.encodedBytes()
                 + writes.encodedBytes()
@@ -370,16 +381,23 @@ public final class TransportHeader {
         if (version == VERSION_TWO) {
             out.writeInt(direction);
         }
+        if (!hasChunks()) {
+            out.writeLong(0).writeInt(0);
+            return;
+        }
         reads.encode(out);
         writes.encode(out);
         reply.encode(out);
     }
 
     static void encodeFixed(ByteBuf out, int xid, int version, int credit, int proc) {
-        out.writeInt(xid);
-        out.writeInt(version);
-        out.writeInt(credit);
-        out.writeInt(proc);
+        out.writeLong(words(xid, version));
+        out.writeLong(words(credit, proc));
+    }
+
+    /** Two words in one: a buffer checks each access, however wide. */
+    private static long words(int first, int second) {
+        return (long) first << 32 | Integer.toUnsignedLong(second);
     }
 
     /** Appends an RDMA_DONE of version 1, the pull completion (draft-cel-nfsv4-rpcrdma-reliable-reply-04, 4.1.3). */

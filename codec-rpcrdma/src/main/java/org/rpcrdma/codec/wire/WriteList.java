@@ -8,7 +8,7 @@ import java.util.Arrays;
 public final class WriteList extends SegmentList {
 
     private int[] chunkEnds = new int[4];
-    private int chunks;
+    int chunks;
 
     public WriteList() {}
 
