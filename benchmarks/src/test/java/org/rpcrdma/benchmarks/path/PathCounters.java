@@ -61,7 +61,7 @@ public final class PathCounters {
 
     /** {@return how often each site was passed, or how many bytes were allocated, by number} */
     static long[] counts(Role role) {
-        return counts[role.ordinal()];
+        return counts[role == Role.REQUESTER ? 0 : 1];
     }
 
     /**

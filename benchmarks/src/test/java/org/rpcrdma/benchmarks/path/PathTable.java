@@ -12,8 +12,6 @@ import org.rpcrdma.benchmarks.path.PathLength.Entries;
 /** Shows paths as text: a table, and what they enter most often. */
 final class PathTable {
 
-    private static final String[] ROLES = {"requester", "responder"};
-
     private final List<PathLength> lengths;
 
     PathTable(List<PathLength> lengths) {
@@ -34,7 +32,7 @@ final class PathTable {
                     String.format(
                             "| %s | %s | %s | %s |",
                             length.call.label,
-                            ROLES[length.role.ordinal()],
+                            length.role.label,
                             length.transport,
                             cell(length.entries(), length.bytes())));
             for (Family family : Family.values()) {
@@ -80,7 +78,7 @@ final class PathTable {
             text.append(
                     String.format(
                             "%n%s, %s: classes and methods%n%n",
-                            call.label, ROLES[length.role.ordinal()]));
+                            call.label, length.role.label));
             append(text, classes, count);
             text.append(String.format("%n"));
             append(text, methods, count);

@@ -3,6 +3,12 @@ package org.rpcrdma.benchmarks.path;
 
 /** The end of a connection whose path is counted. */
 enum Role {
-    REQUESTER,
-    RESPONDER
+    REQUESTER("requester"),
+    RESPONDER("responder");
+
+    final String label;
+
+    Role(String label) {
+        this.label = label;
+    }
 }
