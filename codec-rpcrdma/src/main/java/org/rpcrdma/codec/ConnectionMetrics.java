@@ -24,7 +24,8 @@ final class ConnectionMetrics {
 
     /** One more of what is not counted by role. */
     void increment(RpcRdmaCounter counter) {
-        add(counter, 1);
+        int i = counter.ordinal();
+        ELEMENT.setOpaque(values, i, values[i] + 1);
     }
 
     /** More of what is not counted by role. */
@@ -34,7 +35,8 @@ final class ConnectionMetrics {
 
     /** More of what is counted for both roles. */
     void add(RpcRdmaRole role, RpcRdmaCounter counter, long amount) {
-        addAt(index(role, counter), amount);
+        int i = role.ordinal() * COUNT + counter.ordinal();
+        ELEMENT.setOpaque(values, i, values[i] + amount);
     }
 
     private static int index(RpcRdmaRole role, RpcRdmaCounter counter) {
@@ -117,6 +119,10 @@ final class ConnectionMetrics {
 
     /** Of what form a call is. */
     void countCall(RpcRdmaRole role, TransportHeader header, boolean isLong) {
+        if (!isLong && !header.hasChunks()) {
+            add(role, RpcRdmaCounter.SHORT_MESSAGES, 1);
+            return;
+        }
         int reads = header.reads().segments();
         boolean writes = header.writes().chunks() > 0;
         boolean reply = header.reply().isPresent();
@@ -124,8 +130,6 @@ final class ConnectionMetrics {
             add(role, RpcRdmaCounter.LONG_CALLS, 1);
         } else if (reads > 0) {
             add(role, RpcRdmaCounter.READ_CHUNK_CALLS, 1);
-        } else if (!writes && !reply) {
-            add(role, RpcRdmaCounter.SHORT_MESSAGES, 1);
         }
         if (writes) {
             add(role, RpcRdmaCounter.WRITE_CHUNK_CALLS, 1);
@@ -142,21 +146,24 @@ final class ConnectionMetrics {
      */
     void countReply(TransportHeader header, boolean isLong, int inlineBytes) {
         increment(RpcRdmaCounter.REPLIES_RECEIVED);
-        add(
-                RpcRdmaCounter.PLACED_BYTES,
-                header.reply().chunkLength() + header.writes().sum(0, header.writes().segments()));
+        if (header.hasChunks()) {
+            add(
+                    RpcRdmaCounter.PLACED_BYTES,
+                    header.reply().chunkLength()
+                            + header.writes().sum(0, header.writes().segments()));
+        }
         add(RpcRdmaRole.REQUESTER, RpcRdmaCounter.INLINE_BYTES, inlineBytes);
         countReplyForm(RpcRdmaRole.REQUESTER, header, isLong);
     }
 
     /** Of what form a reply is, whichever way it goes. */
     void countReplyForm(RpcRdmaRole role, TransportHeader header, boolean isLong) {
-        if (header.reads().segments() > 0) {
+        if (!isLong && !header.hasChunks()) {
+            add(role, RpcRdmaCounter.SHORT_MESSAGES, 1);
+        } else if (header.reads().segments() > 0) {
             add(role, RpcRdmaCounter.READ_CHUNK_REPLIES, 1);
         } else if (isLong) {
             add(role, RpcRdmaCounter.LONG_REPLIES, 1);
-        } else if (header.writes().chunks() == 0 && !header.reply().isPresent()) {
-            add(role, RpcRdmaCounter.SHORT_MESSAGES, 1);
         }
     }
 }
