@@ -149,8 +149,7 @@ class TransportHeaderFuzzTest extends FuzzTarget {
         assertThat(started.isPlain()).isEqualTo(isPlain);
         if (isPlain) {
             assertThat(started.payloadXid()).isEqualTo(in.getInt(payload));
-            assertThat(started.payloadDirection())
-                    .isEqualTo(Direction.of(header, in, payload));
+            assertThat(started.payloadDirection()).isEqualTo(Direction.of(header, in, payload));
         }
     }
 

@@ -77,8 +77,7 @@ final class PathTable {
             }
             text.append(
                     String.format(
-                            "%n%s, %s: classes and methods%n%n",
-                            call.label, length.role.label));
+                            "%n%s, %s: classes and methods%n%n", call.label, length.role.label));
             append(text, classes, count);
             text.append(String.format("%n"));
             append(text, methods, count);
