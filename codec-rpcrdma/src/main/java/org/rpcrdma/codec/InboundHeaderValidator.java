@@ -29,8 +29,8 @@ final class InboundHeaderValidator {
      */
     Refusal call(ByteBuf message, TransportHeader header, int payload, ReadLayout layout) {
         boolean isNomsg = header.proc() == TransportHeader.RDMA_NOMSG;
-        if (!isNomsg && !header.hasChunks()) { // the inline threshold is above any empty list
-            return message.getInt(payload) == header.xid() ? null : OTHER_XID;
+        if (header.isPlain()) { // without lists there is nothing more to be wrong
+            return header.payloadXid() == header.xid() ? null : OTHER_XID;
         }
         ReadList reads = header.reads();
         boolean hasPositionZero = reads.hasChunkAt(0);
@@ -88,9 +88,8 @@ final class InboundHeaderValidator {
             TransportHeader header,
             int payload,
             ReadLayout layout) {
-        boolean isShort = header.proc() == TransportHeader.RDMA_MSG;
-        if (isShort && !header.hasChunks() && !offered.hasChunks()) {
-            return message.getInt(payload) == header.xid() ? null : "payload with another XID";
+        if (header.isPlain() && offered.writes().chunks() == 0) {
+            return header.payloadXid() == header.xid() ? null : OTHER_XID.problem();
         }
         if (layout == null && header.reads().segments() > 0) {
             return "reply with a Read list";
@@ -106,7 +105,7 @@ final class InboundHeaderValidator {
         if (layout != null) {
             return pulled(message, header, payload, layout);
         }
-        if (!isShort) {
+        if (header.proc() != TransportHeader.RDMA_MSG) {
             return placed < RpcCallHeader.MINIMUM_REPLY_BYTES
                     ? "Reply chunk with " + placed + " bytes"
                     : null;

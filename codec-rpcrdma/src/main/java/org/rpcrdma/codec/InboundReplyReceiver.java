@@ -43,7 +43,8 @@ final class InboundReplyReceiver {
         OutboundCall call = requester.call(header.xid());
         boolean isPulled =
                 header.hasChunks()
-                        && header.reads().segments() > 0 && link.takesReadChunkReplies(header.version());
+                        && header.reads().segments() > 0
+                        && link.takesReadChunkReplies(header.version());
         if (call == null || !call.isUnanswered()) {
             link.drop(RpcRdmaCounter.DROPPED_UNKNOWN_XID, header.xid(), "reply without a call");
             if (isPulled && (call == null || call.isQueued())) {

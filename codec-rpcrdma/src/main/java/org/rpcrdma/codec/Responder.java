@@ -6,7 +6,6 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelPromise;
 import org.rpcrdma.codec.internal.ObjectPool;
-import org.rpcrdma.codec.internal.UserCode;
 import org.rpcrdma.codec.internal.XidMap;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 

@@ -95,7 +95,17 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             return false;
         }
         TransportHeader header = received;
-        header.decodeFixed(message, message.readerIndex());
+        header.decodeStart(message, message.readerIndex(), message.writerIndex());
+        if (header.isPlain()) {
+            // Nearly all messages are: none of the cases below, and nothing to look for in lists.
+            header.clear();
+            return receiveMessage(
+                    ctx,
+                    message,
+                    header,
+                    message.readerIndex() + TransportHeader.MINIMUM_BYTES,
+                    header.payloadDirection());
+        }
         int proc = header.proc();
         boolean mayBeCompletion =
                 proc == TransportHeader.RDMA_DONE || proc == TransportHeader.RDMA2_OPTIONAL;
@@ -205,6 +215,15 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             errors.refuse(ctx, header, Refusal.chunkError(what));
             return false;
         }
+        return receiveMessage(ctx, message, header, payload, direction);
+    }
+
+    private boolean receiveMessage(
+            ChannelHandlerContext ctx,
+            ByteBuf message,
+            TransportHeader header,
+            int payload,
+            Direction direction) {
         switch (direction) {
             case CALL -> {
                 InboundCall call = calls.receive(ctx, message, header, payload);

@@ -3,8 +3,8 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
-import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.codec.internal.ObjectPool;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
  * Long messages of version 1 that may be a call of the peer or the reply to one from here, both in a Position Zero

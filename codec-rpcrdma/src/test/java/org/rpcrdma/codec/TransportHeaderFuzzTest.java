@@ -10,9 +10,11 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.stream.Stream;
 import org.rpcrdma.FuzzTarget;
+import org.rpcrdma.codec.wire.Direction;
 import org.rpcrdma.codec.wire.ReadLayout;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.ReplyChunk;
+import org.rpcrdma.codec.wire.RpcCallHeader;
 import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.codec.wire.WriteList;
 
@@ -98,6 +100,7 @@ class TransportHeaderFuzzTest extends FuzzTarget {
         int payload = header.decodeLists(in, TransportHeader.FIXED_BYTES, send.length, maxSegments);
         assertThat(header.reads().segments()).isBetween(0, maxSegments);
         assertThat(header.writes().chunks()).isBetween(0, maxSegments);
+        checkStart(in, payload);
         if (payload < 0) {
             assertThat(header.problem()).isNotEmpty();
             return;
@@ -128,6 +131,26 @@ class TransportHeaderFuzzTest extends FuzzTarget {
         checkLists(writes, reply);
         checkLayout(reads, send.length - payload, (choices & SMALL_CALLS) != 0);
         checkLayout(reads, reads.chunkLength(0), (choices & SMALL_CALLS) != 0);
+    }
+
+    /** What is taken out of the buffer at once is what is read word by word. */
+    private void checkStart(ByteBuf in, int payload) {
+        TransportHeader started = new TransportHeader();
+        started.decodeStart(in, 0, in.writerIndex());
+        assertThat(started.xid()).isEqualTo(header.xid());
+        assertThat(started.version()).isEqualTo(header.version());
+        assertThat(started.credit()).isEqualTo(header.credit());
+        assertThat(started.proc()).isEqualTo(header.proc());
+        boolean isPlain =
+                header.version() == TransportHeader.VERSION_ONE
+                        && header.proc() == TransportHeader.RDMA_MSG
+                        && payload == TransportHeader.MINIMUM_BYTES
+                        && in.writerIndex() - payload >= RpcCallHeader.DIRECTION_BYTES;
+        assertThat(started.isPlain()).isEqualTo(isPlain);
+        if (isPlain) {
+            assertThat(started.payloadXid()).isEqualTo(in.getInt(payload));
+            assertThat(started.payloadDirection()).isEqualTo(Direction.of(header, in, payload));
+        }
     }
 
     private static byte[] encoded(TransportHeader header) {

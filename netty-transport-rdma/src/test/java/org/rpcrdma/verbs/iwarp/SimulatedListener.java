@@ -2,6 +2,7 @@
 package org.rpcrdma.verbs.iwarp;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -88,6 +89,25 @@ final class SimulatedListener extends ServerSocketChannel implements SimulatedSe
 
     @Override
     public ServerSocket socket() {
-        throw new UnsupportedOperationException();
+        try {
+            return new View();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Tells the local address, and nothing else. */
+    private final class View extends ServerSocket {
+        View() throws IOException {}
+
+        @Override
+        public boolean isBound() {
+            return local != null;
+        }
+
+        @Override
+        public SocketAddress getLocalSocketAddress() {
+            return local;
+        }
     }
 }

@@ -38,6 +38,18 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpHos
 
     private static final int SEGMENT = 1460;
 
+    /** What a connection of an even network has in flight at most: Linux lets buffers grow to as much. */
+    private static final int EVEN_CAPACITY = 4 << 20;
+
+    /** Chooses the last of what is possible, always. */
+    private static final class LastChoice extends Random {
+
+        @Override
+        public int nextInt(int bound) {
+            return bound - 1;
+        }
+    }
+
     /** More than any condition takes that is met at all. */
     private static final int MAX_STEPS = 200_000;
 
@@ -50,6 +62,7 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpHos
     final SimulatedThreads threads = new SimulatedThreads(this::schedule);
     private final long seed;
     private final Random random;
+    private final boolean isEven;
     private final Map<Integer, SimulatedListener> listeners = new HashMap<>();
     private final List<Attempt> attempts = new ArrayList<>();
     private final List<SimulatedConnection> connections = new ArrayList<>();
@@ -78,9 +91,22 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpHos
      * @param isRecorded whether {@link #events} are kept
      */
     public SimulatedNetwork(long seed, boolean isRecorded) {
+        this(seed, isRecorded, new Random(seed), false);
+    }
+
+    private SimulatedNetwork(long seed, boolean isRecorded, Random random, boolean isEven) {
         this.seed = seed;
         this.isRecorded = isRecorded;
-        random = new Random(seed);
+        this.random = random;
+        this.isEven = isEven;
+    }
+
+    /**
+     * {@return a network without chance} What is sent arrives at once and whole, each thread runs until it waits, and
+     * what is done does not depend on how many steps were taken before: for measurements.
+     */
+    public static SimulatedNetwork even() {
+        return new SimulatedNetwork(0, false, new LastChoice(), true);
     }
 
     /** {@return the seed of the history} */
@@ -283,7 +309,7 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpHos
                     new Attempt(attempt.socket, attempt.from, attempt.to, now + SYN_RETRY_NANOS));
             return;
         }
-        int capacity = 2048 << random.nextInt(8);
+        int capacity = isEven ? EVEN_CAPACITY : 2048 << random.nextInt(8);
         SimulatedConnection connection = new SimulatedConnection(established++, capacity);
         note(connection + " to " + port + ", at most " + capacity + " bytes in flight");
         connections().add(connection);

@@ -20,7 +20,11 @@ import java.util.Set;
 /** One end of a {@link SimulatedConnection}. It never blocks, and ignores socket options. */
 final class SimulatedSocket extends SocketChannel implements SimulatedSelector.Socket {
 
+    /** What Linux has by default on a local connection. */
+    private static final int SEND_BUFFER = 2_626_560;
+
     private final SimulatedNetwork network;
+    private View view;
     private InetSocketAddress local;
     private InetSocketAddress remote;
     private boolean isPending;
@@ -237,17 +241,43 @@ final class SimulatedSocket extends SocketChannel implements SimulatedSelector.S
 
     @Override
     public Socket socket() {
-        try {
-            return new View();
-        } catch (SocketException e) {
-            throw new IllegalStateException(e);
+        if (view == null) {
+            try {
+                view = new View();
+            } catch (SocketException e) {
+                throw new IllegalStateException(e);
+            }
         }
+        return view;
     }
 
-    /** Tells the local address, and nothing else. */
+    /** Tells addresses, and has no options: what Netty's NIO transport asks for. */
     private final class View extends Socket {
         View() throws SocketException {
             super((SocketImpl) null);
+        }
+
+        @Override
+        public SocketAddress getLocalSocketAddress() {
+            return local;
+        }
+
+        @Override
+        public SocketAddress getRemoteSocketAddress() {
+            return isConnected ? remote : null;
+        }
+
+        @Override
+        public void setTcpNoDelay(boolean on) {}
+
+        @Override
+        public int getSendBufferSize() {
+            return SEND_BUFFER;
+        }
+
+        @Override
+        public int getSoLinger() {
+            return -1;
         }
 
         @Override

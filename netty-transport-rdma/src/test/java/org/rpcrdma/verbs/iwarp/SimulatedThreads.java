@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp;
 
+import io.netty.util.concurrent.FastThreadLocalThread;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
@@ -86,7 +87,10 @@ final class SimulatedThreads implements Executor {
     public void execute(Runnable task) {
         SimulatedThread added = new SimulatedThread(created++);
         threads.add(added);
-        added.thread = new Thread(() -> runUntilItEnds(added, task), "simulated-" + added.number);
+        // The kind of thread that event loops have: Netty's pools are smaller for others.
+        added.thread =
+                new FastThreadLocalThread(
+                        () -> runUntilItEnds(added, task), "simulated-" + added.number);
         added.thread.setDaemon(true);
         added.thread.start();
     }
