@@ -186,7 +186,7 @@ class LayeringTest {
         noClasses()
                 .that(
                         areAnyOf(
-                                "ReadChunkPull",
+                                "InboundReadListPull",
                                 "ReadChunkPulls",
                                 "ConnectionContext",
                                 "OutboundPayload",
@@ -208,7 +208,7 @@ class LayeringTest {
                                 .or(STAGES)
                                 .or(
                                         areAnyOf(
-                                                "ReadChunkPull",
+                                                "InboundReadListPull",
                                                 "ReadChunkPulls",
                                                 "RpcRdmaConnection")))
                 .check(ALL);
@@ -274,7 +274,7 @@ class LayeringTest {
         assertThat(names)
                 .contains(
                         "ConnectionContext",
-                        "ReadChunkPull",
+                        "InboundReadListPull",
                         "ReadChunkPulls",
                         "OutboundPayload",
                         "Procedure",

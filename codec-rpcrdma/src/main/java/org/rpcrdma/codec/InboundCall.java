@@ -23,7 +23,7 @@ final class InboundCall {
     final TransportHeader header = new TransportHeader();
 
     /** Of a call with Read chunks: what they were, as long as their memory counts. Owned. */
-    ReadChunkPull pull;
+    InboundReadListPull pull;
 
     /** The payload stream came in a Position Zero Read chunk; later: it does not go inline. */
     boolean isLong;

@@ -39,7 +39,8 @@ final class InboundCallReceiver {
         if (!errors.takesCall(header) || !errors.takesChunks(ctx, header, true)) {
             return null;
         }
-        ReadChunkPull pull = header.reads().segments() > 0 ? pulls.ofCall(header.xid()) : null;
+        InboundReadListPull pull =
+                header.reads().segments() > 0 ? pulls.ofCall(header.xid()) : null;
         String problem = checks.call(message, header, payload, pull == null ? null : pull.layout());
         if (problem != null) {
             if (pull != null) {
@@ -61,13 +62,13 @@ final class InboundCallReceiver {
     }
 
     /** What was pulled has turned out to be a call. */
-    InboundCall take(ReadChunkPull pull) {
+    InboundCall take(InboundReadListPull pull) {
         InboundCall call = newCall(pull.header(), pull);
         call.received = pull.take();
         return call;
     }
 
-    private InboundCall newCall(TransportHeader header, ReadChunkPull pull) {
+    private InboundCall newCall(TransportHeader header, InboundReadListPull pull) {
         InboundCall call = responder.newCall(header.xid(), header.version());
         call.startNanos = link.metrics().startTime();
         call.pull = pull;

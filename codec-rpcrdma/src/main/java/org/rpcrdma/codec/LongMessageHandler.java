@@ -52,7 +52,7 @@ final class LongMessageHandler extends CodecStageHandler {
     // ------------------------------------------------------------------ requester
 
     private void receiveReply(ChannelHandlerContext ctx, OutboundCall call) {
-        ReadChunkPull pull = call.reply.pull();
+        InboundReadListPull pull = call.reply.pull();
         if (pull != null && call.reply.failure() == null && !pull.isDone()) {
             if (pulls.mustHold(pull)) {
                 pulls.hold(pull, () -> receiveHeld(ctx, call));
@@ -93,7 +93,7 @@ final class LongMessageHandler extends CodecStageHandler {
     }
 
     /** All Reads of a reply have ended; whatever came of them, the responder is told (reliable reply draft, 4.1.2). */
-    private void replyPulled(ChannelHandlerContext ctx, ReadChunkPull pull) {
+    private void replyPulled(ChannelHandlerContext ctx, InboundReadListPull pull) {
         OutboundCall call = requester.call(pull.xid());
         if (pull.isWhole()) {
             call.reply.takePulled();
@@ -117,7 +117,7 @@ final class LongMessageHandler extends CodecStageHandler {
     // ------------------------------------------------------------------ responder
 
     private void receiveCall(ChannelHandlerContext ctx, InboundCall call) {
-        ReadChunkPull pull = call.pull;
+        InboundReadListPull pull = call.pull;
         if (pull != null && !pull.isDone()) {
             pullCall(ctx, call);
             return;
@@ -133,7 +133,7 @@ final class LongMessageHandler extends CodecStageHandler {
 
     /** A passing lack of memory is not the peer's, who has kept to the grant (RFC 8166, 3.3.1): its call waits. */
     private void pullCall(ChannelHandlerContext ctx, InboundCall call) {
-        ReadChunkPull pull = call.pull;
+        InboundReadListPull pull = call.pull;
         if (pulls.mustHold(pull)) {
             pulls.hold(pull, () -> pullHeld(ctx, call));
             link.metrics().increment(RpcRdmaCounter.CALLS_HELD);
@@ -150,7 +150,7 @@ final class LongMessageHandler extends CodecStageHandler {
 
     /** Returns {@code false} when the call waits for memory. */
     private boolean pullNow(ChannelHandlerContext ctx, InboundCall call) {
-        ReadChunkPull pull = call.pull;
+        InboundReadListPull pull = call.pull;
         if (pull.allocate()) {
             pull.read(ctx, call.header.reads(), call.received, this::callPulled);
         } else if (pulls.canFit(pull)) {
@@ -162,7 +162,7 @@ final class LongMessageHandler extends CodecStageHandler {
         return true;
     }
 
-    private void callPulled(ChannelHandlerContext ctx, ReadChunkPull pull) {
+    private void callPulled(ChannelHandlerContext ctx, InboundReadListPull pull) {
         InboundCall call = responder.call(pull.xid());
         if (!pull.isWhole()) {
             responder.finish(call);

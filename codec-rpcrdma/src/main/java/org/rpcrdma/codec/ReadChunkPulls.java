@@ -10,12 +10,12 @@ final class ReadChunkPulls {
     private final ConnectionContext link;
 
     /** Messages that may be calls or replies, by XID. */
-    private final XidMap<ReadChunkPull> undetermined = new XidMap<>();
+    private final XidMap<InboundReadListPull> undetermined = new XidMap<>();
 
-    private final ObjectPool<ReadChunkPull> spares;
+    private final ObjectPool<InboundReadListPull> spares;
     private long bytes;
 
-    private record Held(ReadChunkPull pull, Runnable read) {}
+    private record Held(InboundReadListPull pull, Runnable read) {}
 
     /** Calls and replies that wait for the memory of others, in their order. */
     private final ArrayDeque<Held> held = new ArrayDeque<>();
@@ -30,21 +30,21 @@ final class ReadChunkPulls {
 
     ReadChunkPulls(ConnectionContext link) {
         this.link = link;
-        spares = new ObjectPool<>(() -> new ReadChunkPull(link, this));
+        spares = new ObjectPool<>(() -> new InboundReadListPull(link, this));
         retry = new MemoryRetry(link, this::readHeld);
     }
 
     /** For a call, or what may be one: its items are kept apart if the user wants that. */
-    ReadChunkPull ofCall(int xid) {
+    InboundReadListPull ofCall(int xid) {
         return spares.take().of(xid, true, link.config().annotatedCalls());
     }
 
     /** For a reply, which is always rebuilt. */
-    ReadChunkPull ofReply(int xid) {
+    InboundReadListPull ofReply(int xid) {
         return spares.take().of(xid, false, false);
     }
 
-    void recycle(ReadChunkPull pull) {
+    void recycle(InboundReadListPull pull) {
         bytes -= pull.clear();
         publish();
         if (!held.isEmpty() && !isReadingDue) {
@@ -89,14 +89,14 @@ final class ReadChunkPulls {
     // ------------------------------------------------------------------ held
 
     /** Whether there can ever be memory for a message: otherwise nothing that ends would make room for it. */
-    boolean canFit(ReadChunkPull pull) {
+    boolean canFit(InboundReadListPull pull) {
         long total = pull.layout().total();
         return total <= link.config().maxConnectionBytes()
                 && total <= RdmaChannel.registeredBytesLimit();
     }
 
     /** Whether a message has to wait for the memory of others of its connection. */
-    boolean mustHold(ReadChunkPull pull) {
+    boolean mustHold(InboundReadListPull pull) {
         return !isReading && canFit(pull) && (!held.isEmpty() || !hasRoom(pull.layout().total()));
     }
 
@@ -105,7 +105,7 @@ final class ReadChunkPulls {
      *
      * @param read reads it; not called when the connection is lost before
      */
-    void hold(ReadChunkPull pull, Runnable read) {
+    void hold(InboundReadListPull pull, Runnable read) {
         held.add(new Held(pull, read));
     }
 
@@ -117,7 +117,7 @@ final class ReadChunkPulls {
      *
      * @param read as for {@link #hold}; may find no memory again
      */
-    void retry(ReadChunkPull pull, Runnable read) {
+    void retry(InboundReadListPull pull, Runnable read) {
         Held first = new Held(pull, read);
         if (isReading) {
             held.addFirst(first); // it was the first
@@ -147,7 +147,7 @@ final class ReadChunkPulls {
     // ------------------------------------------------------------------ nobody's
 
     /** Nobody knows until it is there what this message is. */
-    void undetermined(ReadChunkPull pull) {
+    void undetermined(InboundReadListPull pull) {
         undetermined.put(pull.xid(), pull);
     }
 
@@ -161,7 +161,7 @@ final class ReadChunkPulls {
     }
 
     /** It is there: whoever it belongs to takes it. */
-    void determined(ReadChunkPull pull) {
+    void determined(InboundReadListPull pull) {
         undetermined.remove(pull.xid());
     }
 
@@ -169,7 +169,7 @@ final class ReadChunkPulls {
     void close() {
         held.clear();
         retry.stop();
-        undetermined.values().forEach(ReadChunkPull::free);
+        undetermined.values().forEach(InboundReadListPull::free);
         undetermined.clear();
     }
 }

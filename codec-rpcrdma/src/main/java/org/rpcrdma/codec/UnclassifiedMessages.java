@@ -66,7 +66,7 @@ final class UnclassifiedMessages {
         if (!errors.takesChunks(ctx, header, !isAwaited)) {
             return;
         }
-        ReadChunkPull pull = pulls.ofCall(header.xid());
+        InboundReadListPull pull = pulls.ofCall(header.xid());
         if (isAwaited) {
             pull.awaited();
         }
@@ -106,7 +106,7 @@ final class UnclassifiedMessages {
     }
 
     /** There is room for it now. */
-    private void receiveHeld(ChannelHandlerContext ctx, ReadChunkPull pull) {
+    private void receiveHeld(ChannelHandlerContext ctx, InboundReadListPull pull) {
         if (pull.allocate()) {
             pull.read(ctx, pull.header().reads(), null, this::determined);
         } else if (requester.unanswered(pull.xid()) == null) {
@@ -120,7 +120,7 @@ final class UnclassifiedMessages {
     }
 
     /** It is there, and belongs to a call of the peer or to one from here. */
-    private void determined(ChannelHandlerContext ctx, ReadChunkPull pull) {
+    private void determined(ChannelHandlerContext ctx, InboundReadListPull pull) {
         pulls.determined(pull);
         if (!pull.isWhole()) {
             pull.free();
