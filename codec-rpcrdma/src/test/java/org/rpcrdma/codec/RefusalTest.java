@@ -23,8 +23,7 @@ class RefusalTest {
                         List.of(RpcRdmaCounter.DROPPED_SHORT)),
                 Arguments.of(
                         Refusal.unsupportedVersion(7), List.of(RpcRdmaCounter.VERSION_ERRORS_SENT)),
-                Arguments.of(
-                        Refusal.chunkError("bad"), List.of(RpcRdmaCounter.CHUNK_ERRORS_SENT)),
+                Arguments.of(Refusal.chunkError("bad"), List.of(RpcRdmaCounter.CHUNK_ERRORS_SENT)),
                 Arguments.of(
                         Refusal.chunkError(RpcRdmaCounter.FATAL_XIDS_REFUSED, "bad"),
                         List.of(
@@ -32,11 +31,9 @@ class RefusalTest {
                                 RpcRdmaCounter.FATAL_XIDS_REFUSED)),
                 Arguments.of(
                         Refusal.replyTooLong("long"), List.of(RpcRdmaCounter.CHUNK_ERRORS_SENT)),
+                Arguments.of(Refusal.unknownOption(7), List.of(RpcRdmaCounter.OPTION_ERRORS_SENT)),
                 Arguments.of(
-                        Refusal.unknownOption(7), List.of(RpcRdmaCounter.OPTION_ERRORS_SENT)),
-                Arguments.of(
-                        Refusal.garbageArguments("bad"),
-                        List.of(RpcRdmaCounter.GARBAGE_ARGS_SENT)),
+                        Refusal.garbageArguments("bad"), List.of(RpcRdmaCounter.GARBAGE_ARGS_SENT)),
                 Arguments.of(
                         Refusal.systemError(new IllegalStateException("bad")),
                         List.of(RpcRdmaCounter.SYSTEM_ERRORS_SENT)),
