@@ -14,8 +14,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** What follows from each refusal on the side that refuses, whoever answers. */
 class RefusalTest {
 
-    private static final RpcRdmaException BAD = new PullException("bad");
-
     static Stream<Arguments> refusals() {
         return Stream.of(
                 Arguments.of(
@@ -37,7 +35,9 @@ class RefusalTest {
                 Arguments.of(
                         Refusal.systemError(new IllegalStateException("bad")),
                         List.of(RpcRdmaCounter.SYSTEM_ERRORS_SENT)),
-                Arguments.of(Refusal.badReply(BAD), List.of(RpcRdmaCounter.BAD_REPLIES)),
+                Arguments.of(
+                        Refusal.badReply(new PullException("bad")),
+                        List.of(RpcRdmaCounter.BAD_REPLIES)),
                 Arguments.of(
                         Refusal.close(RpcRdmaCounter.CREDIT_OVERRUNS, "bad"),
                         List.of(RpcRdmaCounter.CREDIT_OVERRUNS)));
