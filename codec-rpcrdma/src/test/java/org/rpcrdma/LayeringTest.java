@@ -38,7 +38,7 @@ class LayeringTest {
         "OptionalOperations",
         "LongMessageHandler",
         "ChunkReducer",
-        "VersionNegotiation"
+        "VersionTwoProbeHandler"
     };
     private static final String[] REQUESTER_NAMES = {
         "Requester",

@@ -230,7 +230,7 @@ final class OutboundCallChunkPlanner {
     /** Puts the items of a user into Read chunks, or back when all of it is short or nothing may be reduced. */
     private void reduceItems(OutboundCall call) throws RpcRdmaException, BindingException {
         RpcMessage message = call.payload.parts();
-        ItemValidator.positions(message);
+        OutboundDdpItemValidator.positions(message);
         if (OutboundCallSizes.fitsInline(call, message.wholeLength())) {
             checkLength(message);
             call.payload.sendWhole();
@@ -244,7 +244,7 @@ final class OutboundCallChunkPlanner {
         ByteBuf stream = call.payload.stream();
         XdrCursor in = argumentsOf(stream, message.reduction());
         boolean isComplete = call.procedure.walkArguments(in);
-        ItemValidator.items(message, in);
+        OutboundDdpItemValidator.items(message, in);
         for (int i = 0; i < message.items(); i++) {
             ByteBuf data = message.item(i);
             if (data.readableBytes() > link.config().maxChunkBytes()) {
@@ -256,7 +256,7 @@ final class OutboundCallChunkPlanner {
                 call.payload.items().addApart(message.itemPosition(i), index, i, data);
             }
         }
-        ItemValidator.complete(isComplete);
+        OutboundDdpItemValidator.complete(isComplete);
     }
 
     private void checkLength(RpcMessage message) throws CallTooLongException {

@@ -4,7 +4,7 @@ package org.rpcrdma.codec;
 import java.util.ArrayDeque;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.codec.internal.ObjectPool;
-import org.rpcrdma.codec.internal.XidMap;
+import org.rpcrdma.codec.internal.XidHashMap;
 
 /** All pulls of one connection: the memory that they may take together, and those that belong to nobody yet. */
 final class ReadChunkPulls {
@@ -12,7 +12,7 @@ final class ReadChunkPulls {
     private final ConnectionContext link;
 
     /** Messages that may be calls or replies, by XID. */
-    private final XidMap<ReadChunkPull> undetermined = new XidMap<>();
+    private final XidHashMap<ReadChunkPull> undetermined = new XidHashMap<>();
 
     private final ObjectPool<ReadChunkPull> spares;
     private long bytes;

@@ -3,7 +3,7 @@ package org.rpcrdma.codec;
 
 import io.netty.channel.ChannelPromise;
 import org.rpcrdma.codec.internal.ObjectPool;
-import org.rpcrdma.codec.internal.XidMap;
+import org.rpcrdma.codec.internal.XidHashMap;
 
 /**
  * The side of a connection that calls: the calls that are out, and what may be sent. Event loop only.
@@ -11,7 +11,7 @@ import org.rpcrdma.codec.internal.XidMap;
 final class Requester {
 
     private final ConnectionContext link;
-    private final XidMap<OutboundCall> calls = new XidMap<>();
+    private final XidHashMap<OutboundCall> calls = new XidHashMap<>();
     private final ObjectPool<OutboundCall> spares;
 
     /** Memory of ours that calls which are not answered offer for their replies. */
