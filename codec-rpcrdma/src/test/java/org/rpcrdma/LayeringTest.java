@@ -38,7 +38,7 @@ class LayeringTest {
         "OptionalOperations",
         "LongMessageHandler",
         "ChunkReducer",
-        "VersionNegotiation"
+        "VersionTwoProbeHandler"
     };
     private static final String[] REQUESTER_NAMES = {
         "Requester",
@@ -166,7 +166,7 @@ class LayeringTest {
         noClasses()
                 .that(
                         areAnyOf(
-                                "ReadChunkPull",
+                                "InboundReadListPull",
                                 "ReadChunkPulls",
                                 "ConnectionContext",
                                 "OutboundPayload",
@@ -188,7 +188,7 @@ class LayeringTest {
                                 .or(STAGES)
                                 .or(
                                         areAnyOf(
-                                                "ReadChunkPull",
+                                                "InboundReadListPull",
                                                 "ReadChunkPulls",
                                                 "RpcRdmaConnection")))
                 .check(ALL);
@@ -303,7 +303,7 @@ class LayeringTest {
         assertThat(names)
                 .contains(
                         "ConnectionContext",
-                        "ReadChunkPull",
+                        "InboundReadListPull",
                         "ReadChunkPulls",
                         "OutboundPayload",
                         "Procedure",

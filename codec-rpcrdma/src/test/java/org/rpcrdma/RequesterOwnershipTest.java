@@ -45,7 +45,7 @@ class RequesterOwnershipTest {
                 "InboundReplyAssembler",
                 "FlushConsolidation",
                 "FlushConsolidationStage",
-                "ReadChunkPull",
+                "InboundReadListPull",
                 "ReadChunkPulls"
             })
     void nobodyButTheOwnerWritesFields(String name) {

@@ -8,7 +8,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.rpcrdma.codec.internal.UserCode;
-import org.rpcrdma.codec.internal.XidMap;
+import org.rpcrdma.codec.internal.XidHashMap;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /**
@@ -34,10 +34,10 @@ final class ConnectionDuplicateRequests {
     private final CRC32C crc = new CRC32C();
 
     /** Calls that a handler has to answer, by XID. */
-    private final XidMap<DuplicateRequestCache.Call> executing = new XidMap<>();
+    private final XidHashMap<DuplicateRequestCache.Call> executing = new XidHashMap<>();
 
     /** Calls that wait for the answer to an earlier one, by XID. */
-    private final XidMap<Waiting> waiting = new XidMap<>();
+    private final XidHashMap<Waiting> waiting = new XidHashMap<>();
 
     /** Ends the time for late answers; {@code null} while the connection lives. */
     private ScheduledFuture<?> lastCall;

@@ -45,7 +45,7 @@ final class InboundCallReceiver {
             return null;
         }
         boolean hasReads = header.hasChunks() && header.reads().segments() > 0;
-        ReadChunkPull pull = hasReads ? pulls.ofCall(header.xid()) : null;
+        InboundReadListPull pull = hasReads ? pulls.ofCall(header.xid()) : null;
         refusal = checks.call(message, header, payload, pull == null ? null : pull.layout());
         if (refusal != null) {
             if (pull != null) {
@@ -67,13 +67,13 @@ final class InboundCallReceiver {
     }
 
     /** What was pulled has turned out to be a call. */
-    InboundCall take(ReadChunkPull pull) {
+    InboundCall take(InboundReadListPull pull) {
         InboundCall call = newCall(pull.header(), pull);
         call.request.takePulled();
         return call;
     }
 
-    private InboundCall newCall(TransportHeader header, ReadChunkPull pull) {
+    private InboundCall newCall(TransportHeader header, InboundReadListPull pull) {
         InboundCall call = responder.newCall(header.xid(), header.version());
         ConnectionMetrics metrics = link.metrics();
         boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;

@@ -34,7 +34,7 @@ final class InboundOptionMessages {
             TransportHeader header,
             Direction direction) {
         int type = RpcRdmaOption.type(message);
-        OptionHandler handler = link.config().versionTwo().option(type);
+        OptionalOperationHandler handler = link.config().versionTwo().option(type);
         boolean isReply = direction == Direction.REPLY;
         if (direction != Direction.UNKNOWN && handler == null) {
             receiveUnknown(ctx, header, type, isReply);

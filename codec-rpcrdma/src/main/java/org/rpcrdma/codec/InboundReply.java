@@ -15,7 +15,7 @@ final class InboundReply {
     private ByteBuf stream;
 
     /** Of a reply in Read chunks. Owned. */
-    private ReadChunkPull pull;
+    private InboundReadListPull pull;
 
     /** The answer to an optional operation. Owned. */
     private RpcRdmaOption option;
@@ -41,7 +41,7 @@ final class InboundReply {
     }
 
     /** A reply, whose header was validated. */
-    void begin(TransportHeader header, ReadChunkPull chunks) {
+    void begin(TransportHeader header, InboundReadListPull chunks) {
         isLong = header.proc() == TransportHeader.RDMA_NOMSG;
         pull = chunks;
     }
@@ -98,7 +98,7 @@ final class InboundReply {
     }
 
     /** {@code null} without Read chunks. */
-    ReadChunkPull pull() {
+    InboundReadListPull pull() {
         return pull;
     }
 

@@ -60,7 +60,7 @@ final class InboundReplyReceiver {
             }
             return null;
         }
-        ReadChunkPull pull = isPulled ? pulls.ofReply(header.xid()) : null;
+        InboundReadListPull pull = isPulled ? pulls.ofReply(header.xid()) : null;
         String problem =
                 checks.reply(
                         call.header, message, header, payload, pull == null ? null : pull.layout());
@@ -85,7 +85,7 @@ final class InboundReplyReceiver {
      * @param notPulled why it could not be pulled; {@code null} when it was
      * @return the call that is answered; {@code null} when the reply was dropped
      */
-    OutboundCall take(ChannelHandlerContext ctx, ReadChunkPull undetermined, String notPulled) {
+    OutboundCall take(ChannelHandlerContext ctx, InboundReadListPull undetermined, String notPulled) {
         TransportHeader header = undetermined.header();
         OutboundCall call = requester.unanswered(undetermined.xid());
         if (call == null || mismatch(call, header) != null) {
@@ -127,7 +127,7 @@ final class InboundReplyReceiver {
     }
 
     /** {@code false} when the memory cannot be invalidated: the call is lost with its connection (4.5.4). */
-    private boolean answer(OutboundCall call, TransportHeader header, ReadChunkPull pull) {
+    private boolean answer(OutboundCall call, TransportHeader header, InboundReadListPull pull) {
         call.answered(header.credit());
         if (!link.channel().isActive()) {
             if (pull != null) {

@@ -20,7 +20,7 @@ final class InboundRequest {
     boolean isLong;
 
     /** Read of its Read chunks, as long as their memory counts; {@code null} without any. Owned. */
-    ReadChunkPull pull;
+    InboundReadListPull pull;
 
     /** First what came inline, then the whole message; {@code null} once a handler has it. Owned. */
     ByteBuf message;
@@ -35,7 +35,7 @@ final class InboundRequest {
     String procedureName;
 
     /** Begins with a message whose header is validated. */
-    void begin(long received, boolean isNomsg, ReadChunkPull chunks) {
+    void begin(long received, boolean isNomsg, InboundReadListPull chunks) {
         startNanos = received;
         isLong = isNomsg;
         pull = chunks;

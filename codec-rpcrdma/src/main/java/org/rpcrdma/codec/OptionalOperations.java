@@ -48,7 +48,7 @@ final class OptionalOperations extends CodecStageHandler {
         try {
             handler(reply).received(ctx.channel(), reply);
         } catch (Throwable t) {
-            UserCode.failed("OptionHandler.received", t);
+            UserCode.failed("OptionalOperationHandler.received", t);
         }
     }
 
@@ -59,7 +59,7 @@ final class OptionalOperations extends CodecStageHandler {
         try {
             handler(call).received(ctx.channel(), call);
         } catch (Throwable t) {
-            UserCode.failed("OptionHandler.received", t);
+            UserCode.failed("OptionalOperationHandler.received", t);
             if (responder.call(xid) == served && served.isUnanswered()) {
                 String problem = "optional operation: " + t.getMessage();
                 ctx.write(responder.refuse(served, Refusal.chunkError(problem)));
@@ -67,7 +67,7 @@ final class OptionalOperations extends CodecStageHandler {
         }
     }
 
-    private OptionHandler handler(RpcRdmaOption option) {
+    private OptionalOperationHandler handler(RpcRdmaOption option) {
         return link.config().versionTwo().option(option.type());
     }
 

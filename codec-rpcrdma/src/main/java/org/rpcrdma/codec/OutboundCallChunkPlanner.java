@@ -279,7 +279,7 @@ final class OutboundCallChunkPlanner {
             throws RpcRdmaException, BindingException {
         OutboundPayload payload = call.request.payload;
         Procedure procedure = call.request.procedure;
-        ItemValidator.positions(message);
+        OutboundDdpItemValidator.positions(message);
         if (message.wholeLength() <= sizes.inlineRoom(call, 0)) {
             sizes.checkLength(message.wholeLength());
             payload.sendWhole();
@@ -293,9 +293,9 @@ final class OutboundCallChunkPlanner {
         ByteBuf stream = payload.stream();
         XdrCursor in = argumentsOf(stream, message.reduction());
         boolean isComplete = procedure.walkArguments(in);
-        ItemValidator.items(message, in);
+        OutboundDdpItemValidator.items(message, in);
         addItems(payload, message, stream);
-        ItemValidator.complete(isComplete);
+        OutboundDdpItemValidator.complete(isComplete);
         return payload.reducedBytes() <= sizes.inlineRoom(call, payload.items().count())
                 ? MessageForm.REDUCED
                 : MessageForm.LONG;

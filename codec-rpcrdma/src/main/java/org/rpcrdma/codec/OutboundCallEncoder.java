@@ -14,7 +14,7 @@ final class OutboundCallEncoder {
     private final ConnectionContext link;
     private final Requester requester;
     private final SendEncoder sends;
-    private final ContiguousSlice piece = new ContiguousSlice();
+    private final LeadingContiguousPiece piece = new LeadingContiguousPiece();
 
     OutboundCallEncoder(ConnectionContext link, Requester requester, SendEncoder sends) {
         this.link = link;

@@ -54,7 +54,7 @@ final class OutboundReadChunkReply {
             if (isInPlace(call.reply.payload, Math.min(MOST_PIECES, room / ReadList.ENTRY_BYTES))) {
                 stream.of(call.reply.payload);
                 while (stream.next(Integer.MAX_VALUE)) {
-                    ContiguousSlice piece = stream.piece();
+                    LeadingContiguousPiece piece = stream.piece();
                     expose(
                             call,
                             exposed,
@@ -84,7 +84,7 @@ final class OutboundReadChunkReply {
     private boolean isInPlace(OutboundPayload reply, int most) {
         stream.of(reply);
         for (int pieces = 0; stream.next(Integer.MAX_VALUE); pieces++) {
-            ContiguousSlice piece = stream.piece();
+            LeadingContiguousPiece piece = stream.piece();
             if (pieces == most
                     || !link.channel()
                             .exposesInPlace(piece.memory(), piece.index(), piece.length())) {
@@ -100,7 +100,7 @@ final class OutboundReadChunkReply {
         isLacking = false;
         stream.of(reply);
         while (stream.next(Integer.MAX_VALUE)) {
-            ContiguousSlice piece = stream.piece();
+            LeadingContiguousPiece piece = stream.piece();
             copy.writeBytes(piece.memory(), piece.index(), piece.length());
         }
         link.metrics().add(RpcRdmaRole.RESPONDER, RpcRdmaCounter.COPIED_BYTES, length);

@@ -15,7 +15,7 @@ final class OutboundReplyChunkWriter {
 
     private final ConnectionContext link;
     private final Responder responder;
-    private final ContiguousSlice piece = new ContiguousSlice();
+    private final LeadingContiguousPiece piece = new LeadingContiguousPiece();
     private final ReducedPayloadStream stream = new ReducedPayloadStream();
 
     OutboundReplyChunkWriter(ConnectionContext link, Responder responder) {
@@ -85,7 +85,7 @@ final class OutboundReplyChunkWriter {
     private void push(
             ChannelHandlerContext ctx,
             InboundCall call,
-            ContiguousSlice data,
+            LeadingContiguousPiece data,
             int handle,
             long offset) {
         link.metrics().add(RpcRdmaCounter.WRITE_BYTES, data.length());

@@ -30,7 +30,7 @@ final class OutboundResultPlacement {
             call.reply.payload.take(written);
             return;
         }
-        ItemValidator.positions(message);
+        OutboundDdpItemValidator.positions(message);
         if (call.request.procedure.isReducible() && allHaveChunks(call, message)) {
             call.reply.payload.take(message);
             return;
@@ -48,11 +48,11 @@ final class OutboundResultPlacement {
     private boolean allHaveChunks(InboundCall call, RpcMessage message)
             throws EligibilityException, BindingException {
         boolean isComplete = walk(call, message.content(), message.reduction());
-        ItemValidator.items(message, cursor);
-        ItemValidator.complete(isComplete);
+        OutboundDdpItemValidator.items(message, cursor);
+        OutboundDdpItemValidator.complete(isComplete);
         WriteList writes = call.chunks.header.writes();
         for (int i = 0; i < message.items(); i++) {
-            int ordinal = ItemValidator.find(cursor, message.itemPosition(i));
+            int ordinal = OutboundDdpItemValidator.find(cursor, message.itemPosition(i));
             if (ordinal >= writes.chunks() || writes.isEmptyChunk(ordinal)) {
                 return false;
             }

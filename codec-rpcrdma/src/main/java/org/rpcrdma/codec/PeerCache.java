@@ -16,7 +16,7 @@ final class PeerCache {
     static final AttributeKey<PeerCache> KEY = AttributeKey.valueOf(PeerCache.class, "MEMORY");
 
     private final PeerVersionCache versions = new PeerVersionCache(System::nanoTime);
-    private final PoisonedXids fatalXids = new PoisonedXids(System::nanoTime);
+    private final ResponderFatalXids fatalXids = new ResponderFatalXids(System::nanoTime);
     private final LogRateLimiter closeLog = new LogRateLimiter(System::nanoTime);
 
     /** That of the channel's bootstrap; without {@link RpcRdmaConfig#applyTo} the channel has one of its own. */
@@ -39,7 +39,7 @@ final class PeerCache {
     }
 
     /** The calls that have ended connections. */
-    PoisonedXids fatalXids() {
+    ResponderFatalXids fatalXids() {
         return fatalXids;
     }
 

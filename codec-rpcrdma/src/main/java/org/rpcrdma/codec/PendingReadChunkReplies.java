@@ -8,7 +8,7 @@ import java.util.ArrayDeque;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.codec.internal.XidMap;
+import org.rpcrdma.codec.internal.XidHashMap;
 
 /**
  * The replies of one connection that wait for their pull completion (draft-cel-nfsv4-rpcrdma-reliable-reply-04,
@@ -19,7 +19,7 @@ final class PendingReadChunkReplies {
     private final ConnectionContext link;
     private final ReadChunkReplies limits;
     private final int most;
-    private final XidMap<PendingReadChunkReply> byXid = new XidMap<>();
+    private final XidHashMap<PendingReadChunkReply> byXid = new XidHashMap<>();
     private long bytes;
 
     // All have the same time to wait, so they are due in the order in which they have come.

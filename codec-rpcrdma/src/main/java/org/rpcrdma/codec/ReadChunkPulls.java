@@ -4,7 +4,7 @@ package org.rpcrdma.codec;
 import java.util.ArrayDeque;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.codec.internal.ObjectPool;
-import org.rpcrdma.codec.internal.XidMap;
+import org.rpcrdma.codec.internal.XidHashMap;
 
 /** All pulls of one connection: the memory that they may take together, and the messages of unknown kind. */
 final class ReadChunkPulls {
@@ -12,12 +12,12 @@ final class ReadChunkPulls {
     private final ConnectionContext link;
 
     /** Messages that may be calls or replies, by XID. */
-    private final XidMap<UnclassifiedMessage> unclassified = new XidMap<>();
+    private final XidHashMap<UnclassifiedMessage> unclassified = new XidHashMap<>();
 
-    private final ObjectPool<ReadChunkPull> spares;
+    private final ObjectPool<InboundReadListPull> spares;
     private long bytes;
 
-    private record Held(ReadChunkPull pull, Runnable read) {}
+    private record Held(InboundReadListPull pull, Runnable read) {}
 
     /** Calls and replies that wait for the memory of others, in their order. */
     private final ArrayDeque<Held> held = new ArrayDeque<>();
@@ -32,21 +32,21 @@ final class ReadChunkPulls {
 
     ReadChunkPulls(ConnectionContext link) {
         this.link = link;
-        spares = new ObjectPool<>(() -> new ReadChunkPull(link, this));
+        spares = new ObjectPool<>(() -> new InboundReadListPull(link, this));
         retry = new MemoryRetry(link, this::readHeld);
     }
 
     /** For a call, or what may be one: its items are kept apart if the user wants that. */
-    ReadChunkPull ofCall(int xid) {
+    InboundReadListPull ofCall(int xid) {
         return spares.take().of(xid, true, link.config().annotatedCalls());
     }
 
     /** For a reply, which is always rebuilt. */
-    ReadChunkPull ofReply(int xid) {
+    InboundReadListPull ofReply(int xid) {
         return spares.take().of(xid, false, false);
     }
 
-    void recycle(ReadChunkPull pull) {
+    void recycle(InboundReadListPull pull) {
         bytes -= pull.clear();
         publish();
         if (!held.isEmpty() && !isReadingDue) {
@@ -91,14 +91,14 @@ final class ReadChunkPulls {
     // ------------------------------------------------------------------ held
 
     /** Whether there can ever be memory for a message: otherwise nothing that ends would make room for it. */
-    boolean canFit(ReadChunkPull pull) {
+    boolean canFit(InboundReadListPull pull) {
         long total = pull.layout().total();
         return total <= link.config().maxConnectionBytes()
                 && total <= RdmaChannel.registeredBytesLimit();
     }
 
     /** Whether a message has to wait for the memory of others of its connection. */
-    boolean mustHold(ReadChunkPull pull) {
+    boolean mustHold(InboundReadListPull pull) {
         return !isReading && canFit(pull) && (!held.isEmpty() || !hasRoom(pull.layout().total()));
     }
 
@@ -107,7 +107,7 @@ final class ReadChunkPulls {
      *
      * @param read reads it; not called when the connection is lost before
      */
-    void hold(ReadChunkPull pull, Runnable read) {
+    void hold(InboundReadListPull pull, Runnable read) {
         held.add(new Held(pull, read));
     }
 
@@ -119,7 +119,7 @@ final class ReadChunkPulls {
      *
      * @param read as for {@link #hold}; may find no memory again
      */
-    void retry(ReadChunkPull pull, Runnable read) {
+    void retry(InboundReadListPull pull, Runnable read) {
         Held first = new Held(pull, read);
         if (isReading) {
             held.addFirst(first); // it was the first

@@ -9,7 +9,7 @@ import io.netty.buffer.ByteBuf;
  */
 final class ReducedPayloadStream {
 
-    private final ContiguousSlice piece = new ContiguousSlice();
+    private final LeadingContiguousPiece piece = new LeadingContiguousPiece();
     private ByteBuf message;
     private ItemList items;
     private int index;
@@ -43,7 +43,7 @@ final class ReducedPayloadStream {
         return true;
     }
 
-    ContiguousSlice piece() {
+    LeadingContiguousPiece piece() {
         return piece;
     }
 }

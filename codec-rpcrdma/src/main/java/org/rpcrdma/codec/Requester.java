@@ -3,7 +3,7 @@ package org.rpcrdma.codec;
 
 import io.netty.channel.ChannelPromise;
 import org.rpcrdma.codec.internal.ObjectPool;
-import org.rpcrdma.codec.internal.XidMap;
+import org.rpcrdma.codec.internal.XidHashMap;
 
 /**
  * The side of a connection that calls: the calls that are out, and what may be sent. Event loop only.
@@ -13,7 +13,7 @@ final class Requester {
     private final ConnectionContext link;
     private final ConnectionMetrics metrics;
     private final long mostOfferedBytes;
-    private final XidMap<OutboundCall> calls = new XidMap<>();
+    private final XidHashMap<OutboundCall> calls = new XidHashMap<>();
     private final ObjectPool<OutboundCall> spares;
 
     /** Memory of ours that calls which are not answered offer for their replies. */

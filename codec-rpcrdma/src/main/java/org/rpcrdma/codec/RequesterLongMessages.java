@@ -31,7 +31,7 @@ final class RequesterLongMessages {
 
     /** Passes a reply on, once it is complete. */
     void receive(ChannelHandlerContext ctx, OutboundCall call) {
-        ReadChunkPull pull = call.reply.pull();
+        InboundReadListPull pull = call.reply.pull();
         if (pull != null && call.reply.failure() == null && !pull.isDone()) {
             if (pulls.mustHold(pull)) {
                 pulls.hold(pull, () -> receiveHeld(ctx, call));
@@ -72,7 +72,7 @@ final class RequesterLongMessages {
     }
 
     /** All Reads of a reply have ended; whatever came of them, the responder is told (reliable reply draft, 4.1.2). */
-    private void replyPulled(ChannelHandlerContext ctx, ReadChunkPull pull) {
+    private void replyPulled(ChannelHandlerContext ctx, InboundReadListPull pull) {
         OutboundCall call = requester.call(pull.xid());
         if (pull.isWhole()) {
             call.reply.takePulled();

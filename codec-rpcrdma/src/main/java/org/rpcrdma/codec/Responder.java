@@ -6,7 +6,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelPromise;
 import org.rpcrdma.codec.internal.ObjectPool;
-import org.rpcrdma.codec.internal.XidMap;
+import org.rpcrdma.codec.internal.XidHashMap;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /** The side of a connection that answers: the calls that are served, and what was granted. Event loop only. */
@@ -15,7 +15,7 @@ final class Responder {
     private final ConnectionContext link;
     private final ConnectionMetrics metrics;
     private final ReadChunkPulls pulls;
-    private final XidMap<InboundCall> calls = new XidMap<>();
+    private final XidHashMap<InboundCall> calls = new XidHashMap<>();
     private final ObjectPool<InboundCall> spares = new ObjectPool<>(InboundCall::new);
     private final ObjectPool<OutboundReplyCompletion> spareWork;
 

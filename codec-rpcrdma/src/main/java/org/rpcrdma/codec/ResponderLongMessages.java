@@ -18,7 +18,7 @@ final class ResponderLongMessages {
     private final ReadChunkPulls pulls;
     private final OutboundReadChunkReply offer;
     private final OutboundReplyChunkWriter writer;
-    private final ReadChunkPull.Taker whenPulled = this::pulled;
+    private final InboundReadListPull.Taker whenPulled = this::pulled;
 
     /**
      * @param stage passes messages on
@@ -56,7 +56,7 @@ final class ResponderLongMessages {
 
     /** A passing lack of memory is not the peer's, who has kept to the grant (RFC 8166, 3.3.1): its call waits. */
     private void pull(ChannelHandlerContext ctx, InboundCall call) {
-        ReadChunkPull pull = call.request.pull;
+        InboundReadListPull pull = call.request.pull;
         if (pulls.mustHold(pull)) {
             pulls.hold(pull, () -> pullHeld(ctx, call));
             link.metrics().increment(RpcRdmaCounter.CALLS_HELD);
@@ -73,7 +73,7 @@ final class ResponderLongMessages {
 
     /** Returns {@code false} when the call waits for memory. */
     private boolean pullNow(ChannelHandlerContext ctx, InboundCall call) {
-        ReadChunkPull pull = call.request.pull;
+        InboundReadListPull pull = call.request.pull;
         if (pull.allocate()) {
             pull.read(ctx, call.chunks.header.reads(), call.request.message, whenPulled);
         } else if (pulls.canFit(pull)) {
@@ -85,7 +85,7 @@ final class ResponderLongMessages {
         return true;
     }
 
-    private void pulled(ChannelHandlerContext ctx, ReadChunkPull pull) {
+    private void pulled(ChannelHandlerContext ctx, InboundReadListPull pull) {
         int xid = pull.xid();
         InboundCall call = responder.call(xid);
         if (!pull.isWhole()) {

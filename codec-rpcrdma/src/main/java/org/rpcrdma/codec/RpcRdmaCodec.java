@@ -111,7 +111,7 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
         stages.add(new LongMessageHandler(connection));
         stages.add(new ChunkReducer(connection));
         if (hasVersionTwo && !connection.link().isServer()) {
-            stages.add(new VersionNegotiation(connection));
+            stages.add(new VersionTwoProbeHandler(connection));
         }
         stages.add(new RecordMarkRemover(connection));
         return stages;

@@ -142,7 +142,8 @@ public final class RpcRdmaOption extends DefaultByteBufHolder {
      *
      * @param isReply what its direction word says
      */
-    static String problem(ByteBuf message, boolean isReply, OptionHandler.Payload policy) {
+    static String problem(
+            ByteBuf message, boolean isReply, OptionalOperationHandler.Payload policy) {
         int start = message.readerIndex();
         long information = message.getUnsignedInt(start + LENGTH_INDEX);
         long left = message.readableBytes() - HEADER_BYTES - ((information + 3) & ~3L);

@@ -46,10 +46,10 @@ final class UnclassifiedMessage {
     }
 
     private State state = State.RECEIVED;
-    private ReadChunkPull pull;
+    private InboundReadListPull pull;
 
     /** Begins with a message. */
-    UnclassifiedMessage begin(ReadChunkPull reads) {
+    UnclassifiedMessage begin(InboundReadListPull reads) {
         state = State.RECEIVED;
         pull = reads;
         return this;
@@ -60,7 +60,7 @@ final class UnclassifiedMessage {
     }
 
     /** Its Reads. */
-    ReadChunkPull pull() {
+    InboundReadListPull pull() {
         return pull;
     }
 

@@ -22,7 +22,7 @@ final class UnclassifiedMessages {
     private final InboundReplyReceiver replies;
     private final ObjectPool<UnclassifiedMessage> spares =
             new ObjectPool<>(UnclassifiedMessage::new);
-    private final ReadChunkPull.Taker whenPulled = this::pulled;
+    private final InboundReadListPull.Taker whenPulled = this::pulled;
 
     UnclassifiedMessages(
             RpcRdmaConnection connection,
@@ -71,7 +71,7 @@ final class UnclassifiedMessages {
             errors.refuse(ctx, header, refusal);
             return;
         }
-        ReadChunkPull pull = pulls.ofCall(header.xid());
+        InboundReadListPull pull = pulls.ofCall(header.xid());
         if (isAwaited) {
             pull.awaited();
         }
@@ -100,7 +100,7 @@ final class UnclassifiedMessages {
 
     private UnclassifiedMessage.Memory firstMemory(
             ChannelHandlerContext ctx, UnclassifiedMessage message, boolean isAwaited) {
-        ReadChunkPull pull = message.pull();
+        InboundReadListPull pull = message.pull();
         boolean mayWait = isAwaited || pulls.unclassified() < responder.credits().maximum();
         if (mayWait && pulls.mustHold(pull)) {
             pulls.hold(pull, () -> memoryIsBack(ctx, message));
@@ -118,7 +118,7 @@ final class UnclassifiedMessages {
 
     /** Memory was given back that a message has waited for; there may still be too little. */
     private void memoryIsBack(ChannelHandlerContext ctx, UnclassifiedMessage message) {
-        ReadChunkPull pull = message.pull();
+        InboundReadListPull pull = message.pull();
         boolean isAwaited = isReplyAwaited(pull.xid());
         UnclassifiedMessage.Memory memory = UnclassifiedMessage.Memory.NONE;
         if (pull.allocate()) {
@@ -136,7 +136,7 @@ final class UnclassifiedMessages {
     }
 
     /** All Reads have ended. */
-    private void pulled(ChannelHandlerContext ctx, ReadChunkPull pull) {
+    private void pulled(ChannelHandlerContext ctx, InboundReadListPull pull) {
         UnclassifiedMessage message = pulls.unclassified(pull.xid());
         boolean isWhole = pull.isWhole();
         proceed(ctx, message, message.pulled(isWhole, isWhole ? pull.memory().getInt(4) : 0));
@@ -151,7 +151,7 @@ final class UnclassifiedMessages {
             ChannelHandlerContext ctx,
             UnclassifiedMessage message,
             UnclassifiedMessage.State state) {
-        ReadChunkPull pull = message.pull();
+        InboundReadListPull pull = message.pull();
         int xid = pull.xid();
         switch (state) {
             case WAITING -> pulls.addUnclassified(message);
@@ -177,8 +177,8 @@ final class UnclassifiedMessages {
     }
 
     /** Its kind is known: its XID may be that of a call now. */
-    private ReadChunkPull end(UnclassifiedMessage message) {
-        ReadChunkPull pull = message.pull();
+    private InboundReadListPull end(UnclassifiedMessage message) {
+        InboundReadListPull pull = message.pull();
         pulls.removeUnclassified(message);
         spares.give(message.begin(null));
         return pull;

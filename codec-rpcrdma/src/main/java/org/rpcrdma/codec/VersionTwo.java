@@ -24,7 +24,7 @@ import org.rpcrdma.codec.internal.ArgumentChecks;
 public final class VersionTwo {
 
     private final long probeTimeoutNanos;
-    private final IntObjectHashMap<OptionHandler> options;
+    private final IntObjectHashMap<OptionalOperationHandler> options;
     private final long memoryNanos;
 
     private VersionTwo(Builder builder) {
@@ -49,7 +49,7 @@ public final class VersionTwo {
     }
 
     /** {@code null} for an operation that is not known here. */
-    OptionHandler option(int type) {
+    OptionalOperationHandler option(int type) {
         return options.get(type);
     }
 
@@ -75,7 +75,7 @@ public final class VersionTwo {
 
         private int probeTimeoutMillis = 2000;
         private int memoryMillis = (int) TimeUnit.MINUTES.toMillis(10);
-        private final IntObjectHashMap<OptionHandler> options = new IntObjectHashMap<>();
+        private final IntObjectHashMap<OptionalOperationHandler> options = new IntObjectHashMap<>();
 
         private Builder() {}
 
@@ -112,7 +112,7 @@ public final class VersionTwo {
          * @param handler answers the calls of the peer
          * @return this builder
          */
-        public Builder option(int type, OptionHandler handler) {
+        public Builder option(int type, OptionalOperationHandler handler) {
             Objects.requireNonNull(handler, "handler");
             if (options.putIfAbsent(type, handler) != null) {
                 throw new IllegalArgumentException(

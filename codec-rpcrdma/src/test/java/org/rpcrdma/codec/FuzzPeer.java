@@ -385,7 +385,10 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
     }
 
     private void takeOption(ByteBuf in) {
-        check(RpcRdmaOption.problem(in, false, OptionHandler.Payload.ANY) == null, "option", in);
+        check(
+                RpcRdmaOption.problem(in, false, OptionalOperationHandler.Payload.ANY) == null,
+                "option",
+                in);
         int direction = in.getInt(16);
         check(direction == RpcCallHeader.CALL || direction == RpcCallHeader.REPLY, "option", in);
         if (direction == RpcCallHeader.REPLY) {

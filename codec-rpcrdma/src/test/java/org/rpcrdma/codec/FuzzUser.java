@@ -442,8 +442,10 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
     /** The optional operations of this side. */
     VersionTwo.Builder versionTwo() {
         VersionTwo.Builder two = VersionTwo.builder().probeTimeoutMillis(Integer.MAX_VALUE);
-        OptionHandler.Payload[] payloads = {
-            OptionHandler.Payload.NONE, OptionHandler.Payload.RPC_MESSAGE, OptionHandler.Payload.ANY
+        OptionalOperationHandler.Payload[] payloads = {
+            OptionalOperationHandler.Payload.NONE,
+            OptionalOperationHandler.Payload.RPC_MESSAGE,
+            OptionalOperationHandler.Payload.ANY
         };
         for (int i = 0; i < OPTIONS.length; i++) {
             two.option(OPTIONS[i], new Operation(payloads[i]));
@@ -451,7 +453,7 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
         return two;
     }
 
-    private final class Operation implements OptionHandler {
+    private final class Operation implements OptionalOperationHandler {
         private final Payload payload;
 
         Operation(Payload payload) {

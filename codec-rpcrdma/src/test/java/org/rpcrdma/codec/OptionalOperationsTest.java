@@ -18,7 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
-import org.rpcrdma.codec.OptionHandler.Payload;
+import org.rpcrdma.codec.OptionalOperationHandler.Payload;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -46,7 +46,7 @@ class OptionalOperationsTest {
                     .build();
 
     /** Keeps what comes, and answers calls with the information reversed; "wait" is not answered, "fail" throws. */
-    private static final class Recorder implements OptionHandler {
+    private static final class Recorder implements OptionalOperationHandler {
         final BlockingQueue<String> received = new LinkedBlockingQueue<>();
         private final Payload payload;
 

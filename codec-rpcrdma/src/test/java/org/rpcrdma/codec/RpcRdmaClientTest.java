@@ -52,7 +52,7 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RdmaWrite;
-import org.rpcrdma.codec.client.CallEncoder;
+import org.rpcrdma.codec.client.CallMarshaller;
 import org.rpcrdma.codec.client.CallOptions;
 import org.rpcrdma.codec.client.CallOptions.Repetition;
 import org.rpcrdma.codec.client.ClientTestAccess;
@@ -929,12 +929,12 @@ class RpcRdmaClientTest {
     // ------------------------------------------------------------------ encoders
 
     /** A call that covers its XID, and is another one each time, as with RPCSEC_GSS. */
-    private static final class Covering implements CallEncoder<ByteBuf> {
+    private static final class Covering implements CallMarshaller<ByteBuf> {
         private final List<ByteBuf> encoded = new CopyOnWriteArrayList<>();
         private final List<Integer> xids = new CopyOnWriteArrayList<>();
 
         @Override
-        public ByteBuf encode(int xid) {
+        public ByteBuf marshal(int xid) {
             ByteBuf call =
                     BlobBinding.call(
                             BlobBinding.GET, 0, 4, new byte[] {(byte) encoded.size(), 0, 0, 0});
@@ -1015,7 +1015,7 @@ class RpcRdmaClientTest {
                             throw new IllegalStateException("no ticket");
                         });
         assertThat(failure(failed, MarshalException.class)).hasMessageContaining("no ticket");
-        failure(client.call((CallEncoder<ByteBuf>) xid -> null), MarshalException.class);
+        failure(client.call((CallMarshaller<ByteBuf>) xid -> null), MarshalException.class);
         ByteBuf other = Rpc.echo(0, 8);
         assertThat(
                         failure(

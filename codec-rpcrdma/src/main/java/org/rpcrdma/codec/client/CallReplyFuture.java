@@ -44,7 +44,7 @@ final class CallReplyFuture<V extends ReferenceCounted> extends DefaultPromise<V
     private final Keeper keeper;
 
     /** {@code null} for a call whose message there is from the beginning. */
-    private final CallEncoder<V> encoder;
+    private final CallMarshaller<V> marshaller;
 
     /** {@code null} until it is encoded. */
     private V message;
@@ -97,13 +97,17 @@ final class CallReplyFuture<V extends ReferenceCounted> extends DefaultPromise<V
     private V reply;
     private Throwable failure;
 
-    /** Of a message, which is taken over, or of an encoder. */
+    /** Of a message, which is taken over, or of an marshaller. */
     CallReplyFuture(
-            Keeper keeper, V message, CallEncoder<V> encoder, CallOptions options, long deadline) {
+            Keeper keeper,
+            V message,
+            CallMarshaller<V> marshaller,
+            CallOptions options,
+            long deadline) {
         super(keeper.loop());
         this.keeper = keeper;
         this.message = message;
-        this.encoder = encoder;
+        this.marshaller = marshaller;
         this.options = options;
         this.deadline = deadline;
     }
@@ -120,14 +124,14 @@ final class CallReplyFuture<V extends ReferenceCounted> extends DefaultPromise<V
      */
     Exception prepare() {
         try {
-            if (encoder == null) {
+            if (marshaller == null) {
                 ByteBuf payload = InternalCodec.payloadOf(message);
                 payload.setInt(payload.readerIndex(), xid);
                 return null;
             }
             return encode();
         } catch (Throwable t) {
-            // Of the encoder, or of a message that somebody has released.
+            // Of the marshaller, or of a message that somebody has released.
             return InternalCodec.marshalFailure(t);
         }
     }
@@ -135,7 +139,7 @@ final class CallReplyFuture<V extends ReferenceCounted> extends DefaultPromise<V
     private Exception encode() throws Exception {
         releaseMessage();
         message = null;
-        message = Objects.requireNonNull(encoder.encode(xid), "encoded call");
+        message = Objects.requireNonNull(marshaller.marshal(xid), "encoded call");
         message = withoutMark(message);
         ByteBuf payload = InternalCodec.payloadOf(message);
         if (payload == null) {

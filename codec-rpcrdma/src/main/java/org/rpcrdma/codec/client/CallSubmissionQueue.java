@@ -66,7 +66,7 @@ final class CallSubmissionQueue {
     }
 
     /** Makes a call whose message is encoded when its XID is known. */
-    <V extends ReferenceCounted> Future<V> submit(CallEncoder<V> encoder, CallOptions options) {
+    <V extends ReferenceCounted> Future<V> submit(CallMarshaller<V> encoder, CallOptions options) {
         return submit(newCall(null, Objects.requireNonNull(encoder, "encoder"), options));
     }
 
@@ -80,7 +80,7 @@ final class CallSubmissionQueue {
     }
 
     private <V extends ReferenceCounted> CallReplyFuture<V> newCall(
-            V message, CallEncoder<V> encoder, CallOptions options) {
+            V message, CallMarshaller<V> encoder, CallOptions options) {
         OUTSTANDING.incrementAndGet(this);
         return new CallReplyFuture<>(
                 starter, message, encoder, options, settings.deadline(options));
@@ -101,7 +101,8 @@ final class CallSubmissionQueue {
     }
 
     /** As {@link #startHere(ByteBuf, CallOptions)}. */
-    <V extends ReferenceCounted> Future<V> startHere(CallEncoder<V> encoder, CallOptions options) {
+    <V extends ReferenceCounted> Future<V> startHere(
+            CallMarshaller<V> encoder, CallOptions options) {
         return startHere(newCall(null, Objects.requireNonNull(encoder, "encoder"), options));
     }
 

@@ -46,7 +46,7 @@ final class NewConnectionView implements RpcRdmaClient.NewConnection {
 
     @Override
     public <V extends ReferenceCounted> Future<V> call(
-            CallEncoder<V> encoder, CallOptions options) {
+            CallMarshaller<V> encoder, CallOptions options) {
         return isHere() ? intake.startHere(encoder, options) : notHere();
     }
 

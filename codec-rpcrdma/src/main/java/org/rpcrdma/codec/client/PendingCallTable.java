@@ -9,7 +9,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.rpcrdma.codec.internal.DeferredNotifications;
-import org.rpcrdma.codec.internal.XidMap;
+import org.rpcrdma.codec.internal.XidHashMap;
 
 /**
  * The calls of one requester that are not over, by their XIDs, which it gives out. What has become of one is told at
@@ -23,7 +23,7 @@ final class PendingCallTable {
     private final OutboundCallChannel channel;
     private final DeferredNotifications outcomes;
     private final Consumer<CallReplyFuture<?>> ended;
-    private final XidMap<CallReplyFuture<?>> calls = new XidMap<>();
+    private final XidHashMap<CallReplyFuture<?>> calls = new XidHashMap<>();
     private final int xidStep;
     private int nextXid;
     private long nextSerial;

@@ -45,7 +45,7 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
     private final CallClock clock;
     private final ReconnectBackOff backOff;
     private final ClientChannelConnector connector;
-    private final FirstCallTimeout firstCall;
+    private final FirstReplyTimeout firstCall;
     private final ReverseCallLossCounter reverseLosses = new ReverseCallLossCounter();
     private State state = State.IDLE;
     private Channel channel;
@@ -73,7 +73,7 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
         backOff =
                 new ReconnectBackOff(clock, settings.minBackOffNanos(), settings.maxBackOffNanos());
         connector = new ClientChannelConnector(settings, loop, backOff, Replies::new);
-        firstCall = new FirstCallTimeout(settings.firstCallNanos());
+        firstCall = new FirstReplyTimeout(settings.firstCallNanos());
         calls = new PendingCalls(this, settings.calls(), loop, number, log2);
     }
 

@@ -48,11 +48,11 @@ public final class RpcRdmaCallback {
         CLOSED
     }
 
-    private final CallbackConnection connection;
+    private final ReverseRequesterConnection connection;
 
     private RpcRdmaCallback(Builder builder, Channel first) {
         connection =
-                new CallbackConnection(
+                new ReverseRequesterConnection(
                         builder.callSettings(builder.config), first.eventLoop(), builder.listener);
     }
 
@@ -119,12 +119,12 @@ public final class RpcRdmaCallback {
      * @param encoder gives a {@link ByteBuf} or an {@link RpcMessage}; it is asked on the event loop
      * @return the whole reply, of the same kind; the caller releases it
      */
-    public <V extends ReferenceCounted> Future<V> call(CallEncoder<V> encoder) {
+    public <V extends ReferenceCounted> Future<V> call(CallMarshaller<V> encoder) {
         return call(encoder, CallOptions.DEFAULT);
     }
 
     /**
-     * As {@link #call(CallEncoder)}.
+     * As {@link #call(CallMarshaller)}.
      *
      * @param <V> {@link ByteBuf} or {@link RpcMessage}
      * @param encoder as there
@@ -132,7 +132,7 @@ public final class RpcRdmaCallback {
      * @return as there
      */
     public <V extends ReferenceCounted> Future<V> call(
-            CallEncoder<V> encoder, CallOptions options) {
+            CallMarshaller<V> encoder, CallOptions options) {
         return connection.intake().submit(encoder, options);
     }
 

@@ -134,12 +134,12 @@ public final class RpcRdmaClient {
      * @param encoder gives a {@link ByteBuf} or an {@link RpcMessage}; it is asked on the event loop
      * @return the whole reply, of the same kind; the caller releases it
      */
-    public <V extends ReferenceCounted> Future<V> call(CallEncoder<V> encoder) {
+    public <V extends ReferenceCounted> Future<V> call(CallMarshaller<V> encoder) {
         return call(encoder, CallOptions.DEFAULT);
     }
 
     /**
-     * As {@link #call(CallEncoder)}.
+     * As {@link #call(CallMarshaller)}.
      *
      * @param <V> {@link ByteBuf} or {@link RpcMessage}
      * @param encoder as there
@@ -147,7 +147,7 @@ public final class RpcRdmaClient {
      * @return as there
      */
     public <V extends ReferenceCounted> Future<V> call(
-            CallEncoder<V> encoder, CallOptions options) {
+            CallMarshaller<V> encoder, CallOptions options) {
         return leastBusy().submit(encoder, options);
     }
 
@@ -254,9 +254,9 @@ public final class RpcRdmaClient {
     }
 
     /**
-     * What all connections of a client have in common.
+     * Settings of all connections of one client.
      *
-     * @param bootstrap what each makes its channels by a copy of, so that they remember the same of the responder
+     * @param bootstrap copied by each for its channels, so that they remember the same of the responder
      */
     record Settings(
             SocketAddress remoteAddress,
@@ -305,20 +305,16 @@ public final class RpcRdmaClient {
          * @param options for this call
          * @return as there
          */
-        <V extends ReferenceCounted> Future<V> call(CallEncoder<V> encoder, CallOptions options);
+        <V extends ReferenceCounted> Future<V> call(CallMarshaller<V> encoder, CallOptions options);
     }
 
     /** Builds an {@link RpcRdmaClient}. */
-    public static final class Builder extends CallerBuilder<Builder> {
+    public static final class Builder extends ConnectBuilder<Builder> {
 
         private final EventLoopGroup group;
         private final SocketAddress remoteAddress;
         private RpcRdmaConfig config;
         private int connections = 1;
-        private long minBackOffMillis = 100;
-        private long maxBackOffMillis = 10_000;
-        private int connectTimeoutMillis = 5000;
-        private long firstCallTimeoutMillis = 2000;
         private Supplier<? extends ChannelHandler> handler;
         private Supplier<? extends ChannelHandler> reverseProgram;
         private Consumer<? super NewConnection> onConnection;
@@ -353,49 +349,6 @@ public final class RpcRdmaClient {
          */
         public Builder connections(int count) {
             connections = ArgumentChecks.inRange("connections", count, 1, 64);
-            return this;
-        }
-
-        /**
-         * The least time between two attempts to connect in milliseconds, from 1: the first value, doubled after each
-         * attempt up to the second one, until a reply is received. Default 0.1 and 10 seconds. The first attempt, and
-         * one after a silent start, do not wait.
-         *
-         * @param minimum before the second attempt, in milliseconds from 1
-         * @param maximum in milliseconds, from the minimum on
-         * @return this builder
-         */
-        public Builder backOffMillis(long minimum, long maximum) {
-            minBackOffMillis =
-                    ArgumentChecks.inRange("minimum back-off", minimum, 1, Integer.MAX_VALUE);
-            maxBackOffMillis =
-                    ArgumentChecks.inRange("maximum back-off", maximum, minimum, Integer.MAX_VALUE);
-            return this;
-        }
-
-        /**
-         * The longest time for one attempt to connect in milliseconds, from 1; default 5 seconds.
-         *
-         * @param millis from 1
-         * @return this builder
-         */
-        public Builder connectTimeoutMillis(int millis) {
-            connectTimeoutMillis =
-                    ArgumentChecks.inRange("connectTimeoutMillis", millis, 1, Integer.MAX_VALUE);
-            return this;
-        }
-
-        /**
-         * How long a fresh connection may leave its first call unanswered, in milliseconds, from 1; default 2 seconds,
-         * doubled each time. Then another connection is tried: a Linux server sometimes loses a call that arrives right
-         * after the connection was made. Calls that may not be retransmitted are not timed this way.
-         *
-         * @param millis from 1
-         * @return this builder
-         */
-        public Builder firstCallTimeoutMillis(long millis) {
-            firstCallTimeoutMillis =
-                    ArgumentChecks.inRange("firstCallTimeoutMillis", millis, 1, Integer.MAX_VALUE);
             return this;
         }
 

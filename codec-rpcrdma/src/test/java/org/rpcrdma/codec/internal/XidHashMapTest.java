@@ -11,14 +11,14 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 
-class XidMapTest {
+class XidHashMapTest {
 
     /** Against the JDK's own map: XIDs that count up across all signs, some of them twice. */
     @Property
     void isAMap(
             @ForAll int first,
             @ForAll @Size(max = 200) List<@IntRange(min = -100, max = 100) Integer> steps) {
-        XidMap<Object> map = new XidMap<>();
+        XidHashMap<Object> map = new XidHashMap<>();
         Map<Integer, Object> model = new HashMap<>();
         for (int step : steps) {
             int xid = first + Math.abs(step) / 2;

@@ -21,7 +21,7 @@ import org.rpcrdma.codec.RpcRdmaConnection;
  * and comes after it. It belongs to the event loop of its channel, and moves with the client from one to the next.
  * {@link #state} and {@link #close} are for any thread, {@link #attach} is for the event loop of the channel.
  */
-final class CallbackConnection implements PendingCalls.Owner {
+final class ReverseRequesterConnection implements PendingCalls.Owner {
 
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(RpcRdmaCallback.class);
@@ -48,7 +48,7 @@ final class CallbackConnection implements PendingCalls.Owner {
      *
      * @param listener is told each change of the state, on the event loop
      */
-    CallbackConnection(
+    ReverseRequesterConnection(
             DefaultCallSettings settings,
             EventLoop loop,
             Consumer<? super RpcRdmaCallback.State> listener) {
@@ -277,8 +277,8 @@ final class CallbackConnection implements PendingCalls.Owner {
     /** Brings replies and their calls together, before the upper layer's handlers. */
     private final class Replies extends ChannelInboundHandlerAdapter {
 
-        CallbackConnection owner() {
-            return CallbackConnection.this;
+        ReverseRequesterConnection owner() {
+            return ReverseRequesterConnection.this;
         }
 
         @Override
@@ -291,7 +291,7 @@ final class CallbackConnection implements PendingCalls.Owner {
         @Override
         public void channelInactive(ChannelHandlerContext ctx) {
             if (isUsed(ctx.channel())) {
-                calls.event(CallbackConnection.this::lost);
+                calls.event(ReverseRequesterConnection.this::lost);
             }
             ctx.fireChannelInactive();
         }

@@ -20,7 +20,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * With the answer the version is settled, what has waited is written, and this handler leaves. The others never see
  * two versions.
  */
-final class VersionNegotiation extends CodecStageHandler {
+final class VersionTwoProbeHandler extends CodecStageHandler {
 
     /** The NULL call and the first call of the user may both end up in a duplicate request cache. */
     private static final int OTHER_XID = 0x80000000;
@@ -48,7 +48,7 @@ final class VersionNegotiation extends CodecStageHandler {
     private ScheduledFuture<?> timeout;
     private int probe;
 
-    VersionNegotiation(RpcRdmaConnection connection) {
+    VersionTwoProbeHandler(RpcRdmaConnection connection) {
         this.connection = connection;
         link = connection.link();
     }

@@ -5,7 +5,7 @@ package org.rpcrdma.codec.client;
  * Time-out for the first call on a new connection: its only credit goes to this call (RFC 8166, 3.3.3), so all other
  * calls wait for the reply. Event loop only.
  */
-final class FirstCallTimeout {
+final class FirstReplyTimeout {
 
     /** The most doublings of the time. */
     private static final int MAX_DOUBLINGS = 16;
@@ -21,7 +21,7 @@ final class FirstCallTimeout {
     /**
      * @param nanos for the first connection, doubled for each further one
      */
-    FirstCallTimeout(long nanos) {
+    FirstReplyTimeout(long nanos) {
         this.nanos = nanos;
     }
 

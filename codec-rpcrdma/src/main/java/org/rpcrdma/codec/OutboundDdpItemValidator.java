@@ -7,9 +7,9 @@ import org.rpcrdma.codec.binding.XdrCursor;
  * Validates that the items which a user has taken out of a message are those of its upper-layer binding (RFC 8166,
  * 6.1).
  */
-final class ItemValidator {
+final class OutboundDdpItemValidator {
 
-    private ItemValidator() {}
+    private OutboundDdpItemValidator() {}
 
     /** Each position has to be inside the message. */
     static void positions(RpcMessage message) {

@@ -29,7 +29,7 @@ import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** How two ends find out which version they speak (draft-cel-nfsv4-rpcrdma-version-two-01, 5). */
-class VersionNegotiationTest {
+class VersionTwoProbeHandlerTest {
 
     private static final int XID = 0x0A0B0C0D;
     private static final int PROBE = XID | 0x80000000;

@@ -19,11 +19,11 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * message may be a call or a reply (RFC 8167, 4.1), and belongs to nobody until its payload is there. Used again for
  * later messages.
  */
-final class ReadChunkPull implements ChannelFutureListener {
+final class InboundReadListPull implements ChannelFutureListener {
 
     /** Who goes on when all Reads have ended. Not asked when the pull was freed meanwhile. */
     interface Taker {
-        void pulled(ChannelHandlerContext ctx, ReadChunkPull pull);
+        void pulled(ChannelHandlerContext ctx, InboundReadListPull pull);
     }
 
     private enum State {
@@ -63,7 +63,7 @@ final class ReadChunkPull implements ChannelFutureListener {
     private boolean hasFailed;
     private boolean isRefused;
 
-    ReadChunkPull(ConnectionContext link, ReadChunkPulls pulls) {
+    InboundReadListPull(ConnectionContext link, ReadChunkPulls pulls) {
         this.link = link;
         this.pulls = pulls;
     }
@@ -73,7 +73,7 @@ final class ReadChunkPull implements ChannelFutureListener {
      *
      * @param mayBeCall whether an operation that ends the connection is blamed on a call with this XID
      */
-    ReadChunkPull of(int message, boolean mayBeCall, boolean isApart) {
+    InboundReadListPull of(int message, boolean mayBeCall, boolean isApart) {
         state = State.PLANNED;
         xid = message;
         isCall = mayBeCall;

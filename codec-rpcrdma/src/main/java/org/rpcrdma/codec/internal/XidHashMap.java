@@ -10,7 +10,7 @@ import java.util.NoSuchElementException;
  * Open-addressing hash map keyed by XIDs, most of which count up, by one or by a power of two. A value stands at the
  * place of its XID or at the next free one after it; half of the places are free at least.
  */
-public final class XidMap<V> {
+public final class XidHashMap<V> {
 
     /** Odd, and near the golden ratio: the high bits of products with it are spread best. */
     private static final int SPREAD = 0x9E3779B1;
@@ -22,7 +22,7 @@ public final class XidMap<V> {
     private int shift;
     private int size;
 
-    public XidMap() {
+    public XidHashMap() {
         allocate(FIRST_PLACES_LOG2);
     }
 

@@ -20,16 +20,16 @@ import org.rpcrdma.codec.RpcMessage;
  * @param <V> {@link io.netty.buffer.ByteBuf} or {@link RpcMessage}; the reply is of the same kind
  */
 @FunctionalInterface
-public interface CallEncoder<V extends ReferenceCounted> {
+public interface CallMarshaller<V extends ReferenceCounted> {
 
     /**
      * Makes the message.
      *
      * @param xid the first word of the call, big-endian
      * @return a whole RPC call that begins with the XID, given away: it is released when the call is over, or
-     *     encoded again
+     *     marshalled again
      * @throws Exception the future of the call fails with {@link MarshalException}, which has it as its cause; an
      *     {@link Error} does the same
      */
-    V encode(int xid) throws Exception;
+    V marshal(int xid) throws Exception;
 }

@@ -13,7 +13,7 @@ import io.netty.channel.Channel;
  *
  * <p>One handler serves all connections of the configuration, each on its own event loop.
  */
-public interface OptionHandler {
+public interface OptionalOperationHandler {
 
     /** What follows the header of the operation's messages in the same Send (draft, 4.2.1). */
     enum Payload {

@@ -14,7 +14,7 @@ import java.util.function.LongSupplier;
  * <p>Small and forgetful: a few XIDs for each of a number of clients, for some minutes. It is shared by all channels of
  * a bootstrap, on whatever event loops; they meet here alone.
  */
-final class PoisonedXids {
+final class ResponderFatalXids {
 
     static final int XIDS_PER_CLIENT = 16;
     static final int CLIENTS = 256;
@@ -34,7 +34,7 @@ final class PoisonedXids {
     /** Nearly always true: then no call waits for the lock. */
     private volatile boolean isEmpty = true;
 
-    PoisonedXids(LongSupplier clock) {
+    ResponderFatalXids(LongSupplier clock) {
         this.clock = clock;
     }
 

@@ -8,7 +8,7 @@ import io.netty.buffer.CompositeByteBuf;
  * The first part of a range of a message that is in one piece of memory. Handlers put a message together from a
  * header and data that they have: these stay where they are. Used again for each range, on one event loop.
  */
-final class ContiguousSlice {
+final class LeadingContiguousPiece {
 
     private ByteBuf memory;
     private int index;
@@ -19,7 +19,7 @@ final class ContiguousSlice {
      * @param from where the range begins
      * @param bytes its length
      */
-    ContiguousSlice of(ByteBuf buffer, int from, int bytes) {
+    LeadingContiguousPiece of(ByteBuf buffer, int from, int bytes) {
         memory = buffer;
         index = from;
         length = bytes;
