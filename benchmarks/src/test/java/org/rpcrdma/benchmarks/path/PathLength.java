@@ -57,7 +57,8 @@ final class PathLength {
         }
         List<PathLength> lengths = new ArrayList<>();
         for (int i = 0; i < calls.length; i++) {
-            PathLength length = new PathLength(transport, call, Role.values()[i]);
+            PathLength length =
+                    new PathLength(transport, call, i == 0 ? Role.REQUESTER : Role.RESPONDER);
             length.add(PathCounters.counts(length.role), calls[i], loader);
             length.addCallers(calls[i]);
             lengths.add(length);
