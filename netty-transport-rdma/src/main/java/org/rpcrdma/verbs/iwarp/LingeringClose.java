@@ -9,30 +9,30 @@ import java.nio.ByteBuffer;
  * what still comes until the peer's end or a deadline. Closed at once, a socket with unread input is reset, and the
  * reset can overtake the last message, and all that was sent before it.
  */
-final class LingeringClose implements ByteTransportListener, Timer {
+final class LingeringClose implements ByteTransportListener, Timer, AutoCloseable {
 
     private static final ByteBuffer NO_MESSAGE = ByteBuffer.allocate(0);
 
     private static final int DISCARD_BYTES = 8 * 1024;
 
-    private final IwarpContext context;
+    private final LoopResources loop;
     private final ByteTransport carrier;
     private final ByteBuffer last;
     private final ByteBuffer discarded = ByteBuffer.allocate(DISCARD_BYTES);
     private final long deadline;
 
     /** Sends what the carrier has taken, and no more. */
-    LingeringClose(IwarpContext context, ByteTransport carrier) {
-        this(context, carrier, NO_MESSAGE);
+    LingeringClose(LoopResources loop, ByteTransport carrier) {
+        this(loop, carrier, NO_MESSAGE);
     }
 
-    LingeringClose(IwarpContext context, ByteTransport carrier, ByteBuffer last) {
-        this.context = context;
+    LingeringClose(LoopResources loop, ByteTransport carrier, ByteBuffer last) {
+        this.loop = loop;
         this.carrier = carrier;
         this.last = last;
-        this.deadline = context.nanoTime() + context.config.drainTimeout().toNanos();
-        context.add(this);
-        context.timers.add(this);
+        this.deadline = loop.nanoTime() + loop.config.drainTimeout().toNanos();
+        loop.lingering.add(this);
+        loop.timers.add(this);
         carrier.carry(this);
         writable();
     }
@@ -79,9 +79,10 @@ final class LingeringClose implements ByteTransportListener, Timer {
         close();
     }
 
-    void close() {
-        context.timers.remove(this);
-        context.remove(this);
+    @Override
+    public void close() {
+        loop.timers.remove(this);
+        loop.lingering.remove(this);
         carrier.close();
     }
 }

@@ -11,14 +11,14 @@ final class LostWakeupRetry implements Timer {
     private static final int TIMES = 3;
 
     private final Timers timers;
-    private final IwarpStream stream;
+    private final Runnable probe;
     private long delay;
     private long deadline;
     private int left = TIMES;
 
-    LostWakeupRetry(Timers timers, IwarpStream stream, long nanos) {
+    LostWakeupRetry(Timers timers, Runnable probe, long nanos) {
         this.timers = timers;
-        this.stream = stream;
+        this.probe = probe;
         this.delay = nanos;
         start();
     }
@@ -45,6 +45,6 @@ final class LostWakeupRetry implements Timer {
             delay *= 2;
             start();
         }
-        stream.nudge();
+        probe.run();
     }
 }

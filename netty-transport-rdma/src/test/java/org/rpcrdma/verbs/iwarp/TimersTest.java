@@ -77,7 +77,7 @@ class TimersTest {
     void aNudgeThatIsStoppedInTheSameRoundEnds() {
         List<LostWakeupRetry> nudges = new ArrayList<>();
         new Named("first", 0, () -> nudges.forEach(LostWakeupRetry::stop));
-        nudges.add(new LostWakeupRetry(timers, null, 0));
+        nudges.add(new LostWakeupRetry(timers, () -> {}, 0));
         timers.expire();
         assertThat(timers.isEmpty()).isTrue();
     }
