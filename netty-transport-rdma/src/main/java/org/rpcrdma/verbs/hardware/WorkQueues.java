@@ -19,23 +19,23 @@ final class WorkQueues {
     private boolean isClosed;
 
     WorkQueues(
-            HardwareEventLoopContext context,
+            LoopDevice loop,
             QueuePairConfig size,
             int serial,
             QueuePairHandler handler) {
         this.handler = handler;
         sends =
                 new PostedSends(
-                        context.device()::address,
+                        loop.device()::address,
                         WorkRequestId.sends(serial),
                         size.sendDepth(),
-                        context.binds(size),
-                        context.capabilities().maxScatterGather(),
-                        context.capabilities().maxReadRanges(),
-                        context::readSinks);
+                        loop.binds(size),
+                        loop.capabilities().maxScatterGather(),
+                        loop.capabilities().maxReadRanges(),
+                        loop::readSinks);
         receives =
                 new PostedReceives(
-                        context.device()::address,
+                        loop.device()::address,
                         WorkRequestId.receives(serial),
                         size.receiveDepth());
     }
