@@ -20,6 +20,7 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.VerbsContext;
 
@@ -47,7 +48,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
      */
     private static final int FAILURES_IN_A_ROW = 3;
 
-    private static final long PAUSE_MILLIS = 1000;
+    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private static final long STALL_NANOS =
             TimeUnit.MILLISECONDS.toNanos(RdmaEventLoopGroup.STALL_MILLIS);
@@ -79,6 +80,14 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     private boolean isClosing;
     private long closingSince;
     private int failures;
+
+    /** Whether the device is not polled, after failures in a row, until {@link #pausedUntil}. */
+    private boolean isPaused;
+
+    private long pausedUntil;
+
+    /** The thread while it waits beside a device that does not. */
+    private volatile Thread parked;
 
     RdmaEventLoop(
             EventLoopGroup parent,
@@ -216,6 +225,10 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     protected void wakeup(boolean inEventLoop) {
         if (!inEventLoop) {
             context.wakeup();
+            Thread waiting = parked;
+            if (waiting != null) {
+                LockSupport.unpark(waiting);
+            }
         }
     }
 
@@ -224,14 +237,16 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         long start = context.nanoTime();
         long lastWork = start;
         for (; ; ) {
-            Throwable failure = null;
+            boolean isFailed = false;
+            boolean isPolled = !isPausing();
             try {
                 boolean worked = false;
                 try {
-                    worked = pollOnce();
+                    worked = isPolled && pollOnce();
                 } catch (Throwable t) {
-                    // Tasks, deadlines among them, run whatever the device does.
-                    failure = t;
+                    // Tasks, deadlines among them, run whatever the device does, and see the failure counted.
+                    isFailed = true;
+                    roundFailed(t);
                 }
                 long polled = context.nanoTime();
                 long now = polled;
@@ -240,24 +255,23 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
                     now = context.nanoTime();
                 }
                 counters.increment(RdmaCounter.ROUNDS);
-                if (failure != null) {
+                if (isFailed) {
                     start = now;
                 } else if (worked) {
                     countRound(polled - start, now - polled);
                     lastWork = now;
                     start = now;
                 } else {
-                    start = idle(now, lastWork);
+                    start = isPolled ? idle(now, lastWork) : pause(now);
                 }
             } catch (Throwable t) {
-                failure = t;
-            }
-            if (failure == null) {
-                failures = 0;
-            } else {
                 // Whatever it is, the other channels of this loop have nothing to do with it.
-                roundFailed(failure);
+                isFailed = true;
+                roundFailed(t);
                 start = context.nanoTime();
+            }
+            if (!isFailed && isPolled) {
+                failures = 0;
             }
             try {
                 if (isShuttingDown() && hasEnded()) {
@@ -357,23 +371,55 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         } catch (Throwable ignored) {
             // Then without a word: no memory, or an appender that fails.
         }
-        try {
-            if (failures > FAILURES_IN_A_ROW) {
-                Thread.sleep(pauseMillis());
-            }
-        } catch (InterruptedException ignored) {
-            // The loop goes on; shutdown does not use interrupts.
+        if (failures > FAILURES_IN_A_ROW) {
+            isPaused = true;
+            pausedUntil = context.nanoTime() + PAUSE_NANOS;
         }
     }
 
-    /** Until the next deadline, at most. */
-    private long pauseMillis() {
+    private boolean isPausing() {
+        return isPaused && pausedUntil - context.nanoTime() > 0;
+    }
+
+    /**
+     * Waits while the device is not polled, until the pause is over, a deadline comes, or a task; returns the time then.
+     */
+    private long pause(long begin) {
+        if (hasTasks()) {
+            return begin;
+        }
+        long limit = pausedUntil - begin;
         long deadline = nextScheduledTaskDeadlineNanos();
-        return deadline == -1
-                ? PAUSE_MILLIS
-                : Math.min(
-                        PAUSE_MILLIS,
-                        TimeUnit.NANOSECONDS.toMillis(deadlineToDelayNanos(deadline)));
+        if (deadline != -1) {
+            limit = Math.min(limit, Math.max(0, deadline - getCurrentTimeNanos()));
+        }
+        if (isShuttingDown()) {
+            limit = Math.min(limit, LAST_TASKS_NANOS);
+        }
+        try {
+            context.await(limit);
+        } catch (Throwable t) {
+            logger.trace("A device that fails does not wait either", t);
+        }
+        if (context.nanoTime() - begin < Math.min(limit, SPIN_NANOS)) {
+            park(limit);
+        }
+        if (Thread.interrupted()) {
+            logger.debug("The thread of an event loop was interrupted, which has no effect on it");
+        }
+        return context.nanoTime();
+    }
+
+    /** Waits beside the device; {@link #wakeup} ends it. */
+    private void park(long nanos) {
+        parked = Thread.currentThread();
+        try {
+            if (!hasTasks()) {
+                LockSupport.parkNanos(this, nanos);
+            }
+        } finally {
+            parked = null;
+        }
     }
 
     @Override

@@ -6,7 +6,7 @@ import java.nio.ByteBuffer;
 
 /**
  * The end of a carrier whose stream is over: sends a last message, if there is one, shuts the output down, and discards
- * what still comes until the peer's end or a deadline. Closed at once, a socket with unread input is reset, and the
+ * what still comes until the peer's end, or until the peer has taken nothing for the drain time-out. Closed at once, a socket with unread input is reset, and the
  * reset can overtake the last message, and all that was sent before it.
  */
 final class LingeringClose implements ByteTransportListener, Timer, AutoCloseable {
@@ -19,7 +19,7 @@ final class LingeringClose implements ByteTransportListener, Timer, AutoCloseabl
     private final ByteTransport carrier;
     private final ByteBuffer last;
     private final ByteBuffer discarded = ByteBuffer.allocate(DISCARD_BYTES);
-    private final long deadline;
+    private long deadline;
 
     /** Sends what the carrier has taken, and no more. */
     LingeringClose(LoopResources loop, ByteTransport carrier) {
@@ -30,17 +30,23 @@ final class LingeringClose implements ByteTransportListener, Timer, AutoCloseabl
         this.loop = loop;
         this.carrier = carrier;
         this.last = last;
-        this.deadline = loop.nanoTime() + loop.config.drainTimeout().toNanos();
         loop.lingering.add(this);
-        loop.timers.add(this);
+        startTimer();
         carrier.carry(this);
         writable();
+    }
+
+    private void startTimer() {
+        deadline = loop.nanoTime() + loop.config.drainTimeout().toNanos();
+        loop.timers.add(this);
     }
 
     @Override
     public void writable() {
         try {
-            carrier.write(last);
+            if (carrier.write(last) > 0) {
+                startTimer();
+            }
             if (!last.hasRemaining()) {
                 carrier.shutdownOutput();
             }
