@@ -54,7 +54,8 @@ class CircleTest {
 
     /** Test classes are left out wherever a build has put them: each directory or jar has its main class. */
     private static boolean isOfALibrary(Location location) {
-        return location.contains("/org/rpcrdma/") && MAIN.stream().anyMatch(location.asURI().toString()::startsWith);
+        return location.contains("/org/rpcrdma/")
+                && MAIN.stream().anyMatch(location.asURI().toString()::startsWith);
     }
 
     private static void add(Map<String, Set<String>> needs, JavaClass type) {

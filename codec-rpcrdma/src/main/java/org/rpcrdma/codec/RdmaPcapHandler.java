@@ -9,7 +9,7 @@ import io.netty.util.collection.IntObjectHashMap;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaRead;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.codec.PcapConnection.Way;
 import org.rpcrdma.codec.wire.SegmentList;
@@ -77,7 +77,7 @@ final class RdmaPcapHandler extends ChannelDuplexHandler {
         if (message instanceof ByteBuf sent) {
             connection().send(Way.SENT, sent);
             readByPeer(sent);
-        } else if (message instanceof RdmaSend sent) {
+        } else if (message instanceof RdmaSendWithInvalidate sent) {
             connection().sendWithInvalidate(Way.SENT, sent.content(), sent.invalidateHandle());
             readByPeer(sent.content());
         } else if (message instanceof RdmaWrite write) {

@@ -4,7 +4,7 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.codec.wire.Direction;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 import org.rpcrdma.codec.wire.TransportError;
@@ -299,7 +299,8 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
                 RpcRdmaRole.RESPONDER, call.procedureName, CallOutcome.REPLIED, call.startNanos);
         responder.replySent(call.protocol);
         OutboundReplyCompletion work = responder.work(call.xid);
-        Object message = call.mayInvalidate ? new RdmaSend(send, call.invalidateHandle) : send;
+        Object message =
+                call.mayInvalidate ? new RdmaSendWithInvalidate(send, call.invalidateHandle) : send;
         responder.finish(call);
         toNetwork(message, work.behind(promise));
     }

@@ -26,7 +26,10 @@ import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.MessageSizeEstimator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
+import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.function.BiConsumer;
+import java.util.function.Function;
 import org.rpcrdma.verbs.QueuePairConfig;
 
 /**
@@ -47,6 +50,53 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
     private static final int AS_RECEIVED = 0;
 
     private static final byte[] NO_DATA = {};
+
+    /** Getter and setter of an option. */
+    private record Access<T>(
+            Function<RdmaChannelConfig, T> getter, BiConsumer<RdmaChannelConfig, T> setter) {}
+
+    private static final Map<ChannelOption<?>, Access<?>> ACCESS = new LinkedHashMap<>();
+
+    static {
+        option(RECEIVE_SIZE, RdmaChannelConfig::getReceiveSize, RdmaChannelConfig::setReceiveSize);
+        option(
+                RECEIVE_DEPTH,
+                RdmaChannelConfig::getReceiveDepth,
+                RdmaChannelConfig::setReceiveDepth);
+        option(SEND_DEPTH, RdmaChannelConfig::getSendDepth, RdmaChannelConfig::setSendDepth);
+        option(MAX_SEND_SIZE, RdmaChannelConfig::getMaxSendSize, RdmaChannelConfig::setMaxSendSize);
+        option(PRIVATE_DATA, RdmaChannelConfig::getPrivateData, RdmaChannelConfig::setPrivateData);
+        option(
+                PEER_PRIVATE_DATA,
+                RdmaChannelConfig::getPeerPrivateData,
+                RdmaChannelConfig::setPeerPrivateData);
+        option(READ_DEPTH, RdmaChannelConfig::getReadDepth, RdmaChannelConfig::setReadDepth);
+        option(
+                READ_TIMEOUT_MILLIS,
+                RdmaChannelConfig::getReadTimeoutMillis,
+                RdmaChannelConfig::setReadTimeoutMillis);
+        option(
+                INCOMPLETE_BYTES_PER_ADDRESS,
+                RdmaChannelConfig::getIncompleteBytesPerAddress,
+                RdmaChannelConfig::setIncompleteBytesPerAddress);
+        option(DRAIN_MILLIS, RdmaChannelConfig::getDrainMillis, RdmaChannelConfig::setDrainMillis);
+        option(SO_KEEPALIVE, RdmaChannelConfig::isKeepAlive, RdmaChannelConfig::setKeepAlive);
+        option(
+                KEEP_ALIVE_SECONDS,
+                RdmaChannelConfig::getKeepAliveSeconds,
+                RdmaChannelConfig::setKeepAliveSeconds);
+        option(
+                REGISTRATION,
+                RdmaChannelConfig::getRegistrationPolicy,
+                RdmaChannelConfig::setRegistrationPolicy);
+    }
+
+    private static <T> void option(
+            ChannelOption<T> option,
+            Function<RdmaChannelConfig, T> getter,
+            BiConsumer<RdmaChannelConfig, T> setter) {
+        ACCESS.put(option, new Access<>(getter, setter));
+    }
 
     private volatile int receiveSize = 4096;
     private volatile int receiveDepth = 80;
@@ -69,100 +119,25 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
 
     @Override
     public Map<ChannelOption<?>, Object> getOptions() {
-        return getOptions(
-                super.getOptions(),
-                RECEIVE_SIZE,
-                RECEIVE_DEPTH,
-                SEND_DEPTH,
-                MAX_SEND_SIZE,
-                PRIVATE_DATA,
-                PEER_PRIVATE_DATA,
-                READ_DEPTH,
-                READ_TIMEOUT_MILLIS,
-                INCOMPLETE_BYTES_PER_ADDRESS,
-                DRAIN_MILLIS,
-                SO_KEEPALIVE,
-                KEEP_ALIVE_SECONDS,
-                REGISTRATION);
+        return getOptions(super.getOptions(), ACCESS.keySet().toArray(new ChannelOption<?>[0]));
     }
 
     @Override
     @SuppressWarnings("unchecked")
     public <T> T getOption(ChannelOption<T> option) {
-        if (option == RECEIVE_SIZE) {
-            return (T) (Integer) receiveSize;
-        }
-        if (option == RECEIVE_DEPTH) {
-            return (T) (Integer) receiveDepth;
-        }
-        if (option == SEND_DEPTH) {
-            return (T) (Integer) sendDepth;
-        }
-        if (option == MAX_SEND_SIZE) {
-            return (T) (Integer) getMaxSendSize();
-        }
-        if (option == PRIVATE_DATA) {
-            return (T) getPrivateData();
-        }
-        if (option == PEER_PRIVATE_DATA) {
-            return (T) getPeerPrivateData();
-        }
-        if (option == READ_DEPTH) {
-            return (T) (Integer) readDepth;
-        }
-        if (option == READ_TIMEOUT_MILLIS) {
-            return (T) (Integer) readTimeoutMillis;
-        }
-        if (option == INCOMPLETE_BYTES_PER_ADDRESS) {
-            return (T) (Long) incompleteBytesPerAddress;
-        }
-        if (option == DRAIN_MILLIS) {
-            return (T) (Integer) drainMillis;
-        }
-        if (option == SO_KEEPALIVE) {
-            return (T) (Boolean) keepAlive;
-        }
-        if (option == KEEP_ALIVE_SECONDS) {
-            return (T) (Integer) keepAliveSeconds;
-        }
-        if (option == REGISTRATION) {
-            return (T) registrationPolicy;
-        }
-        return super.getOption(option);
+        Access<T> access = (Access<T>) ACCESS.get(option);
+        return access == null ? super.getOption(option) : access.getter.apply(this);
     }
 
     @Override
+    @SuppressWarnings("unchecked")
     public <T> boolean setOption(ChannelOption<T> option, T value) {
         validate(option, value);
-        if (option == RECEIVE_SIZE) {
-            setReceiveSize((Integer) value);
-        } else if (option == RECEIVE_DEPTH) {
-            setReceiveDepth((Integer) value);
-        } else if (option == SEND_DEPTH) {
-            setSendDepth((Integer) value);
-        } else if (option == MAX_SEND_SIZE) {
-            setMaxSendSize((Integer) value);
-        } else if (option == PRIVATE_DATA) {
-            setPrivateData((byte[]) value);
-        } else if (option == PEER_PRIVATE_DATA) {
-            setPeerPrivateData((byte[]) value);
-        } else if (option == READ_DEPTH) {
-            setReadDepth((Integer) value);
-        } else if (option == READ_TIMEOUT_MILLIS) {
-            setReadTimeoutMillis((Integer) value);
-        } else if (option == INCOMPLETE_BYTES_PER_ADDRESS) {
-            setIncompleteBytesPerAddress((Long) value);
-        } else if (option == DRAIN_MILLIS) {
-            setDrainMillis((Integer) value);
-        } else if (option == SO_KEEPALIVE) {
-            setKeepAlive((Boolean) value);
-        } else if (option == KEEP_ALIVE_SECONDS) {
-            setKeepAliveSeconds((Integer) value);
-        } else if (option == REGISTRATION) {
-            setRegistrationPolicy((RegistrationPolicy) value);
-        } else {
+        Access<T> access = (Access<T>) ACCESS.get(option);
+        if (access == null) {
             return IgnoredSocketOptions.ignores(option) || super.setOption(option, value);
         }
+        access.setter.accept(this, value);
         return true;
     }
 

@@ -244,7 +244,8 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
                 try {
                     worked = isPolled && pollOnce();
                 } catch (Throwable t) {
-                    // Tasks, deadlines among them, run whatever the device does, and see the failure counted.
+                    // Tasks, deadlines among them, run whatever the device does, and see the
+                    // failure counted.
                     isFailed = true;
                     roundFailed(t);
                 }
@@ -274,7 +275,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
                 failures = 0;
             }
             try {
-                if (isShuttingDown() && hasEnded()) {
+                if (isShuttingDown() && tryEnd()) {
                     return;
                 }
             } catch (Throwable t) {
@@ -441,7 +442,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     }
 
     /** Closes all channels, and says whether nothing is left to do. */
-    private boolean hasEnded() {
+    private boolean tryEnd() {
         if (!isClosing) {
             isClosing = true;
             closingSince = context.nanoTime();

@@ -71,7 +71,7 @@ final class CompletionQueue {
     }
 
     /** Whether there is something to deliver. */
-    boolean hasNext() throws IOException {
+    boolean fetch() throws IOException {
         if (next == end) {
             next = 0;
             end = 0;
@@ -148,7 +148,7 @@ final class CompletionQueue {
     /** Delivers up to so many completions, and returns how many. */
     int deliver(int budget) throws IOException {
         int delivered = 0;
-        while (delivered < budget && hasNext()) {
+        while (delivered < budget && fetch()) {
             int i = next++ * WorkRequestLayout.WC_SIZE;
             delivered++;
             long workId = taken.bytes.getLong(i + WorkRequestLayout.WC_ID);

@@ -49,7 +49,7 @@ final class HardwareConnection implements CmTarget {
 
     private final LoopDevice loop;
     private final QueuePairHandler handler;
-    private final NativeEnd end;
+    private final NativeEndpoint end;
     private final WorkQueues work;
     private final Owner owner;
     private State state;
@@ -59,7 +59,7 @@ final class HardwareConnection implements CmTarget {
     HardwareConnection(
             LoopDevice loop,
             QueuePairHandler handler,
-            NativeEnd end,
+            NativeEndpoint end,
             WorkQueues work,
             Owner owner,
             boolean isRequested) {
@@ -227,7 +227,7 @@ final class HardwareConnection implements CmTarget {
      * @param status of a work request that the device has completed
      * @return whether anybody minds
      */
-    boolean hears(int status) {
+    boolean admitCompletion(int status) {
         if (state == State.CONNECTING || state == State.ACCEPTING) {
             if (status == VerbsConstants.FLUSHED) {
                 return false; // the connection manager says what has happened

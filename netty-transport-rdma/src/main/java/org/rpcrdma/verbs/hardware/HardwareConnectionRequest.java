@@ -95,7 +95,8 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
      * @param elsewhere takes those that the thread of the listener still gets
      * @throws IOException when the peer has gone away
      */
-    void handTo(NativeDevice loop, CmTarget onOwnLoop, Consumer<CmEvent> elsewhere) throws IOException {
+    void handTo(NativeDevice loop, CmTarget onOwnLoop, Consumer<CmEvent> elsewhere)
+            throws IOException {
         successor = elsewhere;
         id.adopt(loop, onOwnLoop);
         if (gone) {

@@ -102,7 +102,7 @@ public final class HardwareEventLoopContext implements VerbsContext {
             return;
         }
         device.arm();
-        if (!completions.hasNext() && !loop.hasPending()) {
+        if (!completions.fetch() && !loop.hasPending()) {
             device.sleep(limit);
         }
     }
@@ -136,8 +136,9 @@ public final class HardwareEventLoopContext implements VerbsContext {
     public QueuePair createQueuePair(QueuePairConfig size, QueuePairHandler handler)
             throws IOException {
         requireRoom(size);
-        return track(new HardwareQueuePair(
-                    loop, completions, this::closed, size, ++lastSerial, handler, null));
+        return track(
+                new HardwareQueuePair(
+                        loop, completions, this::closed, size, ++lastSerial, handler, null));
     }
 
     @Override
@@ -167,7 +168,7 @@ public final class HardwareEventLoopContext implements VerbsContext {
             requireRoom(size);
             HardwareQueuePair queuePair =
                     new HardwareQueuePair(
-                    loop, completions, this::closed, size, ++lastSerial, handler, mine);
+                            loop, completions, this::closed, size, ++lastSerial, handler, mine);
             HardwareConnection connection = queuePair.connection();
             mine.handTo(device, connection, connection::happenedElsewhere);
             queuePair.createNative();
@@ -214,7 +215,8 @@ public final class HardwareEventLoopContext implements VerbsContext {
     @Override
     public Listener listen(InetSocketAddress local, int backlog, ListenerHandler handler)
             throws IOException {
-        HardwareListener listener = new HardwareListener(device, listeners::remove, local, backlog, handler);
+        HardwareListener listener =
+                new HardwareListener(device, listeners::remove, local, backlog, handler);
         listeners.add(listener);
         return listener;
     }

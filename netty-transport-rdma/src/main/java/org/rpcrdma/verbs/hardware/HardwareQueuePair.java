@@ -14,7 +14,12 @@ import org.rpcrdma.verbs.QueuePairHandler;
  * Queue pair: posts work requests, exposes memory and reports completions. {@link HardwareConnection} has the states
  * of its connection.
  */
-final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, WindowBinder, CompletionQueue.Target, LoopDevice.ReceiveBatch {
+final class HardwareQueuePair
+        implements QueuePair,
+                HardwareConnection.Owner,
+                WindowBinder,
+                CompletionQueue.Target,
+                LoopDevice.ReceiveBatch {
 
     /** Maker of queue pairs, which forgets those that are closed. */
     interface Owner {
@@ -27,7 +32,6 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
         void closed(HardwareQueuePair queuePair, int left);
     }
 
-
     /** How long the device may take for what takes microseconds. */
     private static final long UNBIND_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -36,10 +40,10 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
     private final Owner owner;
     private final QueuePairConfig size;
     private final int serial;
-    private final NativeEnd end;
+    private final NativeEndpoint end;
     private final HardwareConnection connection;
     private final WorkQueues work;
-    private final PostedSends sends;
+    private final SendWorkRequestRing sends;
     private final ExposureTable exposures;
 
     private boolean hasGathered;
@@ -62,7 +66,7 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
         this.size = size;
         this.serial = serial;
         Objects.requireNonNull(handler, "handler");
-        end = new NativeEnd(loop, size, request);
+        end = new NativeEndpoint(loop, size, request);
         work = new WorkQueues(loop, size, serial, handler);
         sends = work.sends();
         exposures = new ExposureTable(loop.registrations(), loop.windows(), this);
@@ -83,7 +87,7 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
 
     // ------------------------------------------------------------------ beginning
 
-    /** As {@link NativeEnd#createQueuePair}. */
+    /** As {@link NativeEndpoint#createQueuePair}. */
     void createNative() throws IOException {
         end.createQueuePair();
     }
@@ -198,7 +202,7 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
 
     @Override
     public void completed(long workId, int status, int length, int invalidatedKey) {
-        if (!connection.hears(status)) {
+        if (!connection.admitCompletion(status)) {
             return;
         }
         if (status != VerbsConstants.SUCCESS) {
@@ -217,7 +221,7 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
 
     @Override
     public void written(long workId, int length, int immediate) {
-        if (!connection.hears(VerbsConstants.SUCCESS)) {
+        if (!connection.admitCompletion(VerbsConstants.SUCCESS)) {
             return;
         }
         if (!work.receiveWritten(workId, length, immediate)) {
@@ -230,8 +234,7 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
 
     @Override
     public int expose(MemoryRegion region, long address, int length, int access) {
-        if (!(region instanceof RegisteredMemoryRegion mine)
-                || !mine.isOf(loop.registrations())) {
+        if (!(region instanceof RegisteredMemoryRegion mine) || !mine.isOf(loop.registrations())) {
             throw new IllegalArgumentException(
                     "The region is not registered with the context of this queue pair");
         }

@@ -13,19 +13,15 @@ final class WorkQueues {
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(WorkQueues.class);
 
-    private final PostedSends sends;
-    private final PostedReceives receives;
+    private final SendWorkRequestRing sends;
+    private final ReceiveWorkRequestRing receives;
     private final QueuePairHandler handler;
     private boolean isClosed;
 
-    WorkQueues(
-            LoopDevice loop,
-            QueuePairConfig size,
-            int serial,
-            QueuePairHandler handler) {
+    WorkQueues(LoopDevice loop, QueuePairConfig size, int serial, QueuePairHandler handler) {
         this.handler = handler;
         sends =
-                new PostedSends(
+                new SendWorkRequestRing(
                         loop.device()::address,
                         WorkRequestId.sends(serial),
                         size.sendDepth(),
@@ -34,17 +30,17 @@ final class WorkQueues {
                         loop.capabilities().maxReadRanges(),
                         loop::readSinks);
         receives =
-                new PostedReceives(
+                new ReceiveWorkRequestRing(
                         loop.device()::address,
                         WorkRequestId.receives(serial),
                         size.receiveDepth());
     }
 
-    PostedSends sends() {
+    SendWorkRequestRing sends() {
         return sends;
     }
 
-    PostedReceives receives() {
+    ReceiveWorkRequestRing receives() {
         return receives;
     }
 

@@ -18,7 +18,13 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 
 /** Accepts TCP connections, and reports those whose MPA Request is complete. */
 final class IwarpListener
-        implements Listener, PassiveStartup.Owner, PausedListeners.Acceptor, SelectionKeyHandler, Timer, CompletionEventTarget, AutoCloseable {
+        implements Listener,
+                PassiveStartup.Owner,
+                PausedListeners.Acceptor,
+                SelectionKeyHandler,
+                Timer,
+                VerbsEventHandler,
+                AutoCloseable {
 
     private static final int ACCEPTS_PER_POLL = 64;
 
@@ -141,7 +147,8 @@ final class IwarpListener
     public void requested(SocketChannel accepted, MpaFrame request) throws IOException {
         String objection = MpaNegotiation.objection(request, loop.config.mpa());
         IwarpConnectionRequest asked =
-                new IwarpConnectionRequest(loop.poller, loop.config.mpa(), pending, accepted, request);
+                new IwarpConnectionRequest(
+                        loop.poller, loop.config.mpa(), pending, accepted, request);
         if (objection != null) {
             loop.counters.startupsRefused++;
             loop.log.warn(

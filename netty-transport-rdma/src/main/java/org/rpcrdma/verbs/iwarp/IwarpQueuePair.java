@@ -30,8 +30,7 @@ import org.rpcrdma.verbs.iwarp.rdmap.WorkSource;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
 
 /** The verbs face of a connection: its queues, its exposed memory, and how it begins and ends. */
-final class IwarpQueuePair
-        implements QueuePair, ActiveStartup.Owner, StreamOwner, AutoCloseable {
+final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwner, AutoCloseable {
 
     static final int MAX_READ_DEPTH = 128;
 
@@ -62,7 +61,6 @@ final class IwarpQueuePair
     private long connectNanos;
     private ActiveStartup startup;
     private IwarpStream stream;
-
 
     /** Whether the end of the connection, or of the attempt to make one, waits to be told or was told. */
     private boolean isEndQueued;
@@ -228,12 +226,7 @@ final class IwarpQueuePair
     @Override
     public RdmapSender newSender(FpduSender out, int mulpdu) {
         return new RdmapSender(
-                work,
-                outboundReads,
-                inboundReads,
-                new WorkSource(work, loop.memory),
-                out,
-                mulpdu);
+                work, outboundReads, inboundReads, new WorkSource(work, loop.memory), out, mulpdu);
     }
 
     @Override
@@ -378,7 +371,9 @@ final class IwarpQueuePair
             startup.close();
             connectFailed(
                     new IOException(
-                            "The connection to " + socket.remote() + " was given up before it was made"));
+                            "The connection to "
+                                    + socket.remote()
+                                    + " was given up before it was made"));
         }
     }
 

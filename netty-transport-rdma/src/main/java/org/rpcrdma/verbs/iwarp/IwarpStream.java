@@ -55,7 +55,7 @@ final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer
     private IOException brokenBy;
     private long deadline;
     private long writtenAtTimer;
-    private LostWakeupRetry nudge;
+    private ZeroLengthWriteProbe probe;
 
     /**
      * @param carrier is closed with the stream, or before it when this fails
@@ -88,9 +88,9 @@ final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer
         carrier.carry(this);
         carrier.await(true, false);
         loop.add(this);
-        long nudgeNanos = loop.config.nudgeAfter().toNanos();
-        if (maySend && nudgeNanos > 0) {
-            nudge = new LostWakeupRetry(loop.timers, this::nudge, nudgeNanos);
+        long probeNanos = loop.config.probeAfter().toNanos();
+        if (maySend && probeNanos > 0) {
+            probe = new ZeroLengthWriteProbe(loop.timers, this::sendProbe, probeNanos);
         }
     }
 
@@ -150,7 +150,7 @@ final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer
 
     private void peerHeard() {
         maySend = true;
-        stopNudging();
+        stopProbing();
         doorbell();
     }
 
@@ -212,17 +212,17 @@ final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer
     /**
      * Sends an FPDU without effect, if the peer may have missed one. Nothing of the kind is needed while others wait.
      */
-    void nudge() {
+    private void sendProbe() {
         if (state == State.OPEN && fpdusOut.fpdus() > 0 && sender.isIdle()) {
             sender.readyToReceive(Rtr.ZERO_LENGTH_WRITE);
             transmit();
         }
     }
 
-    private void stopNudging() {
-        if (nudge != null) {
-            nudge.stop();
-            nudge = null;
+    private void stopProbing() {
+        if (probe != null) {
+            probe.stop();
+            probe = null;
         }
     }
 
@@ -415,7 +415,7 @@ final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer
         }
         state = State.ENDED;
         fpdusOut.drop();
-        stopNudging();
+        stopProbing();
         loop.timers.remove(this);
         loop.remove(this);
         fpdusIn.dropStaging();

@@ -24,7 +24,7 @@ final class LoopResources {
 
     final IwarpConfig config;
     final IwarpHost host;
-    final CompletionQueue completions = new CompletionQueue();
+    final VerbsEventQueue completions = new VerbsEventQueue();
     final Timers timers;
     final SocketPoller poller;
     final StreamSchedule streams;

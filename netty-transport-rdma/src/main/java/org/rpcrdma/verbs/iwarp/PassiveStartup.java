@@ -28,8 +28,7 @@ final class PassiveStartup implements SelectionKeyHandler, Timer {
     private final MpaFrameReader reader = new MpaFrameReader(true);
     private final long deadline;
 
-    PassiveStartup(LoopResources loop, Owner owner, SocketChannel channel)
-            throws IOException {
+    PassiveStartup(LoopResources loop, Owner owner, SocketChannel channel) throws IOException {
         this.loop = loop;
         this.owner = owner;
         this.channel = channel;

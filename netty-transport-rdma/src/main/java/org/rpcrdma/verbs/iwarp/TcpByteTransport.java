@@ -16,7 +16,8 @@ final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, Busy
     private final SelectionKey key;
     private ByteTransportListener user;
 
-    TcpByteTransport(BusyPollSet busy, InterfaceMtuCache mtu, SocketChannel channel, SelectionKey key) {
+    TcpByteTransport(
+            BusyPollSet busy, InterfaceMtuCache mtu, SocketChannel channel, SelectionKey key) {
         this.busy = busy;
         this.mtu = mtu;
         this.channel = channel;

@@ -138,7 +138,9 @@ class StallTest {
     @Test
     void halfAMarkedFrameEndsTheConnection() throws IOException {
         connect(Framing.MARKERS);
-        sendAndWait(Arrays.copyOf(frame(lastSegment(0, new byte[100])), 12), context.loop.streams.frames);
+        sendAndWait(
+                Arrays.copyOf(frame(lastSegment(0, new byte[100])), 12),
+                context.loop.streams.frames);
         checkIsCut("begun an FPDU");
     }
 

@@ -470,7 +470,8 @@ class StartupTest {
             request.reject(NOTHING);
         } else {
             IwarpContext other = closed(new IwarpContext(PLAIN));
-            assertThatThrownBy(() -> request.take(other.loop.poller)).hasMessageContaining("closed");
+            assertThatThrownBy(() -> request.take(other.loop.poller))
+                    .hasMessageContaining("closed");
         }
         assertThat(channel.isOpen()).isFalse();
         context.await(-1);

@@ -76,10 +76,10 @@ class TimersTest {
     }
 
     @Test
-    void aNudgeThatIsStoppedInTheSameRoundEnds() {
-        List<LostWakeupRetry> nudges = new ArrayList<>();
-        new Named("first", 0, () -> nudges.forEach(LostWakeupRetry::stop));
-        nudges.add(new LostWakeupRetry(timers, () -> {}, 0));
+    void aProbeThatIsStoppedInTheSameRoundEnds() {
+        List<ZeroLengthWriteProbe> probes = new ArrayList<>();
+        new Named("first", 0, () -> probes.forEach(ZeroLengthWriteProbe::stop));
+        probes.add(new ZeroLengthWriteProbe(timers, () -> {}, 0));
         timers.expire();
         assertThat(timers.isEmpty()).isTrue();
     }

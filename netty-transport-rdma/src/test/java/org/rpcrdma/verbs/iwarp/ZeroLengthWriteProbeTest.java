@@ -18,7 +18,7 @@ import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 
 /** A peer that has overlooked what came right after its Reply is woken by something that has no effect. */
-class LostWakeupRetryTest {
+class ZeroLengthWriteProbeTest {
 
     private static final byte[] NOTHING = {};
     private static final byte[] SEND = untagged(0x41, 3, 0, 0, 1, 0, new byte[3]);
@@ -36,7 +36,7 @@ class LostWakeupRetryTest {
                 new IwarpContext(
                         IwarpConfig.builder()
                                 .peerToPeer(false)
-                                .nudgeAfter(Duration.ofMillis(1))
+                                .probeAfter(Duration.ofMillis(1))
                                 .build());
         endpoint = new Endpoint(context, 4096);
         try (ServerSocketChannel server = ServerSocketChannel.open()) {

@@ -13,9 +13,10 @@ import org.rpcrdma.verbs.QueuePairConfig;
  * Native resources of one end of a connection: its identifier, its queue pair, and the negotiated parameters. It has
  * no state machine.
  */
-final class NativeEnd {
+final class NativeEndpoint {
 
-    private static final InternalLogger logger = InternalLoggerFactory.getInstance(NativeEnd.class);
+    private static final InternalLogger logger =
+            InternalLoggerFactory.getInstance(NativeEndpoint.class);
 
     private static final byte[] NO_DATA = {};
 
@@ -33,10 +34,7 @@ final class NativeEnd {
     private int outboundReads;
 
     /** @param request that of a passive end, or {@code null} */
-    NativeEnd(
-            LoopDevice loop,
-            QueuePairConfig size,
-            HardwareConnectionRequest request) {
+    NativeEndpoint(LoopDevice loop, QueuePairConfig size, HardwareConnectionRequest request) {
         this.loop = loop;
         this.size = size;
         this.request = request;
@@ -126,8 +124,7 @@ final class NativeEnd {
                                         + "; the port has to be free, and the address one of "
                                         + loop.device()));
         if (!id.isOn(loop.device())) {
-            throw new IOException(
-                    "The local address " + from + " is not one of " + loop.device());
+            throw new IOException("The local address " + from + " is not one of " + loop.device());
         }
         createQueuePair();
     }

@@ -6,7 +6,7 @@ package org.rpcrdma.verbs.iwarp;
  * to its socket: an FPDU that arrives in between is read when another one comes, and not before. So an initiator that
  * has sent something and heard nothing sends a zero-length RDMA Write, which touches no memory (RFC 5040, 5.2.1).
  */
-final class LostWakeupRetry implements Timer {
+final class ZeroLengthWriteProbe implements Timer {
 
     private static final int TIMES = 3;
 
@@ -16,7 +16,7 @@ final class LostWakeupRetry implements Timer {
     private long deadline;
     private int left = TIMES;
 
-    LostWakeupRetry(Timers timers, Runnable probe, long nanos) {
+    ZeroLengthWriteProbe(Timers timers, Runnable probe, long nanos) {
         this.timers = timers;
         this.probe = probe;
         this.delay = nanos;
