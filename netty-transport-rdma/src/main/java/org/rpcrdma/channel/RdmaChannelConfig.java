@@ -26,10 +26,7 @@ import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.MessageSizeEstimator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
-import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.function.BiConsumer;
-import java.util.function.Function;
 import org.rpcrdma.verbs.QueuePairConfig;
 
 /**
@@ -51,52 +48,21 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
 
     private static final byte[] NO_DATA = {};
 
-    /** Getter and setter of an option. */
-    private record Access<T>(
-            Function<RdmaChannelConfig, T> getter, BiConsumer<RdmaChannelConfig, T> setter) {}
-
-    private static final Map<ChannelOption<?>, Access<?>> ACCESS = new LinkedHashMap<>();
-
-    static {
-        option(RECEIVE_SIZE, RdmaChannelConfig::getReceiveSize, RdmaChannelConfig::setReceiveSize);
-        option(
-                RECEIVE_DEPTH,
-                RdmaChannelConfig::getReceiveDepth,
-                RdmaChannelConfig::setReceiveDepth);
-        option(SEND_DEPTH, RdmaChannelConfig::getSendDepth, RdmaChannelConfig::setSendDepth);
-        option(MAX_SEND_SIZE, RdmaChannelConfig::getMaxSendSize, RdmaChannelConfig::setMaxSendSize);
-        option(PRIVATE_DATA, RdmaChannelConfig::getPrivateData, RdmaChannelConfig::setPrivateData);
-        option(
-                PEER_PRIVATE_DATA,
-                RdmaChannelConfig::getPeerPrivateData,
-                RdmaChannelConfig::setPeerPrivateData);
-        option(READ_DEPTH, RdmaChannelConfig::getReadDepth, RdmaChannelConfig::setReadDepth);
-        option(
-                READ_TIMEOUT_MILLIS,
-                RdmaChannelConfig::getReadTimeoutMillis,
-                RdmaChannelConfig::setReadTimeoutMillis);
-        option(
-                INCOMPLETE_BYTES_PER_ADDRESS,
-                RdmaChannelConfig::getIncompleteBytesPerAddress,
-                RdmaChannelConfig::setIncompleteBytesPerAddress);
-        option(DRAIN_MILLIS, RdmaChannelConfig::getDrainMillis, RdmaChannelConfig::setDrainMillis);
-        option(SO_KEEPALIVE, RdmaChannelConfig::isKeepAlive, RdmaChannelConfig::setKeepAlive);
-        option(
-                KEEP_ALIVE_SECONDS,
-                RdmaChannelConfig::getKeepAliveSeconds,
-                RdmaChannelConfig::setKeepAliveSeconds);
-        option(
-                REGISTRATION,
-                RdmaChannelConfig::getRegistrationPolicy,
-                RdmaChannelConfig::setRegistrationPolicy);
-    }
-
-    private static <T> void option(
-            ChannelOption<T> option,
-            Function<RdmaChannelConfig, T> getter,
-            BiConsumer<RdmaChannelConfig, T> setter) {
-        ACCESS.put(option, new Access<>(getter, setter));
-    }
+    private static final ChannelOptionTable<RdmaChannelConfig> OPTIONS =
+            new ChannelOptionTable<RdmaChannelConfig>()
+                    .with(RECEIVE_SIZE, RdmaChannelConfig::getReceiveSize, RdmaChannelConfig::setReceiveSize)
+                    .with(RECEIVE_DEPTH, RdmaChannelConfig::getReceiveDepth, RdmaChannelConfig::setReceiveDepth)
+                    .with(SEND_DEPTH, RdmaChannelConfig::getSendDepth, RdmaChannelConfig::setSendDepth)
+                    .with(MAX_SEND_SIZE, RdmaChannelConfig::getMaxSendSize, RdmaChannelConfig::setMaxSendSize)
+                    .with(PRIVATE_DATA, RdmaChannelConfig::getPrivateData, RdmaChannelConfig::setPrivateData)
+                    .with(PEER_PRIVATE_DATA, RdmaChannelConfig::getPeerPrivateData, RdmaChannelConfig::setPeerPrivateData)
+                    .with(READ_DEPTH, RdmaChannelConfig::getReadDepth, RdmaChannelConfig::setReadDepth)
+                    .with(READ_TIMEOUT_MILLIS, RdmaChannelConfig::getReadTimeoutMillis, RdmaChannelConfig::setReadTimeoutMillis)
+                    .with(INCOMPLETE_BYTES_PER_ADDRESS, RdmaChannelConfig::getIncompleteBytesPerAddress, RdmaChannelConfig::setIncompleteBytesPerAddress)
+                    .with(DRAIN_MILLIS, RdmaChannelConfig::getDrainMillis, RdmaChannelConfig::setDrainMillis)
+                    .with(SO_KEEPALIVE, RdmaChannelConfig::isKeepAlive, RdmaChannelConfig::setKeepAlive)
+                    .with(KEEP_ALIVE_SECONDS, RdmaChannelConfig::getKeepAliveSeconds, RdmaChannelConfig::setKeepAliveSeconds)
+                    .with(REGISTRATION, RdmaChannelConfig::getRegistrationPolicy, RdmaChannelConfig::setRegistrationPolicy);
 
     private volatile int receiveSize = 4096;
     private volatile int receiveDepth = 80;
@@ -119,25 +85,21 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
 
     @Override
     public Map<ChannelOption<?>, Object> getOptions() {
-        return getOptions(super.getOptions(), ACCESS.keySet().toArray(new ChannelOption<?>[0]));
+        return getOptions(super.getOptions(), OPTIONS.options());
     }
 
     @Override
-    @SuppressWarnings("unchecked")
     public <T> T getOption(ChannelOption<T> option) {
-        Access<T> access = (Access<T>) ACCESS.get(option);
-        return access == null ? super.getOption(option) : access.getter.apply(this);
+        return OPTIONS.contains(option) ? OPTIONS.get(this, option) : super.getOption(option);
     }
 
     @Override
-    @SuppressWarnings("unchecked")
     public <T> boolean setOption(ChannelOption<T> option, T value) {
         validate(option, value);
-        Access<T> access = (Access<T>) ACCESS.get(option);
-        if (access == null) {
+        if (!OPTIONS.contains(option)) {
             return IgnoredSocketOptions.ignores(option) || super.setOption(option, value);
         }
-        access.setter.accept(this, value);
+        OPTIONS.set(this, option, value);
         return true;
     }
 

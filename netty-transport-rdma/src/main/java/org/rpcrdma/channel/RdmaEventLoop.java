@@ -20,7 +20,6 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.VerbsContext;
 
@@ -42,20 +41,13 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     /** How long a loop that has cut its connections still waits for their channels to be told. */
     private static final long CUT_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-    /**
-     * Rounds that may fail one after the other before the loop pauses, and for how long: a device that is broken
-     * for good.
-     */
-    private static final int FAILURES_IN_A_ROW = 3;
-
-    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
-
     private static final long STALL_NANOS =
             TimeUnit.MILLISECONDS.toNanos(RdmaEventLoopGroup.STALL_MILLIS);
 
     private final VerbsContext context;
     private final long origin;
     private final PollMode mode;
+    private final PollPause pause;
     private final RegisteredBufferPool pool;
     private final Set<AbstractRdmaChannel> channels = new LinkedHashSet<>();
 
@@ -79,16 +71,6 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
 
     private boolean isClosing;
     private long closingSince;
-    private int failures;
-
-    /** Whether the device is not polled, after failures in a row, until {@link #pausedUntil}. */
-    private boolean isPaused;
-
-    private long pausedUntil;
-
-    /** The thread while it waits beside a device that does not. */
-    private volatile Thread parked;
-
     RdmaEventLoop(
             EventLoopGroup parent,
             Executor executor,
@@ -107,6 +89,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         this.context = context;
         this.origin = context.nanoTime() - nettyNanoTime();
         this.mode = mode;
+        this.pause = new PollPause(context);
         this.pool =
                 new RegisteredBufferPool(context, budget, this::inEventLoop, this::callCollector);
     }
@@ -225,10 +208,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     protected void wakeup(boolean inEventLoop) {
         if (!inEventLoop) {
             context.wakeup();
-            Thread waiting = parked;
-            if (waiting != null) {
-                LockSupport.unpark(waiting);
-            }
+            pause.wakeup();
         }
     }
 
@@ -238,7 +218,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         long lastWork = start;
         for (; ; ) {
             boolean isFailed = false;
-            boolean isPolled = !isPausing();
+            boolean isPolled = !pause.isOn();
             try {
                 boolean worked = false;
                 try {
@@ -263,7 +243,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
                     lastWork = now;
                     start = now;
                 } else {
-                    start = isPolled ? idle(now, lastWork) : pause(now);
+                    start = isPolled ? idle(now, lastWork) : awaitPause(now);
                 }
             } catch (Throwable t) {
                 // Whatever it is, the other channels of this loop have nothing to do with it.
@@ -272,7 +252,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
                 start = context.nanoTime();
             }
             if (!isFailed && isPolled) {
-                failures = 0;
+                pause.roundSucceeded();
             }
             try {
                 if (isShuttingDown() && tryEnd()) {
@@ -357,69 +337,39 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         } else if (!channels.isEmpty() || context.isLingering()) {
             context.await(LAST_TASKS_NANOS);
         }
-        if (Thread.interrupted()) {
-            // Otherwise nothing could block any more.
-            logger.debug("The thread of an event loop was interrupted, which has no effect on it");
-        }
+        ignoreInterruption();
         return context.nanoTime();
     }
 
     private void roundFailed(Throwable t) {
-        failures++;
+        pause.roundFailed();
         counters.increment(RdmaCounter.FAILED_ROUNDS);
         try {
             logger.warn("A round of the event loop failed; the loop goes on", t);
         } catch (Throwable ignored) {
             // Then without a word: no memory, or an appender that fails.
         }
-        if (failures > FAILURES_IN_A_ROW) {
-            isPaused = true;
-            pausedUntil = context.nanoTime() + PAUSE_NANOS;
-        }
     }
 
-    private boolean isPausing() {
-        return isPaused && pausedUntil - context.nanoTime() > 0;
-    }
-
-    /**
-     * Waits while the device is not polled, until the pause is over, a deadline comes, or a task; returns the time then.
-     */
-    private long pause(long begin) {
+    /** Waits while the device is not polled, for a deadline or a task at most; returns the time then. */
+    private long awaitPause(long begin) {
         if (hasTasks()) {
             return begin;
         }
-        long limit = pausedUntil - begin;
+        long limit = isShuttingDown() ? LAST_TASKS_NANOS : Long.MAX_VALUE;
         long deadline = nextScheduledTaskDeadlineNanos();
         if (deadline != -1) {
             limit = Math.min(limit, Math.max(0, deadline - getCurrentTimeNanos()));
         }
-        if (isShuttingDown()) {
-            limit = Math.min(limit, LAST_TASKS_NANOS);
-        }
-        try {
-            context.await(limit);
-        } catch (Throwable t) {
-            logger.trace("A device that fails does not wait either", t);
-        }
-        if (context.nanoTime() - begin < Math.min(limit, SPIN_NANOS)) {
-            park(limit);
-        }
-        if (Thread.interrupted()) {
-            logger.debug("The thread of an event loop was interrupted, which has no effect on it");
-        }
+        pause.await(begin, limit, this::hasTasks);
+        ignoreInterruption();
         return context.nanoTime();
     }
 
-    /** Waits beside the device; {@link #wakeup} ends it. */
-    private void park(long nanos) {
-        parked = Thread.currentThread();
-        try {
-            if (!hasTasks()) {
-                LockSupport.parkNanos(this, nanos);
-            }
-        } finally {
-            parked = null;
+    private static void ignoreInterruption() {
+        if (Thread.interrupted()) {
+            // Otherwise nothing could block any more.
+            logger.debug("The thread of an event loop was interrupted, which has no effect on it");
         }
     }
 

@@ -150,7 +150,6 @@ public final class IwarpConfig {
         return settings.sharedDirectory;
     }
 
-    /** Immutable, so any thread. */
     @Override
     public String toString() {
         return "IwarpConfig(MPA revision "
@@ -433,15 +432,11 @@ public final class IwarpConfig {
                     bytes,
                     SharedMemory.MIN_RING_BYTES,
                     SharedMemory.MAX_RING_BYTES);
-            if (Integer.bitCount(bytes) != 1) {
-                throw new IllegalArgumentException(
-                        "sharedRingBytes is " + bytes + ", expected a power of two");
-            }
+            SettingRange.requirePowerOfTwo("sharedRingBytes", bytes);
             sharedRingBytes = bytes;
             return this;
         }
 
-        /** Where the files are, for tests. */
         Builder sharedDirectory(Path directory) {
             sharedDirectory = directory;
             return this;

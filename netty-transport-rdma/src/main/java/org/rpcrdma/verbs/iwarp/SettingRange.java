@@ -23,4 +23,11 @@ final class SettingRange {
         }
         return value;
     }
+
+    static void requirePowerOfTwo(String name, int value) {
+        if (Integer.bitCount(value) != 1) {
+            throw new IllegalArgumentException(
+                    name + " is " + value + ", expected a power of two");
+        }
+    }
 }
