@@ -14,8 +14,7 @@ import org.rpcrdma.verbs.VerbsContext;
  */
 final class PollPause {
 
-    private static final InternalLogger logger =
-            InternalLoggerFactory.getInstance(PollPause.class);
+    private static final InternalLogger logger = InternalLoggerFactory.getInstance(PollPause.class);
 
     /** Rounds that may fail one after the other before the loop pauses. */
     private static final int FAILURES_IN_A_ROW = 3;

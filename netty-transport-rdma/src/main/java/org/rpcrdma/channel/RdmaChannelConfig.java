@@ -50,19 +50,34 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
 
     private static final ChannelOptionTable<RdmaChannelConfig> OPTIONS =
             new ChannelOptionTable<RdmaChannelConfig>()
-                    .with(RECEIVE_SIZE, RdmaChannelConfig::getReceiveSize, RdmaChannelConfig::setReceiveSize)
-                    .with(RECEIVE_DEPTH, RdmaChannelConfig::getReceiveDepth, RdmaChannelConfig::setReceiveDepth)
-                    .with(SEND_DEPTH, RdmaChannelConfig::getSendDepth, RdmaChannelConfig::setSendDepth)
-                    .with(MAX_SEND_SIZE, RdmaChannelConfig::getMaxSendSize, RdmaChannelConfig::setMaxSendSize)
-                    .with(PRIVATE_DATA, RdmaChannelConfig::getPrivateData, RdmaChannelConfig::setPrivateData)
-                    .with(PEER_PRIVATE_DATA, RdmaChannelConfig::getPeerPrivateData, RdmaChannelConfig::setPeerPrivateData)
-                    .with(READ_DEPTH, RdmaChannelConfig::getReadDepth, RdmaChannelConfig::setReadDepth)
-                    .with(READ_TIMEOUT_MILLIS, RdmaChannelConfig::getReadTimeoutMillis, RdmaChannelConfig::setReadTimeoutMillis)
-                    .with(INCOMPLETE_BYTES_PER_ADDRESS, RdmaChannelConfig::getIncompleteBytesPerAddress, RdmaChannelConfig::setIncompleteBytesPerAddress)
-                    .with(DRAIN_MILLIS, RdmaChannelConfig::getDrainMillis, RdmaChannelConfig::setDrainMillis)
-                    .with(SO_KEEPALIVE, RdmaChannelConfig::isKeepAlive, RdmaChannelConfig::setKeepAlive)
-                    .with(KEEP_ALIVE_SECONDS, RdmaChannelConfig::getKeepAliveSeconds, RdmaChannelConfig::setKeepAliveSeconds)
-                    .with(REGISTRATION, RdmaChannelConfig::getRegistrationPolicy, RdmaChannelConfig::setRegistrationPolicy);
+                    .with(RECEIVE_SIZE, c -> c.receiveSize, RdmaChannelConfig::setReceiveSize)
+                    .with(RECEIVE_DEPTH, c -> c.receiveDepth, RdmaChannelConfig::setReceiveDepth)
+                    .with(SEND_DEPTH, c -> c.sendDepth, RdmaChannelConfig::setSendDepth)
+                    .with(MAX_SEND_SIZE, c -> c.getMaxSendSize(), RdmaChannelConfig::setMaxSendSize)
+                    .with(PRIVATE_DATA, c -> c.getPrivateData(), RdmaChannelConfig::setPrivateData)
+                    .with(
+                            PEER_PRIVATE_DATA,
+                            c -> c.getPeerPrivateData(),
+                            RdmaChannelConfig::setPeerPrivateData)
+                    .with(READ_DEPTH, c -> c.readDepth, RdmaChannelConfig::setReadDepth)
+                    .with(
+                            READ_TIMEOUT_MILLIS,
+                            c -> c.readTimeoutMillis,
+                            RdmaChannelConfig::setReadTimeoutMillis)
+                    .with(
+                            INCOMPLETE_BYTES_PER_ADDRESS,
+                            c -> c.incompleteBytesPerAddress,
+                            RdmaChannelConfig::setIncompleteBytesPerAddress)
+                    .with(DRAIN_MILLIS, c -> c.drainMillis, RdmaChannelConfig::setDrainMillis)
+                    .with(SO_KEEPALIVE, c -> c.keepAlive, RdmaChannelConfig::setKeepAlive)
+                    .with(
+                            KEEP_ALIVE_SECONDS,
+                            c -> c.keepAliveSeconds,
+                            RdmaChannelConfig::setKeepAliveSeconds)
+                    .with(
+                            REGISTRATION,
+                            c -> c.registrationPolicy,
+                            RdmaChannelConfig::setRegistrationPolicy);
 
     private volatile int receiveSize = 4096;
     private volatile int receiveDepth = 80;
@@ -330,8 +345,7 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
         return new QueuePairConfig(sendDepth, receiveDepth, readDepth, readDepth);
     }
 
-    // ------------------------------------------------------------------ Netty's setters, for
-    // chains
+    // ------------------------------------------------------------------ setters of Netty
 
     @Override
     public RdmaChannelConfig setConnectTimeoutMillis(int millis) {
@@ -403,24 +417,17 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
     /** Sizes and depths; of the private data the length alone. Any thread. */
     @Override
     public String toString() {
-        return "RdmaChannelConfig("
-                + receiveDepth
-                + " receives of "
-                + receiveSize
-                + " bytes, "
-                + sendDepth
-                + " sends of up to "
-                + getMaxSendSize()
-                + " bytes, "
-                + readDepth
-                + " Reads, "
-                + registrationPolicy
-                + ", "
-                + privateData.length
-                + " bytes of private data, drains for "
-                + drainMillis
-                + " ms, SO_KEEPALIVE "
-                + (keepAlive ? keepAliveSeconds + " s" : "off")
-                + ")";
+        return String.format(
+                "RdmaChannelConfig(%d receives of %d bytes, %d sends of up to %d bytes, %d Reads, %s,"
+                        + " %d bytes of private data, drains for %d ms, SO_KEEPALIVE %s)",
+                receiveDepth,
+                receiveSize,
+                sendDepth,
+                getMaxSendSize(),
+                readDepth,
+                registrationPolicy,
+                privateData.length,
+                drainMillis,
+                keepAlive ? keepAliveSeconds + " s" : "off");
     }
 }

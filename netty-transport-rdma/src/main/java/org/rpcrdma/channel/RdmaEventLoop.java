@@ -71,6 +71,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
 
     private boolean isClosing;
     private long closingSince;
+
     RdmaEventLoop(
             EventLoopGroup parent,
             Executor executor,

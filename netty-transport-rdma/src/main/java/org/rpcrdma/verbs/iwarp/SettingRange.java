@@ -26,8 +26,7 @@ final class SettingRange {
 
     static void requirePowerOfTwo(String name, int value) {
         if (Integer.bitCount(value) != 1) {
-            throw new IllegalArgumentException(
-                    name + " is " + value + ", expected a power of two");
+            throw new IllegalArgumentException(name + " is " + value + ", expected a power of two");
         }
     }
 }
