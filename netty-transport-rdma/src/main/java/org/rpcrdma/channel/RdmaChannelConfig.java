@@ -418,8 +418,8 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
     @Override
     public String toString() {
         return String.format(
-                "RdmaChannelConfig(%d receives of %d bytes, %d sends of up to %d bytes, %d Reads, %s,"
-                        + " %d bytes of private data, drains for %d ms, SO_KEEPALIVE %s)",
+                "RdmaChannelConfig(%d receives of %d bytes, %d sends of up to %d bytes, %d Reads,"
+                        + " %s, %d bytes of private data, drains for %d ms, SO_KEEPALIVE %s)",
                 receiveDepth,
                 receiveSize,
                 sendDepth,
