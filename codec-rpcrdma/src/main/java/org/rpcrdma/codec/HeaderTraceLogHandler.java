@@ -8,7 +8,7 @@ import io.netty.channel.ChannelPromise;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import org.rpcrdma.channel.RdmaRead;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -43,7 +43,7 @@ final class HeaderTraceLogHandler extends ChannelDuplexHandler {
     static String line(Object message) {
         if (message instanceof ByteBuf send) {
             return TransportHeader.describe(send);
-        } else if (message instanceof RdmaSend send) {
+        } else if (message instanceof RdmaSendWithInvalidate send) {
             return TransportHeader.describe(send.content())
                     + ", invalidates "
                     + handle(send.invalidateHandle());

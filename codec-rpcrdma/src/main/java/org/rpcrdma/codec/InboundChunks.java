@@ -2,7 +2,7 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.codec.wire.SegmentList;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -64,7 +64,7 @@ final class InboundChunks {
 
     /** The Send of the reply, which invalidates the handle of the call if it may. */
     Object toSend(ByteBuf reply) {
-        return mayInvalidate ? new RdmaSend(reply, handle) : reply;
+        return mayInvalidate ? new RdmaSendWithInvalidate(reply, handle) : reply;
     }
 
     void reset() {

@@ -2,7 +2,7 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 import org.rpcrdma.codec.wire.TransportHeader;
@@ -64,6 +64,6 @@ record OutboundPullCompletion(int xid, int version, boolean invalidates, int han
             RpcRdmaOption.encodeHeader(
                     out, xid, credit, RpcCallHeader.CALL, link.readChunkReplies().optionType(), 0);
         }
-        return invalidates ? new RdmaSend(out, handle) : out;
+        return invalidates ? new RdmaSendWithInvalidate(out, handle) : out;
     }
 }

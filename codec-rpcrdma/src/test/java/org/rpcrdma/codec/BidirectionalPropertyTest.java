@@ -20,7 +20,7 @@ import net.jqwik.api.ShrinkingMode;
 import net.jqwik.api.constraints.IntRange;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -47,7 +47,7 @@ class BidirectionalPropertyTest {
         @Override
         public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
             ByteBuf send =
-                    message instanceof RdmaSend send0
+                    message instanceof RdmaSendWithInvalidate send0
                             ? send0.content()
                             : message instanceof ByteBuf buffer ? buffer : null;
             if (send != null) {

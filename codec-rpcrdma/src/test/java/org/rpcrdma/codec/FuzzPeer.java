@@ -16,7 +16,7 @@ import java.util.Map;
 import java.util.Set;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaRead;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.wire.ReadList;
@@ -129,7 +129,8 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
         }
         Object written =
                 invalidates
-                        ? new RdmaSend(out, theirs.get((argument >> 2) % theirs.size()).handle())
+                        ? new RdmaSendWithInvalidate(
+                                out, theirs.get((argument >> 2) % theirs.size()).handle())
                         : out;
         watch(channel.writeAndFlush(written), null);
         noteVersionError(data);

@@ -13,7 +13,7 @@ import java.util.Queue;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaException;
 import org.rpcrdma.channel.RdmaRead;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.codec.wire.SegmentList;
 import org.rpcrdma.codec.wire.TransportHeader;
@@ -80,7 +80,7 @@ final class FuzzWire extends ChannelDuplexHandler {
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         ByteBuf send =
-                message instanceof RdmaSend invalidating
+                message instanceof RdmaSendWithInvalidate invalidating
                         ? invalidating.content()
                         : message instanceof ByteBuf buffer ? buffer : null;
         if (send != null) {
@@ -111,7 +111,7 @@ final class FuzzWire extends ChannelDuplexHandler {
     /** Only handles that the peer has named are used; that they are good ones is for the peer to see to. */
     private void checkHandle(Object message) {
         FuzzPeer peer = run.peer();
-        if (message instanceof RdmaSend send) {
+        if (message instanceof RdmaSendWithInvalidate send) {
             checkNamed(peer, send.invalidateHandle());
             if (!peer.channel().isExposed(send.invalidateHandle())) {
                 reasonToClose = "Send With Invalidate of a handle that the peer has not";

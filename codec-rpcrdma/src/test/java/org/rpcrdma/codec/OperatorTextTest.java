@@ -10,7 +10,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.channel.RdmaRead;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
@@ -39,7 +39,7 @@ class OperatorTextTest {
                 .startsWith(expected + ", ")
                 .contains(" bytes inline: call of program ");
         assertThat(header).hasToString(expected);
-        assertThat(HeaderTraceLogHandler.line(new RdmaSend(message, 11)))
+        assertThat(HeaderTraceLogHandler.line(new RdmaSendWithInvalidate(message, 11)))
                 .startsWith(expected)
                 .endsWith(", invalidates 0x0000000b");
     }
@@ -74,7 +74,8 @@ class OperatorTextTest {
                 .isEqualTo("RDMA Read of 5 bytes from 0x00000001 at 0xffffffffffffffff");
         assertThat(new RdmaWrite(data, 1, 2).toString()).contains("to 0x00000001 at 0x2");
         assertThat(new RdmaRead(data, 1, 2).toString()).contains("from 0x00000001 at 0x2");
-        assertThat(new RdmaSend(data, 3).toString()).contains("invalidates 0x00000003");
+        assertThat(new RdmaSendWithInvalidate(data, 3).toString())
+                .contains("invalidates 0x00000003");
     }
 
     /** Whatever a peer sends has a line, and stays as it is. */

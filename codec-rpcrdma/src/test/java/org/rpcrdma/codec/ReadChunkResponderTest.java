@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannelOption;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
@@ -126,7 +126,9 @@ class ReadChunkResponderTest {
         int handle = client.header.reads().handle(0);
         on(
                 pair.clientChannel,
-                () -> pair.clientChannel.writeAndFlush(new RdmaSend(ReadChunks.done(1), handle)));
+                () ->
+                        pair.clientChannel.writeAndFlush(
+                                new RdmaSendWithInvalidate(ReadChunks.done(1), handle)));
         pair.awaitValue(RpcRdmaCounter.PULL_COMPLETIONS_RECEIVED, 1);
         assertThat(reply.refCnt()).isZero();
         assertThat(pair.serverConnection().value(RpcRdmaCounter.REMOTE_INVALIDATIONS)).isEqualTo(1);

@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -84,7 +84,8 @@ class RemoteInvalidationTest {
                     server.channel,
                     () ->
                             server.channel.writeAndFlush(
-                                    new RdmaSend(Unpooled.copiedBuffer(reply), handle)));
+                                    new RdmaSendWithInvalidate(
+                                            Unpooled.copiedBuffer(reply), handle)));
             reply.release();
             if (announced) {
                 assertThat(pair.client.takeXid()).isEqualTo(5);

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -414,7 +414,7 @@ class RequesterTest {
                 pair.serverChannel,
                 () -> {
                     ByteBuf send = pair.serverChannel.registeredBuffer(500).writeBytes(reply);
-                    return pair.reply(new RdmaSend(send, handle));
+                    return pair.reply(new RdmaSendWithInvalidate(send, handle));
                 });
         reply.release();
         assertThat(pair.client.takeBytes()).hasSize(24 + 136);

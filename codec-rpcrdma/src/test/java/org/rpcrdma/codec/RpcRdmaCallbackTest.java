@@ -34,7 +34,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.codec.client.CallOptions;
 import org.rpcrdma.codec.client.ClientTestAccess;
 import org.rpcrdma.codec.client.ManualClock;
@@ -366,7 +366,9 @@ class RpcRdmaCallbackTest {
         @Override
         public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
             ByteBuf send =
-                    message instanceof RdmaSend holder ? holder.content() : (ByteBuf) message;
+                    message instanceof RdmaSendWithInvalidate holder
+                            ? holder.content()
+                            : (ByteBuf) message;
             versions.add(send.getInt(send.readerIndex() + 4));
             ctx.write(message, promise);
         }

@@ -5,14 +5,14 @@ import java.net.InetSocketAddress;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
-/** The part of one channel in the {@link AddressShare} of its peer. Event loop only. */
+/** The part of one channel in the {@link PeerAddressMemoryQuota} of its peer. Event loop only. */
 final class IncompleteBytes {
 
     private final Supplier<InetSocketAddress> peer;
     private final LongSupplier limit;
 
     /** {@code null} before the first bytes, and after the last. */
-    private AddressShare share;
+    private PeerAddressMemoryQuota share;
 
     private long bytes;
 
@@ -36,7 +36,7 @@ final class IncompleteBytes {
             return; // the device does not tell
         }
         if (share == null) {
-            share = AddressShare.join(address.getAddress());
+            share = PeerAddressMemoryQuota.join(address.getAddress());
         }
         share.take(count, limit.getAsLong());
         bytes += count;

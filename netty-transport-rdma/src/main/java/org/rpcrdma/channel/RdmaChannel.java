@@ -19,7 +19,7 @@ import org.rpcrdma.verbs.QueuePairConfig;
  * A connection over RDMA.
  *
  * <p>Message boundaries are kept: an inbound {@link ByteBuf} is one received Send, delivered in the registered
- * receive buffer itself; an outbound {@link ByteBuf} is one Send. {@link RdmaSend}, {@link RdmaWrite} and
+ * receive buffer itself; an outbound {@link ByteBuf} is one Send. {@link RdmaSendWithInvalidate}, {@link RdmaWrite} and
  * {@link RdmaRead} are written like any message, are posted in order with the Sends and complete by their promise.
  * {@code flush()} is the doorbell.
  *
@@ -38,7 +38,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
             " (expected: "
                     + StringUtil.simpleClassName(ByteBuf.class)
                     + ", "
-                    + StringUtil.simpleClassName(RdmaSend.class)
+                    + StringUtil.simpleClassName(RdmaSendWithInvalidate.class)
                     + ", "
                     + StringUtil.simpleClassName(RdmaWrite.class)
                     + ", "
@@ -414,12 +414,12 @@ public final class RdmaChannel extends AbstractRdmaConnection {
             checkLength(buffer);
             return memory.sendable(buffer);
         }
-        if (message instanceof RdmaSend || message instanceof RdmaWrite) {
+        if (message instanceof RdmaSendWithInvalidate || message instanceof RdmaWrite) {
             ByteBufHolder holder = (ByteBufHolder) message;
             // Asked once: when it is copied it is released, and a holder does not show what
             // is released.
             ByteBuf content = holder.content();
-            if (message instanceof RdmaSend) {
+            if (message instanceof RdmaSendWithInvalidate) {
                 checkLength(content);
             }
             ByteBuf sendable = memory.sendable(content);

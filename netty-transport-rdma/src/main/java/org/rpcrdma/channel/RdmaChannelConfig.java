@@ -48,6 +48,37 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
 
     private static final byte[] NO_DATA = {};
 
+    private static final ChannelOptionTable<RdmaChannelConfig> OPTIONS =
+            new ChannelOptionTable<RdmaChannelConfig>()
+                    .with(RECEIVE_SIZE, c -> c.receiveSize, RdmaChannelConfig::setReceiveSize)
+                    .with(RECEIVE_DEPTH, c -> c.receiveDepth, RdmaChannelConfig::setReceiveDepth)
+                    .with(SEND_DEPTH, c -> c.sendDepth, RdmaChannelConfig::setSendDepth)
+                    .with(MAX_SEND_SIZE, c -> c.getMaxSendSize(), RdmaChannelConfig::setMaxSendSize)
+                    .with(PRIVATE_DATA, c -> c.getPrivateData(), RdmaChannelConfig::setPrivateData)
+                    .with(
+                            PEER_PRIVATE_DATA,
+                            c -> c.getPeerPrivateData(),
+                            RdmaChannelConfig::setPeerPrivateData)
+                    .with(READ_DEPTH, c -> c.readDepth, RdmaChannelConfig::setReadDepth)
+                    .with(
+                            READ_TIMEOUT_MILLIS,
+                            c -> c.readTimeoutMillis,
+                            RdmaChannelConfig::setReadTimeoutMillis)
+                    .with(
+                            INCOMPLETE_BYTES_PER_ADDRESS,
+                            c -> c.incompleteBytesPerAddress,
+                            RdmaChannelConfig::setIncompleteBytesPerAddress)
+                    .with(DRAIN_MILLIS, c -> c.drainMillis, RdmaChannelConfig::setDrainMillis)
+                    .with(SO_KEEPALIVE, c -> c.keepAlive, RdmaChannelConfig::setKeepAlive)
+                    .with(
+                            KEEP_ALIVE_SECONDS,
+                            c -> c.keepAliveSeconds,
+                            RdmaChannelConfig::setKeepAliveSeconds)
+                    .with(
+                            REGISTRATION,
+                            c -> c.registrationPolicy,
+                            RdmaChannelConfig::setRegistrationPolicy);
+
     private volatile int receiveSize = 4096;
     private volatile int receiveDepth = 80;
     private volatile int sendDepth = 256;
@@ -69,100 +100,21 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
 
     @Override
     public Map<ChannelOption<?>, Object> getOptions() {
-        return getOptions(
-                super.getOptions(),
-                RECEIVE_SIZE,
-                RECEIVE_DEPTH,
-                SEND_DEPTH,
-                MAX_SEND_SIZE,
-                PRIVATE_DATA,
-                PEER_PRIVATE_DATA,
-                READ_DEPTH,
-                READ_TIMEOUT_MILLIS,
-                INCOMPLETE_BYTES_PER_ADDRESS,
-                DRAIN_MILLIS,
-                SO_KEEPALIVE,
-                KEEP_ALIVE_SECONDS,
-                REGISTRATION);
+        return getOptions(super.getOptions(), OPTIONS.options());
     }
 
     @Override
-    @SuppressWarnings("unchecked")
     public <T> T getOption(ChannelOption<T> option) {
-        if (option == RECEIVE_SIZE) {
-            return (T) (Integer) receiveSize;
-        }
-        if (option == RECEIVE_DEPTH) {
-            return (T) (Integer) receiveDepth;
-        }
-        if (option == SEND_DEPTH) {
-            return (T) (Integer) sendDepth;
-        }
-        if (option == MAX_SEND_SIZE) {
-            return (T) (Integer) getMaxSendSize();
-        }
-        if (option == PRIVATE_DATA) {
-            return (T) getPrivateData();
-        }
-        if (option == PEER_PRIVATE_DATA) {
-            return (T) getPeerPrivateData();
-        }
-        if (option == READ_DEPTH) {
-            return (T) (Integer) readDepth;
-        }
-        if (option == READ_TIMEOUT_MILLIS) {
-            return (T) (Integer) readTimeoutMillis;
-        }
-        if (option == INCOMPLETE_BYTES_PER_ADDRESS) {
-            return (T) (Long) incompleteBytesPerAddress;
-        }
-        if (option == DRAIN_MILLIS) {
-            return (T) (Integer) drainMillis;
-        }
-        if (option == SO_KEEPALIVE) {
-            return (T) (Boolean) keepAlive;
-        }
-        if (option == KEEP_ALIVE_SECONDS) {
-            return (T) (Integer) keepAliveSeconds;
-        }
-        if (option == REGISTRATION) {
-            return (T) registrationPolicy;
-        }
-        return super.getOption(option);
+        return OPTIONS.contains(option) ? OPTIONS.get(this, option) : super.getOption(option);
     }
 
     @Override
     public <T> boolean setOption(ChannelOption<T> option, T value) {
         validate(option, value);
-        if (option == RECEIVE_SIZE) {
-            setReceiveSize((Integer) value);
-        } else if (option == RECEIVE_DEPTH) {
-            setReceiveDepth((Integer) value);
-        } else if (option == SEND_DEPTH) {
-            setSendDepth((Integer) value);
-        } else if (option == MAX_SEND_SIZE) {
-            setMaxSendSize((Integer) value);
-        } else if (option == PRIVATE_DATA) {
-            setPrivateData((byte[]) value);
-        } else if (option == PEER_PRIVATE_DATA) {
-            setPeerPrivateData((byte[]) value);
-        } else if (option == READ_DEPTH) {
-            setReadDepth((Integer) value);
-        } else if (option == READ_TIMEOUT_MILLIS) {
-            setReadTimeoutMillis((Integer) value);
-        } else if (option == INCOMPLETE_BYTES_PER_ADDRESS) {
-            setIncompleteBytesPerAddress((Long) value);
-        } else if (option == DRAIN_MILLIS) {
-            setDrainMillis((Integer) value);
-        } else if (option == SO_KEEPALIVE) {
-            setKeepAlive((Boolean) value);
-        } else if (option == KEEP_ALIVE_SECONDS) {
-            setKeepAliveSeconds((Integer) value);
-        } else if (option == REGISTRATION) {
-            setRegistrationPolicy((RegistrationPolicy) value);
-        } else {
+        if (!OPTIONS.contains(option)) {
             return IgnoredSocketOptions.ignores(option) || super.setOption(option, value);
         }
+        OPTIONS.set(this, option, value);
         return true;
     }
 
@@ -393,8 +345,7 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
         return new QueuePairConfig(sendDepth, receiveDepth, readDepth, readDepth);
     }
 
-    // ------------------------------------------------------------------ Netty's setters, for
-    // chains
+    // ------------------------------------------------------------------ setters of Netty
 
     @Override
     public RdmaChannelConfig setConnectTimeoutMillis(int millis) {
@@ -466,24 +417,17 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
     /** Sizes and depths; of the private data the length alone. Any thread. */
     @Override
     public String toString() {
-        return "RdmaChannelConfig("
-                + receiveDepth
-                + " receives of "
-                + receiveSize
-                + " bytes, "
-                + sendDepth
-                + " sends of up to "
-                + getMaxSendSize()
-                + " bytes, "
-                + readDepth
-                + " Reads, "
-                + registrationPolicy
-                + ", "
-                + privateData.length
-                + " bytes of private data, drains for "
-                + drainMillis
-                + " ms, SO_KEEPALIVE "
-                + (keepAlive ? keepAliveSeconds + " s" : "off")
-                + ")";
+        return String.format(
+                "RdmaChannelConfig(%d receives of %d bytes, %d sends of up to %d bytes, %d Reads,"
+                        + " %s, %d bytes of private data, drains for %d ms, SO_KEEPALIVE %s)",
+                receiveDepth,
+                receiveSize,
+                sendDepth,
+                getMaxSendSize(),
+                readDepth,
+                registrationPolicy,
+                privateData.length,
+                drainMillis,
+                keepAlive ? keepAliveSeconds + " s" : "off");
     }
 }

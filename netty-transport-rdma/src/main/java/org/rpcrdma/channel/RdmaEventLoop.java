@@ -41,20 +41,13 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     /** How long a loop that has cut its connections still waits for their channels to be told. */
     private static final long CUT_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-    /**
-     * Rounds that may fail one after the other before the loop pauses, and for how long: a device that is broken
-     * for good.
-     */
-    private static final int FAILURES_IN_A_ROW = 3;
-
-    private static final long PAUSE_MILLIS = 1000;
-
     private static final long STALL_NANOS =
             TimeUnit.MILLISECONDS.toNanos(RdmaEventLoopGroup.STALL_MILLIS);
 
     private final VerbsContext context;
     private final long origin;
     private final PollMode mode;
+    private final PollPause pause;
     private final RegisteredBufferPool pool;
     private final Set<AbstractRdmaChannel> channels = new LinkedHashSet<>();
 
@@ -78,7 +71,6 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
 
     private boolean isClosing;
     private long closingSince;
-    private int failures;
 
     RdmaEventLoop(
             EventLoopGroup parent,
@@ -98,6 +90,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         this.context = context;
         this.origin = context.nanoTime() - nettyNanoTime();
         this.mode = mode;
+        this.pause = new PollPause(context);
         this.pool =
                 new RegisteredBufferPool(context, budget, this::inEventLoop, this::callCollector);
     }
@@ -216,6 +209,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     protected void wakeup(boolean inEventLoop) {
         if (!inEventLoop) {
             context.wakeup();
+            pause.wakeup();
         }
     }
 
@@ -224,14 +218,17 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         long start = context.nanoTime();
         long lastWork = start;
         for (; ; ) {
-            Throwable failure = null;
+            boolean isFailed = false;
+            boolean isPolled = !pause.isOn();
             try {
                 boolean worked = false;
                 try {
-                    worked = pollOnce();
+                    worked = isPolled && pollOnce();
                 } catch (Throwable t) {
-                    // Tasks, deadlines among them, run whatever the device does.
-                    failure = t;
+                    // Tasks, deadlines among them, run whatever the device does, and see the
+                    // failure counted.
+                    isFailed = true;
+                    roundFailed(t);
                 }
                 long polled = context.nanoTime();
                 long now = polled;
@@ -240,27 +237,26 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
                     now = context.nanoTime();
                 }
                 counters.increment(RdmaCounter.ROUNDS);
-                if (failure != null) {
+                if (isFailed) {
                     start = now;
                 } else if (worked) {
                     countRound(polled - start, now - polled);
                     lastWork = now;
                     start = now;
                 } else {
-                    start = idle(now, lastWork);
+                    start = isPolled ? idle(now, lastWork) : awaitPause(now);
                 }
             } catch (Throwable t) {
-                failure = t;
-            }
-            if (failure == null) {
-                failures = 0;
-            } else {
                 // Whatever it is, the other channels of this loop have nothing to do with it.
-                roundFailed(failure);
+                isFailed = true;
+                roundFailed(t);
                 start = context.nanoTime();
             }
+            if (!isFailed && isPolled) {
+                pause.roundSucceeded();
+            }
             try {
-                if (isShuttingDown() && hasEnded()) {
+                if (isShuttingDown() && tryEnd()) {
                     return;
                 }
             } catch (Throwable t) {
@@ -342,38 +338,40 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         } else if (!channels.isEmpty() || context.isLingering()) {
             context.await(LAST_TASKS_NANOS);
         }
-        if (Thread.interrupted()) {
-            // Otherwise nothing could block any more.
-            logger.debug("The thread of an event loop was interrupted, which has no effect on it");
-        }
+        ignoreInterruption();
         return context.nanoTime();
     }
 
     private void roundFailed(Throwable t) {
-        failures++;
+        pause.roundFailed();
         counters.increment(RdmaCounter.FAILED_ROUNDS);
         try {
             logger.warn("A round of the event loop failed; the loop goes on", t);
         } catch (Throwable ignored) {
             // Then without a word: no memory, or an appender that fails.
         }
-        try {
-            if (failures > FAILURES_IN_A_ROW) {
-                Thread.sleep(pauseMillis());
-            }
-        } catch (InterruptedException ignored) {
-            // The loop goes on; shutdown does not use interrupts.
-        }
     }
 
-    /** Until the next deadline, at most. */
-    private long pauseMillis() {
+    /** Waits while the device is not polled, for a deadline or a task at most; returns the time then. */
+    private long awaitPause(long begin) {
+        if (hasTasks()) {
+            return begin;
+        }
+        long limit = isShuttingDown() ? LAST_TASKS_NANOS : Long.MAX_VALUE;
         long deadline = nextScheduledTaskDeadlineNanos();
-        return deadline == -1
-                ? PAUSE_MILLIS
-                : Math.min(
-                        PAUSE_MILLIS,
-                        TimeUnit.NANOSECONDS.toMillis(deadlineToDelayNanos(deadline)));
+        if (deadline != -1) {
+            limit = Math.min(limit, Math.max(0, deadline - getCurrentTimeNanos()));
+        }
+        pause.await(begin, limit, this::hasTasks);
+        ignoreInterruption();
+        return context.nanoTime();
+    }
+
+    private static void ignoreInterruption() {
+        if (Thread.interrupted()) {
+            // Otherwise nothing could block any more.
+            logger.debug("The thread of an event loop was interrupted, which has no effect on it");
+        }
     }
 
     @Override
@@ -395,7 +393,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     }
 
     /** Closes all channels, and says whether nothing is left to do. */
-    private boolean hasEnded() {
+    private boolean tryEnd() {
         if (!isClosing) {
             isClosing = true;
             closingSince = context.nanoTime();

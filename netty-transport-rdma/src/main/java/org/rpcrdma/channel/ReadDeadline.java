@@ -72,7 +72,7 @@ final class ReadDeadline implements Runnable {
     void look() {
         if (!sends.hasReads()) {
             looks = 0;
-        } else if (isOver()) {
+        } else if (checkProgress()) {
             stalled.accept(noAnswer());
         } else {
             begin();
@@ -80,7 +80,7 @@ final class ReadDeadline implements Runnable {
     }
 
     /** What is before a Read is on its way out, and has to be out first. */
-    private boolean isOver() {
+    private boolean checkProgress() {
         long now = sends.oldest() + queuePair.readBytes();
         if (looks == 0 || now != position || !sends.isReadOldest()) {
             position = now;

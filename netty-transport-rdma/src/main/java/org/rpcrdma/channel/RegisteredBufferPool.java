@@ -214,7 +214,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         }
         if (--slab.lent == 0) {
             usedBytes -= slab.size();
-            if (closed || !mayBeSpare()) {
+            if (closed || !tryAllowSpare()) {
                 freeReady();
                 giveBack(slab);
             }
@@ -234,7 +234,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
         ready.drain(this::free);
     }
 
-    private boolean mayBeSpare() {
+    private boolean tryAllowSpare() {
         long more = spareBytes() - allowedBytes;
         if (more > 0) {
             if (!budget.spare(more)) {

@@ -148,7 +148,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
         } else if (message instanceof RdmaRead read) {
             lastRead = posted.next();
             queuePair.read(id, flags | QueuePair.SIGNALED, read.offset(), read.handle());
-        } else if (message instanceof RdmaSend send) {
+        } else if (message instanceof RdmaSendWithInvalidate send) {
             queuePair.sendWithInvalidate(id, flags, send.invalidateHandle());
         } else {
             queuePair.send(id, flags);

@@ -35,7 +35,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
     private RegisteredMemory table;
 
     private int tableKey;
-    private StreamTimers timers;
+    private StreamKeepAliveAndRetryTimers timers;
 
     /** Whether there is room for flushed bytes that had to wait. */
     private boolean hasNewRoom;
@@ -110,7 +110,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
                         StreamWire.allowsBigEndian(channel.loop().context().capabilities()));
         output.open(peer);
         input.open(peer);
-        timers = new StreamTimers(channel.eventLoop(), this::tryForMemory);
+        timers = new StreamKeepAliveAndRetryTimers(channel.eventLoop(), this::tryForMemory);
         replenish();
         if (config.isKeepAlive()) {
             timers.keepAlive(output::keepAlive, config.getKeepAliveSeconds());

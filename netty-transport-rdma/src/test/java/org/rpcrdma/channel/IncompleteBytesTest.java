@@ -57,7 +57,7 @@ class IncompleteBytesTest {
         servers.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
         clientInbox.releaseAll();
         serverInbox.releaseAll();
-        assertThat(AddressShare.count()).isZero();
+        assertThat(PeerAddressMemoryQuota.count()).isZero();
     }
 
     /** The server's end of a connection from that address. */

@@ -283,7 +283,9 @@ class RdmaChannelTest {
             ByteBuf target = on(pair.client, () -> pair.client.registeredBuffer(16));
             int handle =
                     on(pair.client, () -> pair.client.expose(target, 0, 16, RemoteAccess.WRITE));
-            pair.server.writeAndFlush(new RdmaSend(Unpooled.copyInt(1), handle)).sync();
+            pair.server
+                    .writeAndFlush(new RdmaSendWithInvalidate(Unpooled.copyInt(1), handle))
+                    .sync();
             pair.clientInbox.takeBytes();
             assertThat(on(pair.client, () -> pair.client.isExposed(handle))).isFalse();
             on(

@@ -31,6 +31,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -130,8 +132,44 @@ class RdmaEventLoopTest {
         shutDown(group);
     }
 
-    /** A device whose looks fail as soon as they are told to. */
-    private record Failing(AtomicBoolean fails) implements VerbsProvider {
+    /** The clock stands still while the device fails, so the pause is as long as the test wants it. */
+    @Test
+    void aDeviceThatGoesOnFailingIsNotPolledForAWhileAndTasksDoNotWaitForThat() throws Exception {
+        AtomicBoolean fails = new AtomicBoolean();
+        AtomicLong stopped = new AtomicLong();
+        AtomicInteger polls = new AtomicInteger();
+        RdmaEventLoopGroup group =
+                new RdmaEventLoopGroup(1, new Failing(fails, stopped, polls), PollMode.BLOCKING);
+        assertThat(group.submit(() -> 1).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(1);
+        stopped.set(System.nanoTime());
+        fails.set(true);
+        group.submit(() -> 2).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        await().until(() -> group.value(RdmaCounter.FAILED_ROUNDS) == 4);
+        int before = polls.get();
+        for (int i = 0; i < 20; i++) {
+            group.submit(() -> 3).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        }
+        assertThat(polls).hasValue(before);
+        fails.set(false);
+        stopped.addAndGet(TimeUnit.SECONDS.toNanos(2));
+        group.submit(() -> 4).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        await().until(() -> polls.get() > before);
+        assertThat(group.value(RdmaCounter.FAILED_ROUNDS)).isEqualTo(4);
+        stopped.set(0);
+        shutDown(group);
+    }
+
+    /**
+     * A device whose looks fail as soon as they are told to.
+     *
+     * @param stopped the time of a clock that stands still, 0 for none
+     */
+    private record Failing(AtomicBoolean fails, AtomicLong stopped, AtomicInteger polls)
+            implements VerbsProvider {
+
+        Failing(AtomicBoolean fails) {
+            this(fails, new AtomicLong(), new AtomicInteger());
+        }
 
         @Override
         public String name() {
@@ -156,8 +194,14 @@ class RdmaEventLoopTest {
                             VerbsContext.class.getClassLoader(),
                             new Class<?>[] {VerbsContext.class},
                             (proxy, method, arguments) -> {
-                                if (fails.get() && method.getName().equals("poll")) {
-                                    throw new InternalError("of the test");
+                                if (method.getName().equals("poll")) {
+                                    polls.incrementAndGet();
+                                    if (fails.get()) {
+                                        throw new InternalError("of the test");
+                                    }
+                                }
+                                if (stopped.get() != 0 && method.getName().equals("nanoTime")) {
+                                    return stopped.get();
                                 }
                                 try {
                                     return method.invoke(context, arguments);

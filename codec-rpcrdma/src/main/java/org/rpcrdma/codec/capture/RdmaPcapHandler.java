@@ -9,7 +9,7 @@ import io.netty.util.collection.IntObjectHashMap;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaRead;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.codec.capture.PcapConnection.Way;
 import org.rpcrdma.codec.internal.ExposureListener;
@@ -79,7 +79,7 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
         if (message instanceof ByteBuf sent) {
             connection().send(Way.SENT, sent);
             readByPeer(sent);
-        } else if (message instanceof RdmaSend sent) {
+        } else if (message instanceof RdmaSendWithInvalidate sent) {
             connection().sendWithInvalidate(Way.SENT, sent.content(), sent.invalidateHandle());
             readByPeer(sent.content());
         } else if (message instanceof RdmaWrite write) {

@@ -10,6 +10,20 @@ import org.rpcrdma.verbs.CompletionError;
 @SuppressWarnings("EnumOrdinal") // the array lives and dies with the enum's class
 final class CompletionQueue {
 
+    /** Queue pair, as the completions of its work requests concern it. */
+    interface Target {
+
+        /**
+         * The device has completed a work request.
+         *
+         * @param status an {@code ibv_wc_status}
+         */
+        void completed(long workId, int status, int length, int invalidatedKey);
+
+        /** The device has completed a receive because the peer has written, and nothing was received. */
+        void written(long workId, int length, int immediate);
+    }
+
     private static final int BATCH = 32;
 
     /** The room to begin with for what comes while one completion is waited for, a multiple of a batch. */
@@ -19,7 +33,7 @@ final class CompletionQueue {
     static final int NONE = -1;
 
     private final NativeDevice device;
-    private final IntObjectMap<HardwareQueuePair> queuePairs;
+    private final IntObjectMap<? extends Target> queuePairs;
     private final int invalidationFlags;
 
     /** Completions that were taken off the queue; those from {@link #next} to {@link #end} are to be delivered. */
@@ -36,7 +50,7 @@ final class CompletionQueue {
     private final long[] failed = new long[CompletionError.values().length];
 
     /** @param queuePairs by serial number; one that is not there hears nothing any more */
-    CompletionQueue(NativeDevice device, IntObjectMap<HardwareQueuePair> queuePairs) {
+    CompletionQueue(NativeDevice device, IntObjectMap<? extends Target> queuePairs) {
         this.device = device;
         this.queuePairs = queuePairs;
         this.invalidationFlags = device.invalidationFlags();
@@ -57,7 +71,7 @@ final class CompletionQueue {
     }
 
     /** Whether there is something to deliver. */
-    boolean hasNext() throws IOException {
+    boolean fetch() throws IOException {
         if (next == end) {
             next = 0;
             end = 0;
@@ -134,12 +148,12 @@ final class CompletionQueue {
     /** Delivers up to so many completions, and returns how many. */
     int deliver(int budget) throws IOException {
         int delivered = 0;
-        while (delivered < budget && hasNext()) {
+        while (delivered < budget && fetch()) {
             int i = next++ * WorkRequestLayout.WC_SIZE;
             delivered++;
             long workId = taken.bytes.getLong(i + WorkRequestLayout.WC_ID);
             int status = taken.bytes.getInt(i + WorkRequestLayout.WC_STATUS);
-            HardwareQueuePair queuePair = queuePairs.get(WorkRequestId.serial(workId));
+            Target queuePair = queuePairs.get(WorkRequestId.serial(workId));
             if (queuePair == null) {
                 leftBehind = Math.max(0, leftBehind - 1);
                 continue;

@@ -8,18 +8,18 @@ import java.util.ArrayDeque;
  */
 final class DrainDeadlines {
 
-    private record Deadline(long nanos, HardwareConnection connection) {}
+    private record Deadline(long nanos, Runnable overdue) {}
 
     private final ArrayDeque<Deadline> queue = new ArrayDeque<>();
 
-    void add(long nanos, HardwareConnection connection) {
-        queue.add(new Deadline(System.nanoTime() + nanos, connection));
+    void add(long nanos, Runnable overdue) {
+        queue.add(new Deadline(System.nanoTime() + nanos, overdue));
     }
 
     /** Ends the waits whose time has come. One that is over already minds not. */
     void expire() {
         while (!queue.isEmpty() && queue.peek().nanos - System.nanoTime() <= 0) {
-            queue.poll().connection.flushOverdue();
+            queue.poll().overdue.run();
         }
     }
 

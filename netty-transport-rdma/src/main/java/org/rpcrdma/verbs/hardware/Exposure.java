@@ -4,8 +4,16 @@ package org.rpcrdma.verbs.hardware;
 /** Exposed memory range behind one key of a queue pair. */
 abstract class Exposure {
 
-    private ExposureTable table;
-    private RegisteredMemoryRegion region;
+    /** Keeps exposures until they end. */
+    interface Registry {
+
+        void add(Exposure exposure);
+
+        void remove(Exposure exposure);
+    }
+
+    private Registry table;
+    private Registry region;
 
     /** The address of the range that was exposed last. */
     private long offset;
@@ -16,7 +24,7 @@ abstract class Exposure {
     /** Its place among those of its region, which the region keeps. */
     int place;
 
-    final void begin(ExposureTable inTable, RegisteredMemoryRegion ofRegion, long address) {
+    final void begin(Registry inTable, Registry ofRegion, long address) {
         table = inTable;
         region = ofRegion;
         offset = address;

@@ -9,7 +9,7 @@ import java.util.List;
 import org.rpcrdma.verbs.QueuePair;
 
 /** Memory exposed to the peer of one queue pair, by key. */
-final class ExposureTable {
+final class ExposureTable implements Exposure.Registry {
 
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(ExposureTable.class);
@@ -111,11 +111,13 @@ final class ExposureTable {
         }
     }
 
-    void add(Exposure exposure) {
+    @Override
+    public void add(Exposure exposure) {
         byKey.put(exposure.key(), exposure);
     }
 
-    void remove(Exposure exposure) {
+    @Override
+    public void remove(Exposure exposure) {
         byKey.remove(exposure.key());
     }
 

@@ -47,9 +47,9 @@ final class HardwareConnection implements CmTarget {
         void queuePairEnds();
     }
 
-    private final HardwareEventLoopContext context;
+    private final LoopDevice loop;
     private final QueuePairHandler handler;
-    private final NativeEnd end;
+    private final NativeEndpoint end;
     private final WorkQueues work;
     private final Owner owner;
     private State state;
@@ -57,13 +57,13 @@ final class HardwareConnection implements CmTarget {
 
     /** @param isRequested whether a peer waits for an answer */
     HardwareConnection(
-            HardwareEventLoopContext context,
+            LoopDevice loop,
             QueuePairHandler handler,
-            NativeEnd end,
+            NativeEndpoint end,
             WorkQueues work,
             Owner owner,
             boolean isRequested) {
-        this.context = context;
+        this.loop = loop;
         this.handler = handler;
         this.end = end;
         this.work = work;
@@ -128,7 +128,7 @@ final class HardwareConnection implements CmTarget {
 
     /** From another event loop: that of the listener, which had the identifier before. */
     void happenedElsewhere(CmEvent event) {
-        context.later(() -> happened(event));
+        loop.later(() -> happened(event));
     }
 
     @Override
@@ -152,7 +152,7 @@ final class HardwareConnection implements CmTarget {
                     flush();
                 }
                 if (isGone) {
-                    context.later(this::flushOverdue); // what is in the queue already comes before
+                    loop.later(this::flushOverdue); // what is in the queue already comes before
                 }
             }
             default -> logger.trace("{} in state {}", event, state);
@@ -198,7 +198,7 @@ final class HardwareConnection implements CmTarget {
     /** From inside a call of the user, who is told by the next poll. */
     private void connectFailed(IOException failure) {
         state = State.ENDED;
-        context.later(
+        loop.later(
                 () -> {
                     if (state == State.ENDED) {
                         call(() -> handler.connectFailed(failure));
@@ -227,7 +227,7 @@ final class HardwareConnection implements CmTarget {
      * @param status of a work request that the device has completed
      * @return whether anybody minds
      */
-    boolean hears(int status) {
+    boolean admitCompletion(int status) {
         if (state == State.CONNECTING || state == State.ACCEPTING) {
             if (status == VerbsConstants.FLUSHED) {
                 return false; // the connection manager says what has happened
@@ -239,7 +239,7 @@ final class HardwareConnection implements CmTarget {
 
     private void hearWhatWasOvertaken() {
         if (state == State.CONNECTING) {
-            context.deliverEvents(); // it has the peer's private data
+            loop.deliverEvents(); // it has the peer's private data
         }
         if (state == State.CONNECTING || state == State.ACCEPTING) {
             established(end.requestData());
@@ -309,7 +309,7 @@ final class HardwareConnection implements CmTarget {
     private void flush() {
         state = State.FLUSHING;
         end.disconnect();
-        context.deadlines().add(FLUSH_NANOS, this);
+        loop.deadlines().add(FLUSH_NANOS, this::flushOverdue);
         proceedToEnd();
     }
 
@@ -324,7 +324,7 @@ final class HardwareConnection implements CmTarget {
     /** The end is reported by the next poll: this may be inside a call of the user. */
     private void ended() {
         state = State.ENDED;
-        context.later(this::reportEnd);
+        loop.later(this::reportEnd);
     }
 
     private void reportEnd() {

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import org.rpcrdma.verbs.ConnectionRequest;
 
 /** A peer's request, answered once, by any thread. */
@@ -23,7 +24,7 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
     private final AtomicBoolean answered = new AtomicBoolean();
 
     /** Who has taken the connection over, and may live on another event loop. */
-    private volatile HardwareConnection successor;
+    private volatile Consumer<CmEvent> successor;
 
     private volatile boolean gone;
 
@@ -69,9 +70,9 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
     @Override
     public void happened(CmEvent late) {
         gone = true;
-        HardwareConnection taker = successor;
+        Consumer<CmEvent> taker = successor;
         if (taker != null) {
-            taker.happenedElsewhere(late);
+            taker.accept(late);
         }
     }
 
@@ -88,13 +89,16 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
     }
 
     /**
-     * Lets somebody hear of the connection from now on.
+     * Hands the events of the connection to its new owner.
      *
+     * @param onOwnLoop takes events on the thread of that event loop
+     * @param elsewhere takes those that the thread of the listener still gets
      * @throws IOException when the peer has gone away
      */
-    void handTo(NativeDevice loop, HardwareConnection connection) throws IOException {
-        successor = connection;
-        id.adopt(loop, connection);
+    void handTo(NativeDevice loop, CmTarget onOwnLoop, Consumer<CmEvent> elsewhere)
+            throws IOException {
+        successor = elsewhere;
+        id.adopt(loop, onOwnLoop);
         if (gone) {
             throw new IOException(
                     "The peer " + remote + " closed the connection before it was accepted");

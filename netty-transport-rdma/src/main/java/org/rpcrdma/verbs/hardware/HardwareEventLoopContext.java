@@ -3,16 +3,13 @@ package org.rpcrdma.verbs.hardware;
 
 import io.netty.util.collection.IntObjectHashMap;
 import io.netty.util.collection.IntObjectMap;
-import io.netty.util.internal.PlatformDependent;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
-import java.util.ArrayDeque;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Queue;
 import java.util.Set;
 import org.rpcrdma.verbs.CompletionError;
 import org.rpcrdma.verbs.ConnectionRequest;
@@ -36,23 +33,13 @@ public final class HardwareEventLoopContext implements VerbsContext {
 
     private final NativeDevice device;
     private final ProviderSettings config;
-    private final Registrations registrations;
-
-    /** {@code null} where the device has none. */
-    private final MemoryWindowPool windows;
+    private final LoopDevice loop;
 
     private final CompletionQueue completions;
     private int completionsPromised;
     private final IntObjectMap<HardwareQueuePair> queuePairs = new IntObjectHashMap<>();
     private final Set<HardwareListener> listeners = new LinkedHashSet<>();
 
-    /** What is to be done by the next poll. */
-    private final Queue<Runnable> pending = PlatformDependent.newMpscQueue();
-
-    /** Queue pairs with receives that the device has not got yet. */
-    private final ArrayDeque<HardwareQueuePair> withReceives = new ArrayDeque<>();
-
-    private final DrainDeadlines deadlines = new DrainDeadlines();
     private int lastSerial;
     private boolean pollFails;
     private boolean closed;
@@ -63,59 +50,13 @@ public final class HardwareEventLoopContext implements VerbsContext {
     public HardwareEventLoopContext(NativeDevice device, ProviderSettings config) {
         this.device = device;
         this.config = config;
-        registrations = new Registrations(device, config.registrationCache());
-        windows = device.capabilities().remoteInvalidation() ? new MemoryWindowPool(device) : null;
+        loop = new LoopDevice(device, config);
         completions = new CompletionQueue(device, queuePairs);
-    }
-
-    NativeDevice device() {
-        return device;
-    }
-
-    ProviderSettings config() {
-        return config;
-    }
-
-    Registrations registrations() {
-        return registrations;
-    }
-
-    MemoryWindowPool windows() {
-        return windows;
-    }
-
-    /** How many memory windows a queue pair may bind before the first of these work requests is complete. */
-    int binds(QueuePairConfig size) {
-        return windows == null ? 0 : Math.max(1, size.sendDepth());
-    }
-
-    CompletionQueue completionQueue() {
-        return completions;
     }
 
     @Override
     public DeviceCapabilities capabilities() {
         return device.capabilities();
-    }
-
-    /** Has something done by the next poll. Callable from any thread. */
-    void later(Runnable action) {
-        pending.add(action);
-        device.wakeup();
-    }
-
-    void hasReceives(HardwareQueuePair queuePair) {
-        withReceives.add(queuePair);
-    }
-
-    ReadSinkKeys readSinks(int ranges) {
-        return device.needsRemoteSinks()
-                ? new IwarpReadSinkKeys(registrations, ranges)
-                : ReadSinkKeys.LOCAL;
-    }
-
-    DrainDeadlines deadlines() {
-        return deadlines;
     }
 
     @Override
@@ -133,9 +74,9 @@ public final class HardwareEventLoopContext implements VerbsContext {
         if (closed) {
             return 0;
         }
-        postReceives();
-        deadlines.expire();
-        int delivered = runPending(budget);
+        loop.postReceives();
+        loop.deadlines().expire();
+        int delivered = loop.runPending(budget);
         delivered += device.deliverEvents(budget - delivered);
         try {
             delivered += completions.deliver(budget - delivered);
@@ -149,45 +90,19 @@ public final class HardwareEventLoopContext implements VerbsContext {
         return delivered;
     }
 
-    /** All that have come, for who cannot wait until it is their turn. From inside of a poll. */
-    void deliverEvents() {
-        device.deliverEvents(Integer.MAX_VALUE);
-    }
-
-    /** Those that come meanwhile wait. */
-    private int runPending(int budget) {
-        int count = Math.min(pending.size(), budget);
-        for (int i = 0; i < count && !closed; i++) {
-            try {
-                pending.remove().run();
-            } catch (RuntimeException e) {
-                logger.warn("What was left to do failed", e);
-            }
-        }
-        return count;
-    }
-
-    private void postReceives() {
-        for (HardwareQueuePair queuePair = withReceives.poll();
-                queuePair != null;
-                queuePair = withReceives.poll()) {
-            queuePair.postGathered();
-        }
-    }
-
     @Override
     public void await(long nanos) throws IOException {
-        postReceives();
-        if (nanos == 0 || !pending.isEmpty()) {
+        loop.postReceives();
+        if (nanos == 0 || loop.hasPending()) {
             return;
         }
         long limit = nanos < 0 ? Long.MAX_VALUE : nanos;
-        limit = Math.min(limit, deadlines.nanosLeft());
+        limit = Math.min(limit, loop.deadlines().nanosLeft());
         if (limit <= 0) {
             return;
         }
         device.arm();
-        if (!completions.hasNext() && pending.isEmpty()) {
+        if (!completions.fetch() && !loop.hasPending()) {
             device.sleep(limit);
         }
     }
@@ -214,14 +129,16 @@ public final class HardwareEventLoopContext implements VerbsContext {
                                     + " sun.misc.Unsafe",
                             address));
         }
-        return new RegisteredMemoryRegion(registrations, bytes, address);
+        return new RegisteredMemoryRegion(loop.registrations(), bytes, address);
     }
 
     @Override
     public QueuePair createQueuePair(QueuePairConfig size, QueuePairHandler handler)
             throws IOException {
         requireRoom(size);
-        return track(new HardwareQueuePair(this, size, ++lastSerial, handler, null));
+        return track(
+                new HardwareQueuePair(
+                        loop, completions, this::closed, size, ++lastSerial, handler, null));
     }
 
     @Override
@@ -250,8 +167,10 @@ public final class HardwareEventLoopContext implements VerbsContext {
             }
             requireRoom(size);
             HardwareQueuePair queuePair =
-                    new HardwareQueuePair(this, size, ++lastSerial, handler, mine);
-            mine.handTo(device, queuePair.connection());
+                    new HardwareQueuePair(
+                            loop, completions, this::closed, size, ++lastSerial, handler, mine);
+            HardwareConnection connection = queuePair.connection();
+            mine.handTo(device, connection, connection::happenedElsewhere);
             queuePair.createNative();
             return track(queuePair);
         } catch (IOException | RuntimeException | Error e) {
@@ -262,14 +181,14 @@ public final class HardwareEventLoopContext implements VerbsContext {
 
     private HardwareQueuePair track(HardwareQueuePair queuePair) {
         queuePairs.put(queuePair.serial(), queuePair);
-        completionsPromised += entries(queuePair.size());
+        completionsPromised += loop.completions(queuePair.size());
         return queuePair;
     }
 
     /** A completion queue that overflows breaks all its connections: room is promised beforehand. */
     private void requireRoom(QueuePairConfig size) throws IOException {
         QueuePairConfigCheck.check(size, capabilities().maxReadDepth());
-        int wanted = entries(size);
+        int wanted = loop.completions(size);
         int promised = completionsPromised + completions.leftBehind();
         if (promised + wanted > device.completions()) {
             throw new IOException(
@@ -286,31 +205,20 @@ public final class HardwareEventLoopContext implements VerbsContext {
         }
     }
 
-    private int entries(QueuePairConfig size) {
-        return size.sendDepth() + binds(size) + size.receiveDepth();
-    }
-
-    /**
-     * @param left how many work requests the device had, which may be in the queue as flushed
-     */
-    void remove(HardwareQueuePair queuePair, int left) {
+    private void closed(HardwareQueuePair queuePair, int left) {
         if (queuePairs.remove(queuePair.serial()) != null) {
-            completionsPromised -= entries(queuePair.size());
+            completionsPromised -= loop.completions(queuePair.size());
             completions.leave(left);
-            withReceives.remove(queuePair);
         }
     }
 
     @Override
     public Listener listen(InetSocketAddress local, int backlog, ListenerHandler handler)
             throws IOException {
-        HardwareListener listener = new HardwareListener(this, local, backlog, handler);
+        HardwareListener listener =
+                new HardwareListener(device, listeners::remove, local, backlog, handler);
         listeners.add(listener);
         return listener;
-    }
-
-    void remove(HardwareListener listener) {
-        listeners.remove(listener);
     }
 
     /** The device, for a person to read. */
@@ -327,11 +235,6 @@ public final class HardwareEventLoopContext implements VerbsContext {
         closed = true;
         List.copyOf(listeners).forEach(HardwareListener::close);
         List.copyOf(queuePairs.values()).forEach(HardwareQueuePair::close);
-        if (windows != null) {
-            windows.close();
-        }
-        registrations.close();
-        pending.clear();
-        device.close();
+        loop.close();
     }
 }

@@ -7,6 +7,7 @@ import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 
@@ -15,7 +16,7 @@ final class HardwareListener implements Listener, CmTarget {
 
     private static final byte[] NO_DATA = {};
 
-    private final HardwareEventLoopContext context;
+    private final Consumer<HardwareListener> onClose;
     private final ListenerHandler handler;
     private final NativeId id;
     private final int backlog;
@@ -24,18 +25,19 @@ final class HardwareListener implements Listener, CmTarget {
     private volatile boolean closed;
 
     HardwareListener(
-            HardwareEventLoopContext context,
+            NativeDevice device,
+            Consumer<HardwareListener> onClose,
             InetSocketAddress address,
             int backlog,
             ListenerHandler handler)
             throws IOException {
-        this.context = context;
+        this.onClose = onClose;
         this.handler = handler;
         this.backlog = Math.max(backlog, 1);
-        this.id = context.device().newId();
+        this.id = device.newId();
         try {
             id.target(this);
-            InetSocketAddress wanted = context.device().listenAt(address);
+            InetSocketAddress wanted = device.listenAt(address);
             NativeError.explain(
                     () -> {
                         id.bind(wanted);
@@ -105,7 +107,7 @@ final class HardwareListener implements Listener, CmTarget {
             return;
         }
         closed = true;
-        context.remove(this);
+        onClose.accept(this);
         id.destroy();
         List.copyOf(pending).forEach(request -> request.reject(NO_DATA));
     }

@@ -14,18 +14,36 @@ import org.rpcrdma.verbs.QueuePairHandler;
  * Queue pair: posts work requests, exposes memory and reports completions. {@link HardwareConnection} has the states
  * of its connection.
  */
-final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, WindowBinder {
+final class HardwareQueuePair
+        implements QueuePair,
+                HardwareConnection.Owner,
+                WindowBinder,
+                CompletionQueue.Target,
+                LoopDevice.ReceiveBatch {
+
+    /** Maker of queue pairs, which forgets those that are closed. */
+    interface Owner {
+
+        /**
+         * A queue pair is closed.
+         *
+         * @param left how many work requests the device had, which may be in the completion queue as flushed
+         */
+        void closed(HardwareQueuePair queuePair, int left);
+    }
 
     /** How long the device may take for what takes microseconds. */
     private static final long UNBIND_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private final HardwareEventLoopContext context;
+    private final LoopDevice loop;
+    private final CompletionQueue completions;
+    private final Owner owner;
     private final QueuePairConfig size;
     private final int serial;
-    private final NativeEnd end;
+    private final NativeEndpoint end;
     private final HardwareConnection connection;
     private final WorkQueues work;
-    private final PostedSends sends;
+    private final SendWorkRequestRing sends;
     private final ExposureTable exposures;
 
     private boolean hasGathered;
@@ -35,20 +53,24 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
      * @param request that of a passive end, or {@code null}
      */
     HardwareQueuePair(
-            HardwareEventLoopContext context,
+            LoopDevice loop,
+            CompletionQueue completions,
+            Owner owner,
             QueuePairConfig size,
             int serial,
             QueuePairHandler handler,
             HardwareConnectionRequest request) {
-        this.context = context;
+        this.loop = loop;
+        this.completions = completions;
+        this.owner = owner;
         this.size = size;
         this.serial = serial;
         Objects.requireNonNull(handler, "handler");
-        end = new NativeEnd(context, size, request);
-        work = new WorkQueues(context, size, serial, handler);
+        end = new NativeEndpoint(loop, size, request);
+        work = new WorkQueues(loop, size, serial, handler);
         sends = work.sends();
-        exposures = new ExposureTable(context.registrations(), context.windows(), this);
-        connection = new HardwareConnection(context, handler, end, work, this, request != null);
+        exposures = new ExposureTable(loop.registrations(), loop.windows(), this);
+        connection = new HardwareConnection(loop, handler, end, work, this, request != null);
     }
 
     int serial() {
@@ -65,7 +87,7 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
 
     // ------------------------------------------------------------------ beginning
 
-    /** As {@link NativeEnd#createQueuePair}. */
+    /** As {@link NativeEndpoint#createQueuePair}. */
     void createNative() throws IOException {
         end.createQueuePair();
     }
@@ -97,12 +119,13 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
         work.receives().add(number, address, length, localKey);
         if (!hasGathered) {
             hasGathered = true;
-            context.hasReceives(this);
+            loop.hasReceives(this);
         }
     }
 
     /** Hands gathered receives to the device; before anything is sent that tells the peer of them. */
-    void postGathered() {
+    @Override
+    public void postGathered() {
         hasGathered = false;
         if (connection.isEnded()) {
             work.flushReceives();
@@ -136,7 +159,7 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
 
     @Override
     public void writeWithImmediate(long number, int flags, long address, int key, int immediate) {
-        if (!context.capabilities().writesWithImmediate()) {
+        if (!loop.capabilities().writesWithImmediate()) {
             QueuePair.super.writeWithImmediate(number, flags, address, key, immediate);
         }
         sends.openWithImmediate(number, flags, address, key, immediate);
@@ -160,7 +183,7 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
             }
             postSends();
         } else if (connection.isEnded()) {
-            context.later(work::flushSends);
+            loop.later(work::flushSends);
         }
     }
 
@@ -177,13 +200,9 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
         doorbell();
     }
 
-    /**
-     * The device has completed a work request.
-     *
-     * @param status an {@code ibv_wc_status}
-     */
-    void completed(long workId, int status, int length, int invalidatedKey) {
-        if (!connection.hears(status)) {
+    @Override
+    public void completed(long workId, int status, int length, int invalidatedKey) {
+        if (!connection.admitCompletion(status)) {
             return;
         }
         if (status != VerbsConstants.SUCCESS) {
@@ -200,9 +219,9 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
         connection.proceedToEnd();
     }
 
-    /** The device has completed a receive because the peer has written, and nothing was received. */
-    void written(long workId, int length, int immediate) {
-        if (!connection.hears(VerbsConstants.SUCCESS)) {
+    @Override
+    public void written(long workId, int length, int immediate) {
+        if (!connection.admitCompletion(VerbsConstants.SUCCESS)) {
             return;
         }
         if (!work.receiveWritten(workId, length, immediate)) {
@@ -215,8 +234,7 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
 
     @Override
     public int expose(MemoryRegion region, long address, int length, int access) {
-        if (!(region instanceof RegisteredMemoryRegion mine)
-                || !mine.isOf(context.registrations())) {
+        if (!(region instanceof RegisteredMemoryRegion mine) || !mine.isOf(loop.registrations())) {
             throw new IllegalArgumentException(
                     "The region is not registered with the context of this queue pair");
         }
@@ -269,7 +287,7 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
     /** Where the device has nothing else to do for this queue pair: else it would be behind the others. */
     @Override
     public boolean unbind(NativeWindow window) {
-        if (!context.device().invalidatesWindows() || !connection.isOpen() || !sends.isEmpty()) {
+        if (!loop.device().invalidatesWindows() || !connection.isOpen() || !sends.isEmpty()) {
             return false;
         }
         sends.invalidate(window.key());
@@ -280,7 +298,7 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
         }
         int status;
         try {
-            status = context.completionQueue().await(workId, UNBIND_NANOS);
+            status = completions.await(workId, UNBIND_NANOS);
         } catch (IOException e) {
             connection.broken("A memory window cannot be invalidated", e);
             return false;
@@ -325,6 +343,7 @@ final class HardwareQueuePair implements QueuePair, HardwareConnection.Owner, Wi
         work.close();
         exposures.clear();
         end.destroy();
-        context.remove(this, left);
+        loop.remove(this);
+        owner.closed(this, left);
     }
 }

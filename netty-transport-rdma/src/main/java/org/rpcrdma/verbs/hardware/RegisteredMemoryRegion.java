@@ -11,7 +11,7 @@ import org.rpcrdma.verbs.MemoryRegion;
  * Memory of one context. The device knows it as up to two registrations, each made when it is first needed: one for
  * local use, and one that all peers of the context share, if memory is exposed that way.
  */
-final class RegisteredMemoryRegion implements MemoryRegion {
+final class RegisteredMemoryRegion implements MemoryRegion, Exposure.Registry {
 
     private final Registrations registrations;
     private final ByteBuffer memory;
@@ -101,12 +101,14 @@ final class RegisteredMemoryRegion implements MemoryRegion {
         return (int) index;
     }
 
-    void add(Exposure exposure) {
+    @Override
+    public void add(Exposure exposure) {
         exposure.place = exposures.size();
         exposures.add(exposure);
     }
 
-    void remove(Exposure exposure) {
+    @Override
+    public void remove(Exposure exposure) {
         Exposure last = exposures.remove(exposures.size() - 1);
         if (last != exposure) {
             last.place = exposure.place;

@@ -13,38 +13,34 @@ final class WorkQueues {
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(WorkQueues.class);
 
-    private final PostedSends sends;
-    private final PostedReceives receives;
+    private final SendWorkRequestRing sends;
+    private final ReceiveWorkRequestRing receives;
     private final QueuePairHandler handler;
     private boolean isClosed;
 
-    WorkQueues(
-            HardwareEventLoopContext context,
-            QueuePairConfig size,
-            int serial,
-            QueuePairHandler handler) {
+    WorkQueues(LoopDevice loop, QueuePairConfig size, int serial, QueuePairHandler handler) {
         this.handler = handler;
         sends =
-                new PostedSends(
-                        context.device()::address,
+                new SendWorkRequestRing(
+                        loop.device()::address,
                         WorkRequestId.sends(serial),
                         size.sendDepth(),
-                        context.binds(size),
-                        context.capabilities().maxScatterGather(),
-                        context.capabilities().maxReadRanges(),
-                        context::readSinks);
+                        loop.binds(size),
+                        loop.capabilities().maxScatterGather(),
+                        loop.capabilities().maxReadRanges(),
+                        loop::readSinks);
         receives =
-                new PostedReceives(
-                        context.device()::address,
+                new ReceiveWorkRequestRing(
+                        loop.device()::address,
                         WorkRequestId.receives(serial),
                         size.receiveDepth());
     }
 
-    PostedSends sends() {
+    SendWorkRequestRing sends() {
         return sends;
     }
 
-    PostedReceives receives() {
+    ReceiveWorkRequestRing receives() {
         return receives;
     }
 

@@ -28,8 +28,22 @@ import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
 /** The start-up of an initiator: TCP connection, MPA Request, MPA Reply (RFC 5044, 7.1.2). */
 final class ActiveStartup implements SelectionKeyHandler, Timer, AutoCloseable {
 
-    private final IwarpContext context;
-    private final IwarpQueuePair queuePair;
+    /** Owner of a start-up, which is told its outcome, once. */
+    interface Owner {
+
+        /** The peer has accepted. */
+        void established(
+                SocketChannel channel,
+                SelectionKey key,
+                SharedSegment shared,
+                MpaNegotiation agreed,
+                byte[] privateData);
+
+        void connectFailed(Throwable cause);
+    }
+
+    private final LoopResources loop;
+    private final Owner owner;
     private final InetSocketAddress remote;
     private MpaFrame request;
     private ByteBuffer requestBytes;
@@ -44,24 +58,24 @@ final class ActiveStartup implements SelectionKeyHandler, Timer, AutoCloseable {
     private long deadline;
 
     ActiveStartup(
-            IwarpContext context,
-            IwarpQueuePair queuePair,
+            LoopResources loop,
+            Owner owner,
             QueuePairConfig size,
             InetSocketAddress remote,
             byte[] privateData,
             long timeoutNanos) {
-        this.context = context;
-        this.queuePair = queuePair;
+        this.loop = loop;
+        this.owner = owner;
         this.remote = remote;
         this.timeoutNanos = timeoutNanos;
-        MpaOptions options = context.config.mpa();
+        MpaOptions options = loop.config.mpa();
         this.request =
                 MpaNegotiation.request(
                         options,
                         size.inboundReads(),
                         size.outboundReads(),
                         options.checked(privateData, options.revision() >= 2));
-        context.addStartup(this);
+        loop.startups.add(this);
         startTimer();
     }
 
@@ -80,18 +94,18 @@ final class ActiveStartup implements SelectionKeyHandler, Timer, AutoCloseable {
             }
             if (channel == null) {
                 channel =
-                        context.host
+                        loop.host
                                 .sockets()
                                 .openSocketChannel(
                                         remote.getAddress() instanceof Inet6Address
                                                 ? StandardProtocolFamily.INET6
                                                 : StandardProtocolFamily.INET);
-                Sockets.configure(channel, context.config);
+                Sockets.configure(channel, loop.config);
                 if (local != null) {
                     channel.bind(local);
                 }
             }
-            key = context.register(channel, SelectionKey.OP_CONNECT, this);
+            key = loop.poller.register(channel, SelectionKey.OP_CONNECT, this);
             if (channel.connect(remote)) {
                 tcpConnected();
             }
@@ -102,18 +116,18 @@ final class ActiveStartup implements SelectionKeyHandler, Timer, AutoCloseable {
 
     private void startTimer() {
         if (timeoutNanos > 0) {
-            deadline = context.nanoTime() + timeoutNanos;
-            context.timers.add(this);
+            deadline = loop.nanoTime() + timeoutNanos;
+            loop.timers.add(this);
         }
     }
 
     private void tcpConnected() throws IOException {
         connected = true;
-        context.timers.remove(this);
+        loop.timers.remove(this);
         startTimer();
         byte[] data = request.privateData();
-        int room = context.config.mpa().maxPrivateData(request.enhanced()) - data.length;
-        offered = context.sharedWire.offer(channel, room);
+        int room = loop.config.mpa().maxPrivateData(request.enhanced()) - data.length;
+        offered = loop.sharedWire.offer(channel, room);
         if (offered != null) {
             request = request.with(offered.offer().appendTo(data));
         }
@@ -166,12 +180,12 @@ final class ActiveStartup implements SelectionKeyHandler, Timer, AutoCloseable {
             throw new RejectedException(
                     "The peer " + remote + " rejected the connection", privateData());
         }
-        MpaNegotiation agreed = MpaNegotiation.conclude(request, reply, context.config.mpa());
+        MpaNegotiation agreed = MpaNegotiation.conclude(request, reply, loop.config.mpa());
         SharedSegment shared = offered == null ? null : offered.answered(reply.privateData());
         byte[] privateData = privateData();
         offered = null;
         finish();
-        queuePair.established(channel, key, shared, agreed, privateData);
+        owner.established(channel, key, shared, agreed, privateData);
     }
 
     /** The peer's, as its user has sent them. */
@@ -189,21 +203,21 @@ final class ActiveStartup implements SelectionKeyHandler, Timer, AutoCloseable {
         finish();
         if (cause instanceof StreamException refused) {
             // RFC 6581, 8: the initiator says why in a Terminate, which is then its only FPDU.
-            context.counters.startupsRefused++;
-            context.counters.terminateSent(refused.error().layer());
-            ByteTransport carrier = new TcpByteTransport(context, channel, key);
-            new LingeringClose(context, carrier, terminate(refused.error()));
+            loop.counters.startupsRefused++;
+            loop.counters.terminateSent(refused.error().layer());
+            ByteTransport carrier = loop.byteTransport(channel, key, null);
+            new LingeringClose(loop, carrier, terminate(refused.error()));
             ConnectException failure =
                     new ConnectException(
                             "Start-up with " + remote + " failed: " + cause.getMessage());
             failure.initCause(cause);
-            queuePair.connectFailed(failure);
+            owner.connectFailed(failure);
             return;
         }
         if (channel != null) {
             Sockets.close(channel);
         }
-        queuePair.connectFailed(cause);
+        owner.connectFailed(cause);
     }
 
     /** The first and only FPDU. It has a CRC and a marker if what the frames agreed on so far wants them. */
@@ -222,7 +236,7 @@ final class ActiveStartup implements SelectionKeyHandler, Timer, AutoCloseable {
 
     @Override
     public void expired() {
-        context.counters.startupsTimedOut++;
+        loop.counters.startupsTimedOut++;
         failed(
                 new ConnectException(
                         "The peer "
@@ -243,8 +257,8 @@ final class ActiveStartup implements SelectionKeyHandler, Timer, AutoCloseable {
             offered.segment().close();
             offered = null;
         }
-        context.timers.remove(this);
-        context.removeStartup(this);
+        loop.timers.remove(this);
+        loop.startups.remove(this);
     }
 
     /** Gives up; nothing is reported. */

@@ -19,54 +19,20 @@ public final class IwarpConfig {
 
     private static final IwarpConfig DEFAULTS = builder().build();
 
-    private final int mpaRevision;
-    private final CrcPolicy crc;
-    private final boolean markers;
-    private final int maxUlpdu;
-    private final boolean peerToPeer;
-    private final Set<Rtr> readyToReceive;
-    private final int maxPrivateData;
-    private final Duration responderTimeout;
-    private final Duration initiatorTimeout;
-    private final Duration drainTimeout;
-    private final Duration nudgeAfter;
-    private final Duration frameTimeout;
-    private final Duration messageTimeout;
-    private final int maxHalfOpen;
-    private final int maxExposures;
-    private final int socketBuffer;
-    private final boolean sharedMemory;
-    private final int sharedRingBytes;
-    private final Path sharedDirectory;
+    /** A copy that nobody changes. */
+    private final Builder settings;
+
     private final MpaOptions mpa;
 
     private IwarpConfig(Builder builder) {
-        mpaRevision = builder.mpaRevision;
-        crc = builder.crc;
-        markers = builder.markers;
-        maxUlpdu = builder.maxUlpdu;
-        peerToPeer = builder.peerToPeer;
-        readyToReceive = builder.readyToReceive;
-        maxPrivateData = builder.maxPrivateData;
+        settings = builder.copy();
         mpa =
                 new MpaOptions(
-                        mpaRevision,
-                        crc,
-                        markers,
-                        peerToPeer ? readyToReceive : Set.of(),
-                        maxPrivateData);
-        responderTimeout = builder.responderTimeout;
-        initiatorTimeout = builder.initiatorTimeout;
-        drainTimeout = builder.drainTimeout;
-        nudgeAfter = builder.nudgeAfter;
-        frameTimeout = builder.frameTimeout;
-        messageTimeout = builder.messageTimeout;
-        maxHalfOpen = builder.maxHalfOpen;
-        maxExposures = builder.maxExposures;
-        socketBuffer = builder.socketBuffer;
-        sharedMemory = builder.sharedMemory;
-        sharedRingBytes = builder.sharedRingBytes;
-        sharedDirectory = builder.sharedDirectory;
+                        settings.mpaRevision,
+                        settings.crc,
+                        settings.markers,
+                        settings.peerToPeer ? settings.readyToReceive : Set.of(),
+                        settings.maxPrivateData);
     }
 
     /** {@return the defaults: CRC obeyed but not asked for, peer-to-peer model, 5 s and 10 s start-up time-outs} */
@@ -81,42 +47,22 @@ public final class IwarpConfig {
 
     /** {@return a builder that starts with these settings} */
     public Builder toBuilder() {
-        Builder builder = new Builder();
-        builder.mpaRevision = mpaRevision;
-        builder.crc = crc;
-        builder.markers = markers;
-        builder.maxUlpdu = maxUlpdu;
-        builder.peerToPeer = peerToPeer;
-        builder.readyToReceive = readyToReceive;
-        builder.maxPrivateData = maxPrivateData;
-        builder.responderTimeout = responderTimeout;
-        builder.initiatorTimeout = initiatorTimeout;
-        builder.drainTimeout = drainTimeout;
-        builder.nudgeAfter = nudgeAfter;
-        builder.frameTimeout = frameTimeout;
-        builder.messageTimeout = messageTimeout;
-        builder.maxHalfOpen = maxHalfOpen;
-        builder.maxExposures = maxExposures;
-        builder.socketBuffer = socketBuffer;
-        builder.sharedMemory = sharedMemory;
-        builder.sharedRingBytes = sharedRingBytes;
-        builder.sharedDirectory = sharedDirectory;
-        return builder;
+        return settings.copy();
     }
 
     /** {@return the MPA revision that a connecting end uses} */
     public int mpaRevision() {
-        return mpaRevision;
+        return settings.mpaRevision;
     }
 
     /** {@return when the CRC is used} */
     public CrcPolicy crc() {
-        return crc;
+        return settings.crc;
     }
 
     /** {@return whether peers are asked for markers} */
     public boolean markers() {
-        return markers;
+        return settings.markers;
     }
 
     /** What of this the start-up frames are about. */
@@ -126,105 +72,108 @@ public final class IwarpConfig {
 
     /** {@return the largest ULPDU to send in bytes; 0 where the MTU says} */
     public int maxUlpdu() {
-        return maxUlpdu;
+        return settings.maxUlpdu;
     }
 
     /** {@return whether a connecting end offers the peer-to-peer model} */
     public boolean peerToPeer() {
-        return peerToPeer;
+        return settings.peerToPeer;
     }
 
     /** {@return the ready-to-receive messages that a connecting end offers} */
     public Set<Rtr> readyToReceive() {
-        return readyToReceive;
+        return settings.readyToReceive;
     }
 
     /** {@return the most private data to send in a start-up frame, in bytes} */
     public int maxPrivateData() {
-        return maxPrivateData;
+        return settings.maxPrivateData;
     }
 
     /** {@return how long an accepted TCP connection may take for its MPA Request} */
     public Duration responderTimeout() {
-        return responderTimeout;
+        return settings.responderTimeout;
     }
 
     /** {@return how long a peer may take for the TCP connection, and then for its MPA Reply} */
     public Duration initiatorTimeout() {
-        return initiatorTimeout;
+        return settings.initiatorTimeout;
     }
 
     /** {@return how long an ended connection may take to send what it owes and to see the peer's end} */
     public Duration drainTimeout() {
-        return drainTimeout;
+        return settings.drainTimeout;
     }
 
-    /** {@return how long what was sent first may be left without any answer; zero for any time} */
-    public Duration nudgeAfter() {
-        return nudgeAfter;
+    /** How long what was sent first may be left without any answer; zero for any time. */
+    Duration probeAfter() {
+        return settings.probeAfter;
     }
 
     /** {@return how long a peer may leave an FPDU incomplete without a byte; zero for any time} */
     public Duration frameTimeout() {
-        return frameTimeout;
+        return settings.frameTimeout;
     }
 
     /** {@return how long a peer may leave a Send incomplete without a byte of it; zero for any time} */
     public Duration messageTimeout() {
-        return messageTimeout;
+        return settings.messageTimeout;
     }
 
     /** {@return the most accepted TCP connections of a listener that have not sent their MPA Request} */
     public int maxHalfOpen() {
-        return maxHalfOpen;
+        return settings.maxHalfOpen;
     }
 
     /** {@return the most ranges exposed at a time in one context} */
     public int maxExposures() {
-        return maxExposures;
+        return settings.maxExposures;
     }
 
     /** {@return bytes of the TCP send and receive buffers; 0 where the operating system says} */
     public int socketBuffer() {
-        return socketBuffer;
+        return settings.socketBuffer;
     }
 
     /** {@return whether shared memory takes the place of TCP where both ends want it} */
     public boolean sharedMemory() {
-        return sharedMemory;
+        return settings.sharedMemory;
     }
 
     /** {@return bytes of shared memory for each direction of a connection} */
     public int sharedRingBytes() {
-        return sharedRingBytes;
+        return settings.sharedRingBytes;
     }
 
     /** Where the files of shared memory are; {@code null} for the usual place. */
     Path sharedDirectory() {
-        return sharedDirectory;
+        return settings.sharedDirectory;
     }
 
-    /** Immutable, so any thread. */
     @Override
     public String toString() {
         return "IwarpConfig(MPA revision "
-                + mpaRevision
+                + settings.mpaRevision
                 + ", CRC "
-                + crc
-                + (markers ? ", markers" : "")
-                + (peerToPeer ? ", peer-to-peer " + new TreeSet<>(readyToReceive) : "")
-                + (sharedMemory ? ", shared memory of " + sharedRingBytes + " bytes" : "")
+                + settings.crc
+                + (settings.markers ? ", settings.markers" : "")
+                + (settings.peerToPeer
+                        ? ", peer-to-peer " + new TreeSet<>(settings.readyToReceive)
+                        : "")
+                + (settings.sharedMemory
+                        ? ", shared memory of " + settings.sharedRingBytes + " bytes"
+                        : "")
                 + ", start-up within "
-                + initiatorTimeout
+                + settings.initiatorTimeout
                 + " and "
-                + responderTimeout
+                + settings.responderTimeout
                 + ", drains for "
-                + drainTimeout
+                + settings.drainTimeout
                 + ')';
     }
 
     /** Collects settings. Each setter refuses a value out of range with an {@link IllegalArgumentException}. */
-    public static final class Builder {
+    public static final class Builder implements Cloneable {
 
         private int mpaRevision = 2;
         private CrcPolicy crc = CrcPolicy.ACCEPT;
@@ -236,7 +185,7 @@ public final class IwarpConfig {
         private Duration responderTimeout = Duration.ofSeconds(5);
         private Duration initiatorTimeout = Duration.ofSeconds(10);
         private Duration drainTimeout = Duration.ofSeconds(2);
-        private Duration nudgeAfter = Duration.ofSeconds(1);
+        private Duration probeAfter = Duration.ofSeconds(1);
         private Duration frameTimeout = Duration.ofSeconds(30);
         private Duration messageTimeout = Duration.ofSeconds(30);
         private int maxHalfOpen = 128;
@@ -249,6 +198,14 @@ public final class IwarpConfig {
 
         private Builder() {}
 
+        private Builder copy() {
+            try {
+                return (Builder) clone();
+            } catch (CloneNotSupportedException e) {
+                throw new AssertionError(e);
+            }
+        }
+
         /**
          * The MPA revision that a connecting end uses, 1 or 2; 2 by default. Revision 1 (RFC 5044) is for peers that do
          * not know RFC 6581: it negotiates no read depths, so that one Read at a time may be outstanding, and has no
@@ -258,7 +215,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder mpaRevision(int revision) {
-            mpaRevision = range("mpaRevision", revision, 1, 2);
+            mpaRevision = SettingRange.range("mpaRevision", revision, 1, 2);
             return this;
         }
 
@@ -295,7 +252,7 @@ public final class IwarpConfig {
          */
         public Builder maxUlpdu(int bytes) {
             if (bytes != 0) {
-                range("maxUlpdu", bytes, Fpdu.MIN_MULPDU, Fpdu.MAX_ULPDU);
+                SettingRange.range("maxUlpdu", bytes, Fpdu.MIN_MULPDU, Fpdu.MAX_ULPDU);
             }
             maxUlpdu = bytes;
             return this;
@@ -339,7 +296,8 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder maxPrivateData(int bytes) {
-            maxPrivateData = range("maxPrivateData", bytes, 0, MpaFrame.MAX_PRIVATE_DATA);
+            maxPrivateData =
+                    SettingRange.range("maxPrivateData", bytes, 0, MpaFrame.MAX_PRIVATE_DATA);
             return this;
         }
 
@@ -350,7 +308,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder responderTimeout(Duration time) {
-            responderTimeout = positive("responderTimeout", time);
+            responderTimeout = SettingRange.positive("responderTimeout", time);
             return this;
         }
 
@@ -361,7 +319,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder initiatorTimeout(Duration time) {
-            initiatorTimeout = positive("initiatorTimeout", time);
+            initiatorTimeout = SettingRange.positive("initiatorTimeout", time);
             return this;
         }
 
@@ -373,21 +331,13 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder drainTimeout(Duration time) {
-            drainTimeout = positive("drainTimeout", time);
+            drainTimeout = SettingRange.positive("drainTimeout", time);
             return this;
         }
 
-        /**
-         * How long a peer that was connected to may leave what was sent to it first without any answer, before it gets
-         * a zero-length RDMA Write, and again after twice and four times as long; 1 s by default, at most a day, zero
-         * for never. soft-iWARP of Linux may overlook what arrives right after it has accepted a connection, until
-         * more comes.
-         *
-         * @param time from zero to a day
-         * @return this builder
-         */
-        public Builder nudgeAfter(Duration time) {
-            nudgeAfter = time.isZero() ? time : positive("nudgeAfter", time);
+        /** When {@link ZeroLengthWriteProbe} begins, for tests; from zero, for never, to a day. */
+        Builder probeAfter(Duration time) {
+            probeAfter = time.isZero() ? time : SettingRange.positive("probeAfter", time);
             return this;
         }
 
@@ -400,7 +350,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder frameTimeout(Duration time) {
-            frameTimeout = time.isZero() ? time : positive("frameTimeout", time);
+            frameTimeout = time.isZero() ? time : SettingRange.positive("frameTimeout", time);
             return this;
         }
 
@@ -413,7 +363,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder messageTimeout(Duration time) {
-            messageTimeout = time.isZero() ? time : positive("messageTimeout", time);
+            messageTimeout = time.isZero() ? time : SettingRange.positive("messageTimeout", time);
             return this;
         }
 
@@ -426,7 +376,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder maxHalfOpen(int connections) {
-            maxHalfOpen = range("maxHalfOpen", connections, 1, 1 << 16);
+            maxHalfOpen = SettingRange.range("maxHalfOpen", connections, 1, 1 << 16);
             return this;
         }
 
@@ -437,7 +387,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder maxExposures(int ranges) {
-            maxExposures = range("maxExposures", ranges, 1, 1 << 23);
+            maxExposures = SettingRange.range("maxExposures", ranges, 1, 1 << 23);
             return this;
         }
 
@@ -448,7 +398,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder socketBuffer(int bytes) {
-            socketBuffer = range("socketBuffer", bytes, 0, Integer.MAX_VALUE);
+            socketBuffer = SettingRange.range("socketBuffer", bytes, 0, Integer.MAX_VALUE);
             return this;
         }
 
@@ -477,20 +427,16 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder sharedRingBytes(int bytes) {
-            range(
+            SettingRange.range(
                     "sharedRingBytes",
                     bytes,
                     SharedMemory.MIN_RING_BYTES,
                     SharedMemory.MAX_RING_BYTES);
-            if (Integer.bitCount(bytes) != 1) {
-                throw new IllegalArgumentException(
-                        "sharedRingBytes is " + bytes + ", expected a power of two");
-            }
+            SettingRange.requirePowerOfTwo("sharedRingBytes", bytes);
             sharedRingBytes = bytes;
             return this;
         }
 
-        /** Where the files are, for tests. */
         Builder sharedDirectory(Path directory) {
             sharedDirectory = directory;
             return this;
@@ -499,22 +445,6 @@ public final class IwarpConfig {
         /** {@return settings that never change} */
         public IwarpConfig build() {
             return new IwarpConfig(this);
-        }
-
-        private static int range(String name, int value, int minimum, int maximum) {
-            if (value < minimum || value > maximum) {
-                throw new IllegalArgumentException(
-                        name + " is " + value + ", expected " + minimum + " to " + maximum);
-            }
-            return value;
-        }
-
-        private static Duration positive(String name, Duration value) {
-            if (value.isNegative() || value.isZero() || value.compareTo(Duration.ofDays(1)) > 0) {
-                throw new IllegalArgumentException(
-                        name + " is " + value + ", expected more than 0 and at most a day");
-            }
-            return value;
         }
     }
 }

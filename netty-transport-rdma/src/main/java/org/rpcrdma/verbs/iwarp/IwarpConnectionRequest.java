@@ -10,6 +10,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
 import org.rpcrdma.verbs.iwarp.shared.PrivateDataTrailer;
 import org.rpcrdma.verbs.iwarp.shared.SharedOffer;
 
@@ -19,7 +20,8 @@ import org.rpcrdma.verbs.iwarp.shared.SharedOffer;
  */
 final class IwarpConnectionRequest implements ConnectionRequest {
 
-    private final IwarpContext origin;
+    private final SocketPoller origin;
+    private final MpaOptions options;
     private final PendingConnectionRequests pending;
     private final SocketChannel channel;
     private final MpaFrame request;
@@ -29,12 +31,14 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     private final AtomicBoolean answered = new AtomicBoolean();
 
     IwarpConnectionRequest(
-            IwarpContext origin,
+            SocketPoller origin,
+            MpaOptions options,
             PendingConnectionRequests pending,
             SocketChannel channel,
             MpaFrame request)
             throws IOException {
         this.origin = origin;
+        this.options = options;
         this.pending = pending;
         this.channel = channel;
         this.request = request;
@@ -72,11 +76,11 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     }
 
     /**
-     * Takes the connection over to a context, which is the caller's.
+     * Takes the connection over to the poller of a context, which is the caller's.
      *
      * @throws IOException when it was answered before, or the peer has gone away or sent something
      */
-    IwarpConnectionRequest take(IwarpContext context) throws IOException {
+    IwarpConnectionRequest take(SocketPoller poller) throws IOException {
         if (!answer()) {
             throw new IOException(
                     "The connection request of " + remote + " was answered or withdrawn before");
@@ -94,9 +98,9 @@ final class IwarpConnectionRequest implements ConnectionRequest {
                                         + remote
                                         + " sent more than its MPA Request before the Reply");
             }
-            if (context != origin) {
+            if (poller != origin) {
                 release();
-                context.register(channel, 0, NOTHING);
+                poller.register(channel, 0, NOTHING);
             }
             return this;
         } catch (IOException | RuntimeException e) {
@@ -117,7 +121,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
 
     @Override
     public void reject(byte[] privateData) {
-        byte[] checked = origin.config.mpa().checked(privateData, request.enhanced());
+        byte[] checked = options.checked(privateData, request.enhanced());
         if (answer()) {
             try {
                 refuse(channel, request, checked);

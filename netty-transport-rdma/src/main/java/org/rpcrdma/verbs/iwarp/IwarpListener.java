@@ -18,7 +18,13 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 
 /** Accepts TCP connections, and reports those whose MPA Request is complete. */
 final class IwarpListener
-        implements Listener, SelectionKeyHandler, Timer, CompletionEventTarget, AutoCloseable {
+        implements Listener,
+                PassiveStartup.Owner,
+                PausedListeners.Acceptor,
+                SelectionKeyHandler,
+                Timer,
+                VerbsEventHandler,
+                AutoCloseable {
 
     private static final int ACCEPTS_PER_POLL = 64;
 
@@ -27,7 +33,7 @@ final class IwarpListener
 
     private static final byte[] NO_DATA = {};
 
-    private final IwarpContext context;
+    private final LoopResources loop;
     private final ListenerHandler handler;
     private final ServerSocketChannel channel;
     private final SelectionKey key;
@@ -40,27 +46,27 @@ final class IwarpListener
     private long resumeAt;
 
     IwarpListener(
-            IwarpContext context, InetSocketAddress address, int backlog, ListenerHandler handler)
+            LoopResources loop, InetSocketAddress address, int backlog, ListenerHandler handler)
             throws IOException {
-        this.context = context;
+        this.loop = loop;
         this.handler = handler;
         this.backlog = Math.max(backlog, 1);
         this.pending = new PendingConnectionRequests();
-        this.channel = context.host.sockets().openServerSocketChannel();
+        this.channel = loop.host.sockets().openServerSocketChannel();
         try {
             channel.configureBlocking(false);
             channel.setOption(StandardSocketOptions.SO_REUSEADDR, true);
-            if (context.config.socketBuffer() > 0) {
-                channel.setOption(StandardSocketOptions.SO_RCVBUF, context.config.socketBuffer());
+            if (loop.config.socketBuffer() > 0) {
+                channel.setOption(StandardSocketOptions.SO_RCVBUF, loop.config.socketBuffer());
             }
             channel.bind(address, backlog);
             this.local = (InetSocketAddress) channel.getLocalAddress();
-            this.key = context.register(channel, SelectionKey.OP_ACCEPT, this);
+            this.key = loop.poller.register(channel, SelectionKey.OP_ACCEPT, this);
         } catch (IOException | RuntimeException e) {
             Sockets.close(channel);
             throw e;
         }
-        context.addStartup(this);
+        loop.startups.add(this);
     }
 
     @Override
@@ -73,7 +79,7 @@ final class IwarpListener
         for (int i = 0; i < ACCEPTS_PER_POLL; i++) {
             if (!hasRoom()) {
                 key.interestOps(0);
-                context.full(this);
+                loop.pausedListeners.add(this);
                 return;
             }
             SocketChannel accepted = channel.accept();
@@ -81,7 +87,7 @@ final class IwarpListener
                 return;
             }
             try {
-                halfOpen.add(new PassiveStartup(context, this, accepted));
+                halfOpen.add(new PassiveStartup(loop, this, accepted));
             } catch (IOException | RuntimeException e) {
                 Sockets.close(accepted);
                 throw e;
@@ -93,13 +99,15 @@ final class IwarpListener
      * Whether one more can be accepted, with a place among the requests that wait for an answer once it has sent its
      * own. Until then newcomers wait in TCP's backlog, and those that are there are not harmed.
      */
-    boolean hasRoom() {
-        return halfOpen.size() < context.config.maxHalfOpen()
+    @Override
+    public boolean hasRoom() {
+        return halfOpen.size() < loop.config.maxHalfOpen()
                 && halfOpen.size() + pending.size() < backlog;
     }
 
     /** Accepts again: there is room. */
-    void resume() {
+    @Override
+    public void resume() {
         if (!resting) {
             key.interestOps(SelectionKey.OP_ACCEPT);
         }
@@ -111,11 +119,11 @@ final class IwarpListener
         if (closed) {
             return;
         }
-        context.completions.add(this, Kind.ACCEPT_FAILED, cause);
+        loop.completions.add(this, Kind.ACCEPT_FAILED, cause);
         key.interestOps(0);
         resting = true;
-        resumeAt = context.nanoTime() + REST_NANOS;
-        context.timers.add(this);
+        resumeAt = loop.nanoTime() + REST_NANOS;
+        loop.timers.add(this);
     }
 
     @Override
@@ -129,18 +137,21 @@ final class IwarpListener
         key.interestOps(SelectionKey.OP_ACCEPT);
     }
 
-    void startupEnded(PassiveStartup startup) {
+    @Override
+    public void startupEnded(PassiveStartup startup) {
         halfOpen.remove(startup);
     }
 
     /** The MPA Request of a connection is complete. */
-    void requested(SocketChannel accepted, MpaFrame request) throws IOException {
-        String objection = MpaNegotiation.objection(request, context.config.mpa());
+    @Override
+    public void requested(SocketChannel accepted, MpaFrame request) throws IOException {
+        String objection = MpaNegotiation.objection(request, loop.config.mpa());
         IwarpConnectionRequest asked =
-                new IwarpConnectionRequest(context, pending, accepted, request);
+                new IwarpConnectionRequest(
+                        loop.poller, loop.config.mpa(), pending, accepted, request);
         if (objection != null) {
-            context.counters.startupsRefused++;
-            context.log.warn(
+            loop.counters.startupsRefused++;
+            loop.log.warn(
                     "MPA Request of {} is refused: {}",
                     asked.remoteAddress(),
                     new IOException(objection));
@@ -148,7 +159,7 @@ final class IwarpListener
             return;
         }
         pending.add(asked);
-        context.completions.add(this, Kind.CONNECTION_REQUESTED, asked);
+        loop.completions.add(this, Kind.CONNECTION_REQUESTED, asked);
     }
 
     @Override
@@ -169,10 +180,11 @@ final class IwarpListener
             return;
         }
         closed = true;
-        context.remove(this);
-        context.timers.remove(this);
+        loop.pausedListeners.remove(this);
+        loop.startups.remove(this);
+        loop.timers.remove(this);
         Sockets.close(channel);
-        context.letGo();
+        loop.poller.dropClosedChannels();
         new ArrayList<>(halfOpen).forEach(PassiveStartup::close);
         pending.rejectAll();
     }

@@ -7,37 +7,32 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
-import java.util.Objects;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.memory.Exposure;
-import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
-import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
-import org.rpcrdma.verbs.iwarp.rdmap.Completions;
 import org.rpcrdma.verbs.iwarp.rdmap.InboundReads;
 import org.rpcrdma.verbs.iwarp.rdmap.OutboundReads;
 import org.rpcrdma.verbs.iwarp.rdmap.Rdmap;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapSender;
 import org.rpcrdma.verbs.iwarp.rdmap.ReceiveQueue;
-import org.rpcrdma.verbs.iwarp.rdmap.ReceiveSource;
 import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
 import org.rpcrdma.verbs.iwarp.rdmap.WorkSource;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
 
 /** The verbs face of a connection: its queues, its exposed memory, and how it begins and ends. */
-final class IwarpQueuePair extends ExposureOwner
-        implements QueuePair, CompletionEventTarget, Completions, ReceiveSource {
+final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwner, AutoCloseable {
+
+    static final int MAX_READ_DEPTH = 128;
 
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(IwarpQueuePair.class);
@@ -51,27 +46,21 @@ final class IwarpQueuePair extends ExposureOwner
         CLOSED
     }
 
-    private final IwarpContext context;
+    private final LoopResources loop;
     private final QueuePairConfig size;
-    private final QueuePairHandler handler;
+    private final QueuePairEvents events;
     private final IwarpConnectionRequest request;
     private final SendQueue work;
     private final ReceiveQueue receives;
     private final InboundReads inboundReads;
     private final OutboundReads outboundReads;
+    private final QueuePairExposures exposures;
+    private final QueuePairSocket socket = new QueuePairSocket();
 
     private State state;
-    private SocketChannel bound;
     private long connectNanos;
     private ActiveStartup startup;
     private IwarpStream stream;
-
-    /** Of the stream, whatever carries it. */
-    private SocketChannel connection;
-
-    private InetSocketAddress local;
-    private InetSocketAddress remote;
-    private int undelivered;
 
     /** Whether the end of the connection, or of the attempt to make one, waits to be told or was told. */
     private boolean isEndQueued;
@@ -81,32 +70,33 @@ final class IwarpQueuePair extends ExposureOwner
     private WorkStatus oldestReceive = WorkStatus.FLUSHED;
 
     IwarpQueuePair(
-            IwarpContext context,
+            LoopResources loop,
             QueuePairConfig size,
             QueuePairHandler handler,
             IwarpConnectionRequest request) {
-        this.context = context;
+        this.loop = loop;
         this.size = checked(size);
-        this.handler = Objects.requireNonNull(handler, "handler");
+        this.events = new QueuePairEvents(loop.completions, handler, this::eventLost);
         this.request = request;
-        this.work = new SendQueue(size.sendDepth(), this);
+        this.work = new SendQueue(size.sendDepth(), events);
         this.receives = new ReceiveQueue(size.receiveDepth());
-        this.inboundReads = new InboundReads(context.stags, this);
+        this.exposures = new QueuePairExposures(loop.stags, loop.memory, this::revoking);
+        this.inboundReads = new InboundReads(loop.stags, exposures);
         this.outboundReads =
-                new OutboundReads(work, context.memory, ThreadLocalRandom.current().nextInt());
-        this.connectNanos = context.config.initiatorTimeout().toNanos();
+                new OutboundReads(work, loop.memory, ThreadLocalRandom.current().nextInt());
+        this.connectNanos = loop.config.initiatorTimeout().toNanos();
         this.state = request == null ? State.IDLE : State.REQUESTED;
         if (request != null) {
-            local = request.localAddress();
-            remote = request.remoteAddress();
+            socket.requested(request.localAddress(), request.remoteAddress());
         }
+        loop.queuePairs.add(this);
     }
 
     private static QueuePairConfig checked(QueuePairConfig size) {
         depth("sendDepth", size.sendDepth(), 1 << 20);
         depth("receiveDepth", size.receiveDepth(), 1 << 20);
-        depth("inboundReads", size.inboundReads(), IwarpContext.MAX_READ_DEPTH);
-        depth("outboundReads", size.outboundReads(), IwarpContext.MAX_READ_DEPTH);
+        depth("inboundReads", size.inboundReads(), MAX_READ_DEPTH);
+        depth("outboundReads", size.outboundReads(), MAX_READ_DEPTH);
         return size;
     }
 
@@ -126,25 +116,7 @@ final class IwarpQueuePair extends ExposureOwner
     @Override
     public InetSocketAddress bind(InetSocketAddress address) throws IOException {
         require(State.IDLE, "bind");
-        SocketChannel socket = context.host.sockets().openSocketChannel();
-        try {
-            Sockets.configure(socket, context.config);
-            socket.bind(address);
-            local = (InetSocketAddress) socket.getLocalAddress();
-        } catch (IOException | RuntimeException e) {
-            Sockets.close(socket);
-            throw e;
-        }
-        closeBound();
-        bound = socket;
-        return local;
-    }
-
-    private void closeBound() {
-        if (bound != null) {
-            Sockets.close(bound);
-            bound = null;
-        }
+        return socket.bind(address, loop.host, loop.config);
     }
 
     @Override
@@ -155,22 +127,16 @@ final class IwarpQueuePair extends ExposureOwner
     @Override
     public void connect(InetSocketAddress peer, InetSocketAddress from, byte[] privateData) {
         require(State.IDLE, "connect");
-        startup = new ActiveStartup(context, this, size, peer, privateData, connectNanos);
+        startup = new ActiveStartup(loop, this, size, peer, privateData, connectNanos);
         state = State.CONNECTING;
-        remote = peer;
-        if (bound != null && from != null && !from.equals(local)) {
-            closeBound();
-        }
-        SocketChannel socket = bound;
-        bound = null;
-        startup.start(socket, from);
+        startup.start(socket.takeBound(peer, from), from);
     }
 
     @Override
     public void accept(byte[] privateData) {
         require(State.REQUESTED, "accept");
         MpaFrame frame = request.frame();
-        MpaOptions options = context.config.mpa();
+        MpaOptions options = loop.config.mpa();
         byte[] checked = options.checked(privateData, frame.enhanced());
         MpaNegotiation agreed =
                 MpaNegotiation.respond(frame, options, size.inboundReads(), size.outboundReads());
@@ -178,16 +144,16 @@ final class IwarpQueuePair extends ExposureOwner
         SharedMemoryNegotiation.Joined joined = null;
         try {
             int room = options.maxPrivateData(frame.enhanced()) - checked.length;
-            joined = context.sharedWire.join(request.offer(), local, remote, room);
+            joined = loop.sharedWire.join(request.offer(), socket.local(), socket.remote(), room);
             if (joined == null) {
-                open(channel, context.keyOf(channel), null, agreed, false);
+                open(channel, loop.poller.keyOf(channel), null, agreed, false);
                 stream.sendFrame(agreed.reply(frame, checked).encode());
             } else {
-                open(channel, context.keyOf(channel), joined.segment(), agreed, false);
+                open(channel, loop.poller.keyOf(channel), joined.segment(), agreed, false);
                 Sockets.send(
                         channel, agreed.reply(frame, joined.answer().appendTo(checked)).encode());
             }
-            context.completions.add(this, Kind.CONNECTED, request.privateData());
+            events.connected(request.privateData());
         } catch (IOException | RuntimeException | OutOfMemoryError e) {
             startFailed(channel, joined == null ? null : joined.segment(), e);
         }
@@ -204,18 +170,17 @@ final class IwarpQueuePair extends ExposureOwner
         connectFailed(cause);
     }
 
-    /** The initiator's start-up is complete. */
-    void established(
+    @Override
+    public void established(
             SocketChannel channel,
             SelectionKey key,
             SharedSegment shared,
             MpaNegotiation agreed,
             byte[] privateData) {
         try {
-            local = (InetSocketAddress) channel.getLocalAddress();
-            remote = (InetSocketAddress) channel.getRemoteAddress();
+            socket.established(channel);
             open(channel, key, shared, agreed, true);
-            context.completions.add(this, Kind.CONNECTED, privateData);
+            events.connected(privateData);
         } catch (IOException | RuntimeException | OutOfMemoryError e) {
             startFailed(channel, shared, e);
             return;
@@ -232,62 +197,60 @@ final class IwarpQueuePair extends ExposureOwner
             boolean initiator) {
         inboundReads.depth(agreed.ird());
         outboundReads.depth(agreed.ord());
-        ByteTransport carrier = context.carrier(channel, key, shared);
+        ByteTransport carrier = loop.byteTransport(channel, key, shared);
         MpaNegotiation rules = shared == null ? agreed : agreed.withoutTcp();
         try {
-            stream = new IwarpStream(context, this, carrier, rules, initiator);
+            stream = new IwarpStream(loop, this, carrier, rules, initiator);
         } catch (RuntimeException | OutOfMemoryError e) {
             carrier.close();
             throw e;
         }
         startup = null;
-        connection = channel;
+        socket.connection(channel);
         state = State.OPEN;
     }
 
-    RdmapReceiver newReceiver() {
+    @Override
+    public RdmapReceiver newReceiver() {
         return new RdmapReceiver(
-                this,
-                context.stags,
-                context.memory,
+                exposures,
+                loop.stags,
+                loop.memory,
                 receives,
-                this,
+                events,
                 inboundReads,
                 outboundReads,
-                this);
+                events);
     }
 
-    RdmapSender newSender(FpduSender out, int mulpdu) {
+    @Override
+    public RdmapSender newSender(FpduSender out, int mulpdu) {
         return new RdmapSender(
-                work,
-                outboundReads,
-                inboundReads,
-                new WorkSource(work, context.memory),
-                out,
-                mulpdu);
+                work, outboundReads, inboundReads, new WorkSource(work, loop.memory), out, mulpdu);
     }
 
-    void connectFailed(Throwable cause) {
+    @Override
+    public void connectFailed(Throwable cause) {
         state = State.ENDED;
         isEndQueued = true;
-        context.completions.add(this, Kind.CONNECT_FAILED, cause);
+        events.connectFailed(cause);
     }
 
     @Override
     public InetSocketAddress localAddress() {
-        return local;
+        return socket.local();
     }
 
     @Override
     public InetSocketAddress remoteAddress() {
-        return remote;
+        return socket.remote();
     }
 
     @Override
     public void postReceive(long id, long address, int length, int localKey) {
         receives.post(id, address, length, localKey);
         if (state == State.ENDED) {
-            receives.flush(this, WorkStatus.FLUSHED);
+            receives.flush(events, WorkStatus.FLUSHED);
         }
     }
 
@@ -295,7 +258,7 @@ final class IwarpQueuePair extends ExposureOwner
     public void postReceive(long id, int length) {
         receives.post(id, length);
         if (state == State.ENDED) {
-            receives.flush(this, WorkStatus.FLUSHED);
+            receives.flush(events, WorkStatus.FLUSHED);
         }
     }
 
@@ -319,7 +282,7 @@ final class IwarpQueuePair extends ExposureOwner
         if (state == State.OPEN && outboundReads.depth() == 0) {
             throw new IllegalStateException(
                     "The peer "
-                            + remote
+                            + socket.remote()
                             + " admits no RDMA Reads; see outboundReads() and QueuePairConfig");
         }
         work.open(id, Rdmap.READ_REQUEST, flags, remoteAddress, remoteKey);
@@ -342,57 +305,30 @@ final class IwarpQueuePair extends ExposureOwner
 
     @Override
     public int expose(MemoryRegion region, long address, int length, int access) {
-        if (!(region instanceof IwarpMemoryRegion mine) || !mine.isOf(context.memory)) {
-            throw new IllegalArgumentException(
-                    "The region is not registered with the context of this queue pair");
-        }
-        if (state == State.CLOSED) {
-            throw new IllegalStateException("expose was called on a queue pair that is CLOSED");
-        }
-        // An exact key costs nothing here, so there is no reason to share one.
-        return context.stags.expose(this, mine, address, length, access & ~SHARED).stag();
+        return exposures.expose(region, address, length, access);
     }
 
     @Override
     public int expose(int length) {
-        if (state == State.CLOSED) {
-            throw new IllegalStateException("expose was called on a queue pair that is CLOSED");
-        }
-        return context.stags.expose(this, length).stag();
+        return exposures.expose(length);
     }
 
     @Override
     public long exposedOffset(int key) {
-        Exposure exposure = exposed(key);
-        if (exposure == null) {
-            throw new IllegalArgumentException(
-                    String.format(
-                            "Key 0x%08x is not valid: it was not exposed here or was invalidated",
-                            key));
-        }
-        return exposure.offset();
+        return exposures.offset(key);
     }
 
     @Override
     public boolean isExposed(int key) {
-        return exposed(key) != null;
+        return exposures.contains(key);
     }
 
     @Override
     public void invalidate(int key) {
-        Exposure exposure = exposed(key);
-        if (exposure != null) {
-            context.stags.invalidate(exposure);
-        }
+        exposures.invalidate(key);
     }
 
-    private Exposure exposed(int key) {
-        Exposure exposure = context.stags.find(key);
-        return exposure != null && exposure.owner() == this ? exposure : null;
-    }
-
-    @Override
-    protected void revoking(Exposure exposure) {
+    private void revoking(Exposure exposure) {
         if (state == State.OPEN) {
             stream.revoking(exposure);
         }
@@ -408,20 +344,18 @@ final class IwarpQueuePair extends ExposureOwner
         if (!KeepAlive.isAvailable()) {
             QueuePair.super.keepAlive(idleSeconds);
         }
-        if (state != State.OPEN) {
-            return;
+        if (state == State.OPEN) {
+            socket.keepAlive(idleSeconds);
         }
-        try {
-            KeepAlive.start(connection, idleSeconds);
-        } catch (IOException | RuntimeException e) {
-            // The connection does without.
-            LOGGER.debug("Keep-alive of {} failed", connection, e);
-        }
+    }
+
+    QueuePairExposures exposures() {
+        return exposures;
     }
 
     /** The TCP connection, once there is one. */
     SocketChannel connection() {
-        return connection;
+        return socket.connection();
     }
 
     @Override
@@ -437,7 +371,9 @@ final class IwarpQueuePair extends ExposureOwner
             startup.close();
             connectFailed(
                     new IOException(
-                            "The connection to " + remote + " was given up before it was made"));
+                            "The connection to "
+                                    + socket.remote()
+                                    + " was given up before it was made"));
         }
     }
 
@@ -454,99 +390,46 @@ final class IwarpQueuePair extends ExposureOwner
         } else if (before == State.REQUESTED) {
             Sockets.close(request.channel());
         }
-        closeBound();
+        socket.closeBound();
         state = State.CLOSED;
-        context.stags.invalidateAll(this);
-        context.remove(this);
+        events.close();
+        exposures.close();
+        loop.queuePairs.remove(this);
     }
 
-    /** Sets how the work request that was about to start completes when the stream ends. */
-    void culprit(WorkStatus status) {
+    @Override
+    public void culprit(WorkStatus status) {
         startingWork = status;
     }
 
-    /**
-     * Sets how the oldest work request completes when the stream ends, unless what has failed is of another kind: a
-     * Write is complete once it is on its way, and what is the oldest then is innocent.
-     *
-     * @param opcode what has failed, -1 when the peer does not tell
-     */
-    void oldestCulprit(WorkStatus status, int opcode) {
+    @Override
+    public void oldestCulprit(WorkStatus status, int opcode) {
         if (opcode < 0 || work.oldestIs(opcode)) {
             oldestWork = status;
         }
     }
 
-    /** Sets how the oldest receive completes when the stream ends. */
-    void receiveCulprit(WorkStatus status) {
+    @Override
+    public void receiveCulprit(WorkStatus status) {
         oldestReceive = status;
     }
 
-    /** The stream has ended: completes everything, then reports the end, once. */
-    void ended(Throwable cause) {
+    @Override
+    public void ended(Throwable cause) {
         if (state == State.CLOSED || isEndQueued) {
             return;
         }
         state = State.ENDED;
         work.flush(oldestWork, startingWork);
-        receives.flush(this, oldestReceive);
-        context.completions.add(this, Kind.DISCONNECTED, cause);
+        receives.flush(events, oldestReceive);
+        events.disconnected(cause);
         isEndQueued = true;
     }
 
-    @Override
-    public void complete(long id, WorkStatus status, int length, int invalidatedKey) {
-        undelivered++;
-        context.completions.add(this, Kind.COMPLETED, status, id, length, invalidatedKey);
-    }
-
-    @Override
-    public ReceiveMemory memory(long id, int length) {
-        return handler.receiveMemory(id, length);
-    }
-
-    @Override
-    public ReceiveMemory writeMemory(int key, int start, int length) {
-        return handler.writeMemory(key, start, length);
-    }
-
-    @Override
-    public boolean receivesFollow() {
-        return undelivered > 0 || handler.receivesFollow();
-    }
-
-    @Override
-    public void deliver(Kind kind, Object argument, long id, int length, int key) {
-        if (kind == Kind.COMPLETED) {
-            undelivered--;
-        }
-        if (state == State.CLOSED) {
-            return;
-        }
-        try {
-            switch (kind) {
-                case COMPLETED -> handler.completed(id, (WorkStatus) argument, length, key);
-                case CONNECTED -> handler.connected((byte[]) argument);
-                case CONNECT_FAILED -> handler.connectFailed((Throwable) argument);
-                case DISCONNECTED -> disconnected((Throwable) argument);
-                default -> throw new IllegalStateException(kind.toString());
-            }
-        } catch (RuntimeException e) {
-            LOGGER.warn("A queue pair handler failed", e);
-        } catch (OutOfMemoryError e) {
-            // What it was told is lost, so the connection is.
-            if (state == State.OPEN) {
-                stream.failed(IwarpContext.noMemory(e));
-            }
-        }
-    }
-
-    private void disconnected(Throwable cause) {
-        if (undelivered > 0) {
-            // A handler has posted work meanwhile; its completions go first.
-            context.completions.add(this, Kind.DISCONNECTED, cause);
-        } else {
-            handler.disconnected(cause);
+    /** The connection ends with an event that it has lost. */
+    private void eventLost(OutOfMemoryError e) {
+        if (state == State.OPEN) {
+            stream.failed(Sockets.noMemory(e));
         }
     }
 }

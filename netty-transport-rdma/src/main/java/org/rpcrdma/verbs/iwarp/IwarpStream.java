@@ -3,17 +3,12 @@ package org.rpcrdma.verbs.iwarp;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.ScatteringByteChannel;
-import java.time.Duration;
-import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
 import org.rpcrdma.verbs.iwarp.memory.Exposure;
-import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MarkedFpduSender;
-import org.rpcrdma.verbs.iwarp.mpa.MarkerStripper;
 import org.rpcrdma.verbs.iwarp.mpa.MpaError;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
@@ -31,18 +26,9 @@ import org.rpcrdma.verbs.iwarp.rdmap.TerminatedException;
  * A connection in full operation: moves bytes between a carrier and the two halves of the stream, and ends it by the
  * rules of RFC 5040, 6.
  */
-final class IwarpStream implements ByteTransportListener, Timer {
-
-    /** Bytes after which the next connection has its turn. */
-    private static final int RECEIVE_BUDGET = 256 * 1024;
+final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer {
 
     private static final long SEND_BUDGET = 1024 * 1024;
-
-    /**
-     * How long a message waits for memory: what others hold may wait for what is behind it. Longer than peers may leave
-     * what they have begun, so that whoever pins the memory goes first.
-     */
-    private static final long HELD_NANOS = TimeUnit.SECONDS.toNanos(60);
 
     private enum State {
         OPEN,
@@ -53,16 +39,11 @@ final class IwarpStream implements ByteTransportListener, Timer {
         ENDED
     }
 
-    private final IwarpContext context;
-    private final IwarpQueuePair queuePair;
+    private final LoopResources loop;
+    private final StreamOwner owner;
     private final ByteTransport carrier;
 
-    /** Lends what FPDUs are staged in: whole, where their CRC is checked before anything is placed. */
-    private final ReceiveStagingPool staging;
-
-    private final MarkerStripper stripper;
-    private final ScatteringByteChannel source;
-    private final FpduReceiver fpdusIn;
+    private final InboundFpdus fpdusIn;
     private final FpduSender fpdusOut;
     private final RdmapReceiver receiver;
     private final RdmapSender sender;
@@ -71,20 +52,10 @@ final class IwarpStream implements ByteTransportListener, Timer {
     private boolean maySend;
     private boolean wantsWrite;
 
-    /** When a message began to wait for memory, if one waits. */
-    private long heldSince;
-
-    private boolean isHeld;
-
-    /** Bytes received, without markers. */
-    private long received;
-
-    private final Stall frame = new Stall();
-    private final Stall message = new Stall();
     private IOException brokenBy;
     private long deadline;
     private long writtenAtTimer;
-    private LostWakeupRetry nudge;
+    private ZeroLengthWriteProbe probe;
 
     /**
      * @param carrier is closed with the stream, or before it when this fails
@@ -92,39 +63,34 @@ final class IwarpStream implements ByteTransportListener, Timer {
      *     its peer (RFC 5044, 7.1.2)
      */
     IwarpStream(
-            IwarpContext context,
-            IwarpQueuePair queuePair,
+            LoopResources loop,
+            StreamOwner owner,
             ByteTransport carrier,
             MpaNegotiation agreed,
             boolean maySend) {
-        this.context = context;
-        this.queuePair = queuePair;
+        this.loop = loop;
+        this.owner = owner;
         this.carrier = carrier;
         this.maySend = maySend;
-        CRC32C crc = agreed.crc() ? context.crc : null;
-        // Behind the stripper no CRC is left to be checked.
-        CRC32C crcIn = agreed.markersIn() ? null : crc;
-        this.staging = crcIn != null ? context.wholeStaging : context.staging;
-        int configured = context.config.maxUlpdu();
+        CRC32C crc = agreed.crc() ? loop.crc : null;
+        int configured = loop.config.maxUlpdu();
         int mulpdu = configured != 0 ? configured : carrier.mulpdu(agreed.markersOut());
-        this.stripper = agreed.markersIn() ? new MarkerStripper(carrier, null, crc) : null;
-        this.source = agreed.markersIn() ? stripper : carrier;
-        this.receiver = queuePair.newReceiver();
+        this.receiver = owner.newReceiver();
         if (!maySend && agreed.rtr() == Rtr.ZERO_LENGTH_SEND) {
             receiver.awaitReadyToReceive();
         }
-        this.fpdusIn = new FpduReceiver(null, receiver, crcIn);
+        this.fpdusIn = new InboundFpdus(loop, receiver, carrier, agreed);
         this.fpdusOut =
                 agreed.markersOut()
-                        ? new MarkedFpduSender(crc, context.markedBatches)
-                        : new FpduSender(crc, context.batches);
-        this.sender = queuePair.newSender(fpdusOut, mulpdu);
+                        ? new MarkedFpduSender(crc, loop.markedBatches)
+                        : new FpduSender(crc, loop.batches);
+        this.sender = owner.newSender(fpdusOut, mulpdu);
         carrier.carry(this);
         carrier.await(true, false);
-        context.add(this);
-        long nudgeNanos = context.config.nudgeAfter().toNanos();
-        if (maySend && nudgeNanos > 0) {
-            nudge = new LostWakeupRetry(context.timers, this, nudgeNanos);
+        loop.add(this);
+        long probeNanos = loop.config.probeAfter().toNanos();
+        if (maySend && probeNanos > 0) {
+            probe = new ZeroLengthWriteProbe(loop.timers, this::sendProbe, probeNanos);
         }
     }
 
@@ -145,7 +111,7 @@ final class IwarpStream implements ByteTransportListener, Timer {
 
     @Override
     public boolean readable() {
-        return receive() > 0;
+        return receive();
     }
 
     @Override
@@ -153,188 +119,110 @@ final class IwarpStream implements ByteTransportListener, Timer {
         lost(cause);
     }
 
-    private long receive() {
-        if (state == State.ENDED || isHeld) {
-            return 0;
+    /** Reads what has arrived; returns whether something has. */
+    private boolean receive() {
+        if (state == State.ENDED || fpdusIn.isHeld()) {
+            return false;
         }
-        long bytes = 0;
-        long fpdus = fpdusIn.fpdus();
+        long fpdus = fpdusIn.count();
         try {
-            staging.lend(fpdusIn);
-            if (stripper != null) {
-                context.wholeStaging.lend(stripper);
-                // It keeps the budget itself: what it has read the selector would not tell of
-                // again.
-                stripper.allow(RECEIVE_BUDGET);
+            if (!fpdusIn.receive()) {
+                endOfStream();
+                return fpdusIn.bytes() > 0;
             }
-            do {
-                int read = fpdusIn.receive(source);
-                if (read < 0) {
-                    endOfStream();
-                    return bytes;
-                }
-                bytes += read;
-            } while (!fpdusIn.drained()
-                    && !fpdusIn.isHeld()
-                    && (bytes < RECEIVE_BUDGET || stripper != null));
             if (fpdusIn.isHeld()) {
-                hold();
+                // The byte transport holds the peer up meanwhile.
+                updateInterest();
+                loop.streams.hold(this);
             }
-        } catch (TerminatedException e) {
-            terminatedByPeer(e);
-        } catch (StreamException e) {
-            terminate(e, receiver.segment(), receiver.request());
-        } catch (IOException | RuntimeException e) {
-            lost(e);
-        } catch (OutOfMemoryError e) {
-            lost(IwarpContext.noMemory(e));
-        } finally {
-            received += bytes;
-            context.counters.bytesIn += bytes;
-            context.counters.fpdusIn += fpdusIn.fpdus() - fpdus;
-            context.moved(bytes);
+        } catch (IOException | RuntimeException | OutOfMemoryError e) {
+            receiveFailed(e);
         }
-        // What is between two messages needs none: an idle connection costs no staging.
-        staging.takeBack(fpdusIn);
-        if (stripper != null) {
-            context.wholeStaging.takeBack(stripper);
+        fpdusIn.returnStaging();
+        if (fpdusIn.count() > fpdus) {
+            peerHeard();
         }
-        if (fpdusIn.fpdus() > fpdus) {
-            maySend = true;
-            stopNudging();
-            doorbell();
+        if (state != State.ENDED) {
+            fpdusIn.watch();
         }
-        watch();
-        return bytes;
+        return fpdusIn.bytes() > 0;
     }
 
-    // ------------------------------------------------------------------ incomplete input
-
-    /** What the peer has begun it has to go on with. */
-    private void watch() {
-        if (isFrameOpen()) {
-            context.frames.begin();
-        }
-        if (isMessageOpen()) {
-            context.messages.begin();
-        }
-    }
-
-    private boolean isFrameOpen() {
-        return state != State.ENDED
-                && (!fpdusIn.atBoundary() || (stripper != null && !stripper.atBoundary()));
-    }
-
-    private boolean isMessageOpen() {
-        return state != State.ENDED && receiver.isSendOpen();
-    }
-
-    /** Looks at an FPDU that has come in part; returns whether there is one still. */
-    boolean lookAtFrame() {
-        boolean isOpen = isFrameOpen();
-        long position = stripper == null ? received : stripper.received();
-        return look(frame, isOpen, position, "an FPDU", context.config.frameTimeout());
-    }
-
-    /** Looks at a message of which some segments have come; returns whether there is one still. */
-    boolean lookAtMessage() {
-        boolean isOpen = isMessageOpen();
-        long position = isOpen ? receiver.sendPosition() : 0;
-        return look(message, isOpen, position, "a Send", context.config.messageTimeout());
-    }
-
-    /** While a message waits for memory nothing is read, and the peer is not to blame. */
-    private boolean look(Stall stall, boolean isOpen, long position, String what, Duration limit) {
-        if (!isOpen || isHeld) {
-            stall.end();
-            return isOpen;
-        }
-        if (!stall.isOver(position)) {
-            return true;
-        }
-        context.counters.connectionsStalled++;
-        lost(
-                new IOException(
-                        "The peer has begun "
-                                + what
-                                + " and sent nothing more of it for "
-                                + limit.toMillis()
-                                + " ms"));
-        return false;
-    }
-
-    // ------------------------------------------------------------------ memory
-
-    /** There is no memory for a message: nothing is read until there is some, so that the carrier holds the peer up. */
-    private void hold() {
-        isHeld = true;
-        heldSince = context.nanoTime();
-        context.counters.receivesHeld++;
-        updateInterest();
-        context.hold(this);
-    }
-
-    /** Looks whether there is memory now; returns whether the stream has to wait on. */
-    boolean retryHeld() {
-        if (state == State.ENDED) {
-            return false;
-        }
-        long fpdus = fpdusIn.fpdus();
-        try {
-            fpdusIn.resume();
-        } catch (TerminatedException e) {
-            terminatedByPeer(e);
-        } catch (StreamException e) {
-            terminate(e, receiver.segment(), receiver.request());
-        } catch (IOException | RuntimeException e) {
-            lost(e);
-        } catch (OutOfMemoryError e) {
-            lost(IwarpContext.noMemory(e));
-        }
-        context.counters.fpdusIn += fpdusIn.fpdus() - fpdus;
-        if (state == State.ENDED) {
-            return false;
-        }
-        if (fpdusIn.isHeld() && fpdusIn.fpdus() == fpdus) {
-            if (context.nanoTime() - heldSince > HELD_NANOS) {
-                lost(
-                        new IOException(
-                                "There was no memory for a message within "
-                                        + TimeUnit.NANOSECONDS.toSeconds(HELD_NANOS)
-                                        + " s"));
-                return false;
-            }
-            return true;
-        }
-        context.moved(1);
-        heldSince = context.nanoTime();
+    private void peerHeard() {
         maySend = true;
-        stopNudging();
+        stopProbing();
         doorbell();
+    }
+
+    private void receiveFailed(Throwable e) {
+        if (e instanceof TerminatedException terminated) {
+            terminatedByPeer(terminated);
+        } else if (e instanceof StreamException violation) {
+            terminate(violation, receiver.segment(), receiver.request());
+        } else if (e instanceof OutOfMemoryError noMemory) {
+            lost(Sockets.noMemory(noMemory));
+        } else {
+            lost((Exception) e);
+        }
+    }
+
+    @Override
+    public boolean lookAtFrame() {
+        return look(InboundFpdus::lookAtFrame);
+    }
+
+    @Override
+    public boolean lookAtMessage() {
+        return look(InboundFpdus::lookAtMessage);
+    }
+
+    private interface Look {
+        boolean at(InboundFpdus fpdus) throws IOException;
+    }
+
+    private boolean look(Look look) {
+        try {
+            return state != State.ENDED && look.at(fpdusIn);
+        } catch (IOException e) {
+            lost(e);
+            return false;
+        }
+    }
+
+    @Override
+    public boolean retryHeld() {
+        boolean isHeard = false;
+        try {
+            isHeard = state != State.ENDED && fpdusIn.retryHeld();
+        } catch (IOException | RuntimeException | OutOfMemoryError e) {
+            receiveFailed(e);
+        }
+        if (isHeard) {
+            peerHeard();
+        }
         if (state == State.ENDED || fpdusIn.isHeld()) {
             return state != State.ENDED;
         }
-        isHeld = false;
         updateInterest();
         // What a stripper has read already nobody tells of.
         receive();
-        return isHeld;
+        return fpdusIn.isHeld();
     }
 
     /**
      * Sends an FPDU without effect, if the peer may have missed one. Nothing of the kind is needed while others wait.
      */
-    void nudge() {
+    private void sendProbe() {
         if (state == State.OPEN && fpdusOut.fpdus() > 0 && sender.isIdle()) {
             sender.readyToReceive(Rtr.ZERO_LENGTH_WRITE);
             transmit();
         }
     }
 
-    private void stopNudging() {
-        if (nudge != null) {
-            nudge.stop();
-            nudge = null;
+    private void stopProbing() {
+        if (probe != null) {
+            probe.stop();
+            probe = null;
         }
     }
 
@@ -361,12 +249,12 @@ final class IwarpStream implements ByteTransportListener, Timer {
             }
             if (state == State.CLOSING && (maySend ? sender.isIdle() : fpdusOut.isEmpty())) {
                 state = State.OUTPUT_SHUT;
-                context.timers.remove(this);
+                loop.timers.remove(this);
                 startTimer();
                 carrier.shutdownOutput();
             }
         } catch (LocalAccessException e) {
-            queuePair.culprit(e.status());
+            owner.culprit(e.status());
             terminate(
                     new StreamException(RdmapError.LOCAL_CATASTROPHIC, e.getMessage()), null, null);
         } catch (StreamException e) {
@@ -379,15 +267,15 @@ final class IwarpStream implements ByteTransportListener, Timer {
         } catch (IOException e) {
             // The peer may have said why: what it sent is read before the connection is given up.
             brokenBy = e;
-            context.broken(this);
+            loop.streams.broken(this);
         } catch (IllegalStateException | OutOfMemoryError e) {
             brokenBy = new IOException("No memory is left: " + e.getMessage(), e);
-            context.broken(this);
+            loop.streams.broken(this);
         } finally {
             long bytes = fpdusOut.writtenPosition() - written;
-            context.counters.bytesOut += bytes;
-            context.counters.fpdusOut += fpdusOut.fpdus() - fpdus;
-            context.moved(bytes);
+            loop.counters.bytesOut += bytes;
+            loop.counters.fpdusOut += fpdusOut.fpdus() - fpdus;
+            loop.poller.moved(bytes);
         }
     }
 
@@ -399,11 +287,12 @@ final class IwarpStream implements ByteTransportListener, Timer {
     }
 
     private void updateInterest() {
-        carrier.await(!isHeld, wantsWrite);
+        carrier.await(!fpdusIn.isHeld(), wantsWrite);
     }
 
     /** Writing has failed; reads what is left and ends the stream. */
-    void resolveBroken() {
+    @Override
+    public void resolveBroken() {
         receive();
         if (state != State.ENDED) {
             lost(brokenBy);
@@ -418,7 +307,8 @@ final class IwarpStream implements ByteTransportListener, Timer {
     }
 
     /** Gives back all borrowed views of registered memory. */
-    void detach() {
+    @Override
+    public void detach() {
         fpdusOut.detach();
     }
 
@@ -449,12 +339,12 @@ final class IwarpStream implements ByteTransportListener, Timer {
 
     private void startTimer() {
         writtenAtTimer = fpdusOut.writtenPosition();
-        deadline = context.nanoTime() + context.config.drainTimeout().toNanos();
-        context.timers.add(this);
+        deadline = loop.nanoTime() + loop.config.drainTimeout().toNanos();
+        loop.timers.add(this);
     }
 
     private void endOfStream() {
-        if (fpdusIn.atBoundary() && !receiver.isMessageOpen()) {
+        if (fpdusIn.isBetweenMessages()) {
             end(null);
         } else {
             lost(new IOException("The peer closed the connection inside a message"));
@@ -463,31 +353,31 @@ final class IwarpStream implements ByteTransportListener, Timer {
 
     private void terminatedByPeer(TerminatedException e) {
         Terminate terminate = e.terminate();
-        context.counters.terminateReceived(terminate.layer());
-        context.log.warn("Connection to {} ended: {}", queuePair.remoteAddress(), e);
-        queuePair.oldestCulprit(terminate.status(), terminate.opcode());
+        loop.counters.terminateReceived(terminate.layer());
+        loop.log.warn("Connection to {} ended: {}", owner.remoteAddress(), e);
+        owner.oldestCulprit(terminate.status(), terminate.opcode());
         end(e);
     }
 
     private void terminate(StreamException e, DdpSegment segment, ReadRequest request) {
-        context.log.warn("Connection to {} is terminated: {}", queuePair.remoteAddress(), e);
+        loop.log.warn("Connection to {} is terminated: {}", owner.remoteAddress(), e);
         if (e.error() == MpaError.CRC) {
-            context.counters.crcErrors++;
+            loop.counters.crcErrors++;
         }
-        queuePair.receiveCulprit(receiver.receiveStatus());
+        owner.receiveCulprit(receiver.receiveStatus());
         if (receiver.readStatus() != WorkStatus.FLUSHED) {
-            queuePair.oldestCulprit(receiver.readStatus(), Rdmap.READ_REQUEST);
+            owner.oldestCulprit(receiver.readStatus(), Rdmap.READ_REQUEST);
         }
         if (state == State.OUTPUT_SHUT || brokenBy != null) {
             end(e);
             return;
         }
-        context.counters.terminateSent(e.error().layer());
+        loop.counters.terminateSent(e.error().layer());
         boolean lingers = false;
         try {
             ByteBuffer last = fpdusOut.dropFor(Terminate.encode(e.error(), segment, request));
             leave(e);
-            new LingeringClose(context, carrier, last);
+            new LingeringClose(loop, carrier, last);
             lingers = true;
         } finally {
             if (!lingers) {
@@ -498,8 +388,8 @@ final class IwarpStream implements ByteTransportListener, Timer {
 
     private void lost(Exception cause) {
         if (state != State.ENDED) {
-            context.counters.connectionsLost++;
-            context.log.warn("Connection to {} was lost: {}", queuePair.remoteAddress(), cause);
+            loop.counters.connectionsLost++;
+            loop.log.warn("Connection to {} was lost: {}", owner.remoteAddress(), cause);
         }
         end(cause);
     }
@@ -515,7 +405,7 @@ final class IwarpStream implements ByteTransportListener, Timer {
         try {
             release();
         } finally {
-            queuePair.ended(cause);
+            owner.ended(cause);
         }
     }
 
@@ -525,20 +415,17 @@ final class IwarpStream implements ByteTransportListener, Timer {
         }
         state = State.ENDED;
         fpdusOut.drop();
-        stopNudging();
-        context.timers.remove(this);
-        context.remove(this);
-        staging.drop(fpdusIn);
-        if (stripper != null) {
-            context.wholeStaging.drop(stripper);
-        }
+        stopProbing();
+        loop.timers.remove(this);
+        loop.remove(this);
+        fpdusIn.dropStaging();
     }
 
     /** Ends at once. Nothing is reported; what the carrier has taken arrives. */
     void close() {
         if (state != State.ENDED) {
             release();
-            new LingeringClose(context, carrier);
+            new LingeringClose(loop, carrier);
         }
     }
 

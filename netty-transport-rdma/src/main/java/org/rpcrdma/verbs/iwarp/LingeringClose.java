@@ -6,41 +6,47 @@ import java.nio.ByteBuffer;
 
 /**
  * The end of a carrier whose stream is over: sends a last message, if there is one, shuts the output down, and discards
- * what still comes until the peer's end or a deadline. Closed at once, a socket with unread input is reset, and the
+ * what still comes until the peer's end, or until the peer has taken nothing for the drain time-out. Closed at once, a socket with unread input is reset, and the
  * reset can overtake the last message, and all that was sent before it.
  */
-final class LingeringClose implements ByteTransportListener, Timer {
+final class LingeringClose implements ByteTransportListener, Timer, AutoCloseable {
 
     private static final ByteBuffer NO_MESSAGE = ByteBuffer.allocate(0);
 
     private static final int DISCARD_BYTES = 8 * 1024;
 
-    private final IwarpContext context;
+    private final LoopResources loop;
     private final ByteTransport carrier;
     private final ByteBuffer last;
     private final ByteBuffer discarded = ByteBuffer.allocate(DISCARD_BYTES);
-    private final long deadline;
+    private long deadline;
 
     /** Sends what the carrier has taken, and no more. */
-    LingeringClose(IwarpContext context, ByteTransport carrier) {
-        this(context, carrier, NO_MESSAGE);
+    LingeringClose(LoopResources loop, ByteTransport carrier) {
+        this(loop, carrier, NO_MESSAGE);
     }
 
-    LingeringClose(IwarpContext context, ByteTransport carrier, ByteBuffer last) {
-        this.context = context;
+    LingeringClose(LoopResources loop, ByteTransport carrier, ByteBuffer last) {
+        this.loop = loop;
         this.carrier = carrier;
         this.last = last;
-        this.deadline = context.nanoTime() + context.config.drainTimeout().toNanos();
-        context.add(this);
-        context.timers.add(this);
+        loop.lingering.add(this);
+        startTimer();
         carrier.carry(this);
         writable();
+    }
+
+    private void startTimer() {
+        deadline = loop.nanoTime() + loop.config.drainTimeout().toNanos();
+        loop.timers.add(this);
     }
 
     @Override
     public void writable() {
         try {
-            carrier.write(last);
+            if (carrier.write(last) > 0) {
+                startTimer();
+            }
             if (!last.hasRemaining()) {
                 carrier.shutdownOutput();
             }
@@ -79,9 +85,10 @@ final class LingeringClose implements ByteTransportListener, Timer {
         close();
     }
 
-    void close() {
-        context.timers.remove(this);
-        context.remove(this);
+    @Override
+    public void close() {
+        loop.timers.remove(this);
+        loop.lingering.remove(this);
         carrier.close();
     }
 }

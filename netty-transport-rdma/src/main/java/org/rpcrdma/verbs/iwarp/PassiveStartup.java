@@ -11,23 +11,32 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaFrameReader;
 /** An accepted TCP connection that owes its MPA Request. What it sends until then is bounded, and so is its time. */
 final class PassiveStartup implements SelectionKeyHandler, Timer {
 
-    private final IwarpContext context;
-    private final IwarpListener listener;
+    /** Owner of start-ups, which counts them. */
+    interface Owner {
+
+        /** The MPA Request is complete. */
+        void requested(SocketChannel channel, MpaFrame request) throws IOException;
+
+        /** Called once, before {@link #requested} or without it. */
+        void startupEnded(PassiveStartup startup);
+    }
+
+    private final LoopResources loop;
+    private final Owner owner;
     private final SocketChannel channel;
     private final SocketAddress remote;
     private final MpaFrameReader reader = new MpaFrameReader(true);
     private final long deadline;
 
-    PassiveStartup(IwarpContext context, IwarpListener listener, SocketChannel channel)
-            throws IOException {
-        this.context = context;
-        this.listener = listener;
+    PassiveStartup(LoopResources loop, Owner owner, SocketChannel channel) throws IOException {
+        this.loop = loop;
+        this.owner = owner;
         this.channel = channel;
         this.remote = channel.getRemoteAddress();
-        this.deadline = context.nanoTime() + context.config.responderTimeout().toNanos();
-        Sockets.configure(channel, context.config);
-        context.register(channel, SelectionKey.OP_READ, this);
-        context.timers.add(this);
+        this.deadline = loop.nanoTime() + loop.config.responderTimeout().toNanos();
+        Sockets.configure(channel, loop.config);
+        loop.poller.register(channel, SelectionKey.OP_READ, this);
+        loop.timers.add(this);
     }
 
     @Override
@@ -36,15 +45,15 @@ final class PassiveStartup implements SelectionKeyHandler, Timer {
         if (request != null) {
             finish();
             key.interestOps(0);
-            listener.requested(channel, request);
+            owner.requested(channel, request);
         }
     }
 
     /** RFC 5044, 7.1.2: a malformed Request is answered by the end of the connection. */
     @Override
     public void failed(Exception cause) {
-        context.counters.startupsRefused++;
-        context.log.warn("Start-up of {} failed: {}", remote, cause);
+        loop.counters.startupsRefused++;
+        loop.log.warn("Start-up of {} failed: {}", remote, cause);
         close();
     }
 
@@ -55,20 +64,20 @@ final class PassiveStartup implements SelectionKeyHandler, Timer {
 
     @Override
     public void expired() {
-        context.counters.startupsTimedOut++;
-        context.log.warn(
+        loop.counters.startupsTimedOut++;
+        loop.log.warn(
                 "Start-up of {} failed: {}",
                 remote,
                 new IOException(
                         "No MPA Request within "
-                                + context.config.responderTimeout().toMillis()
+                                + loop.config.responderTimeout().toMillis()
                                 + " ms"));
         close();
     }
 
     private void finish() {
-        context.timers.remove(this);
-        listener.startupEnded(this);
+        loop.timers.remove(this);
+        owner.startupEnded(this);
     }
 
     void close() {

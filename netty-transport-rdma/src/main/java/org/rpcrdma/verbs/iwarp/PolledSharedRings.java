@@ -82,7 +82,7 @@ final class PolledSharedRings {
         } catch (IOException | RuntimeException e) {
             ring.failed(e);
         } catch (OutOfMemoryError e) {
-            ring.failed(IwarpContext.noMemory(e));
+            ring.failed(Sockets.noMemory(e));
         }
     }
 

@@ -32,6 +32,11 @@ final class Sockets {
         }
     }
 
+    /** What a connection ends with that asked for memory when there was none. No other connection is concerned. */
+    static IOException noMemory(OutOfMemoryError e) {
+        return new IOException("No memory is left: " + e.getMessage(), e);
+    }
+
     static void close(Channel channel) {
         try {
             channel.close();

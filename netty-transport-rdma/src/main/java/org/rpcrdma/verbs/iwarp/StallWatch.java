@@ -13,8 +13,8 @@ import java.util.function.Predicate;
 final class StallWatch implements Timer {
 
     private final Timers timers;
-    private final Collection<IwarpStream> streams;
-    private final Predicate<IwarpStream> look;
+    private final Collection<ScheduledStream> streams;
+    private final Predicate<ScheduledStream> look;
     private final long interval;
     private boolean isOn;
     private long deadline;
@@ -25,8 +25,8 @@ final class StallWatch implements Timer {
      */
     StallWatch(
             Timers timers,
-            Collection<IwarpStream> streams,
-            Predicate<IwarpStream> look,
+            Collection<ScheduledStream> streams,
+            Predicate<ScheduledStream> look,
             Duration limit) {
         this.timers = timers;
         this.streams = streams;
@@ -59,7 +59,7 @@ final class StallWatch implements Timer {
     /** Looks at all streams; returns whether something is begun on one of them. */
     boolean look() {
         boolean isBegun = false;
-        for (IwarpStream stream : List.copyOf(streams)) {
+        for (ScheduledStream stream : List.copyOf(streams)) {
             isBegun |= look.test(stream);
         }
         return isBegun;

@@ -11,7 +11,8 @@ final class StreamErrorLog {
     private static final int LINES_PER_PERIOD = 10;
     private static final long PERIOD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private final InternalLogger logger = InternalLoggerFactory.getInstance(IwarpProvider.class);
+    private final InternalLogger logger =
+            InternalLoggerFactory.getInstance("org.rpcrdma.verbs.iwarp.IwarpProvider");
     private long periodStart = System.nanoTime();
     private int lines;
     private long suppressed;

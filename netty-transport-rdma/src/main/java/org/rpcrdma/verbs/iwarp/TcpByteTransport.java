@@ -10,13 +10,16 @@ import org.rpcrdma.verbs.iwarp.mpa.Markers;
 /** The usual carrier: a TCP connection. */
 final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, BusyPollSet.Stream {
 
-    private final IwarpContext context;
+    private final BusyPollSet busy;
+    private final InterfaceMtuCache mtu;
     private final SocketChannel channel;
     private final SelectionKey key;
     private ByteTransportListener user;
 
-    TcpByteTransport(IwarpContext context, SocketChannel channel, SelectionKey key) {
-        this.context = context;
+    TcpByteTransport(
+            BusyPollSet busy, InterfaceMtuCache mtu, SocketChannel channel, SelectionKey key) {
+        this.busy = busy;
+        this.mtu = mtu;
         this.channel = channel;
         this.key = key;
         key.attach(this);
@@ -25,20 +28,20 @@ final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, Busy
     @Override
     public void carry(ByteTransportListener next) {
         user = next;
-        context.cool(this);
+        busy.remove(this);
     }
 
     @Override
     public void await(boolean bytes, boolean room) {
         key.interestOps((bytes ? SelectionKey.OP_READ : 0) | (room ? SelectionKey.OP_WRITE : 0));
         if (!bytes) {
-            context.cool(this);
+            busy.remove(this);
         }
     }
 
     @Override
     public int mulpdu(boolean markers) {
-        int mulpdu = context.mtu.mulpdu(channel.socket().getLocalAddress());
+        int mulpdu = this.mtu.mulpdu(channel.socket().getLocalAddress());
         return markers ? Markers.mulpdu(mulpdu) : mulpdu;
     }
 
@@ -48,7 +51,7 @@ final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, Busy
             user.writable();
         }
         if (ready.isValid() && ready.isReadable() && user.readable() && ready.isValid()) {
-            context.heat(this);
+            busy.add(this);
         }
     }
 
@@ -94,7 +97,7 @@ final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, Busy
 
     @Override
     public void close() {
-        context.cool(this);
+        busy.remove(this);
         Sockets.close(channel);
     }
 }

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp;
 
-import java.util.ArrayDeque;
-import java.util.ArrayList;
+import java.util.IdentityHashMap;
+import java.util.Map;
+import java.util.TreeSet;
 
-/** The deadlines of one context. There are few, and only while connections start or end, so they are a list. */
+/** The deadlines of one context, the next one first. Thousands of connections may close at a time. */
 final class Timers {
 
-    private final ArrayList<Timer> timers = new ArrayList<>();
+    /** Timer with the deadline that it had when it was added; those of equal deadlines expire in that order. */
+    private record Entry(long deadline, long number, Timer timer) implements Comparable<Entry> {
 
-    /** What has expired and was not told yet: one that is told may remove others, and add itself again. */
-    private final ArrayDeque<Timer> due = new ArrayDeque<>();
+        @Override
+        public int compareTo(Entry other) {
+            // Deadlines wrap, so only their difference counts.
+            int byDeadline = Long.compare(deadline - other.deadline, 0);
+            return byDeadline != 0 ? byDeadline : Long.compare(number, other.number);
+        }
+    }
 
+    private final TreeSet<Entry> entries = new TreeSet<>();
+    private final Map<Timer, Entry> byTimer = new IdentityHashMap<>();
     private final IwarpHost host;
-    private long earliest;
+    private long added;
 
     Timers(IwarpHost host) {
         this.host = host;
@@ -24,46 +33,44 @@ final class Timers {
         return host.nanoTime();
     }
 
+    /** Adds a timer, or one that is there again with another deadline. */
     void add(Timer timer) {
-        if (timers.isEmpty() || timer.deadline() - earliest < 0) {
-            earliest = timer.deadline();
-        }
-        timers.add(timer);
+        remove(timer);
+        Entry entry = new Entry(timer.deadline(), added++, timer);
+        byTimer.put(timer, entry);
+        entries.add(entry);
     }
 
     void remove(Timer timer) {
-        if (!timers.remove(timer)) {
-            due.remove(timer);
+        Entry entry = byTimer.remove(timer);
+        if (entry != null) {
+            entries.remove(entry);
         }
     }
 
     boolean isEmpty() {
-        return timers.isEmpty() && due.isEmpty();
+        return entries.isEmpty();
     }
 
-    /** Nanoseconds until the next one may expire, 0 or less when it has. Only when there is one. */
+    /** Nanoseconds until the next one expires, 0 or less when it has. Only when there is one. */
     long nanosLeft() {
-        return due.isEmpty() ? earliest - nanoTime() : 0;
+        return entries.first().deadline - nanoTime();
     }
 
-    /** Tells what has expired. */
+    /** Tells what has expired. What is added meanwhile expires in the next round at the earliest. */
     void expire() {
-        if (isEmpty() || nanosLeft() > 0) {
+        if (isEmpty()) {
             return;
         }
         long now = nanoTime();
-        long next = now + Long.MAX_VALUE;
-        for (Timer timer : timers) {
-            if (timer.deadline() - now <= 0) {
-                due.add(timer);
-            } else if (timer.deadline() - next < 0) {
-                next = timer.deadline();
+        long end = added;
+        while (!isEmpty()) {
+            Entry next = entries.first();
+            if (next.deadline - now > 0 || next.number >= end) {
+                return;
             }
-        }
-        timers.removeAll(due);
-        earliest = next;
-        for (Timer timer = due.poll(); timer != null; timer = due.poll()) {
-            timer.expired();
+            remove(next.timer);
+            next.timer.expired();
         }
     }
 }

@@ -102,8 +102,8 @@ class PostedWorkTest {
     /** IBV_WR_RDMA_WRITE_WITH_IMM is 1, and imm_data stands in network order where an invalidated key would be. */
     @Test
     void anImmediateIsInNetworkOrder() throws IOException {
-        PostedSends sends =
-                new PostedSends(
+        SendWorkRequestRing sends =
+                new SendWorkRequestRing(
                         ADDRESSES, WorkRequestId.sends(5), 8, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
         sends.openWithImmediate(1, SIGNALED, 0x1122334455667788L, 0xcafe, 0x80000180);
         sends.gather(1000, 10, 7);
@@ -123,8 +123,8 @@ class PostedWorkTest {
 
     @Test
     void aBatchIsOneListAndItsLastIsSignalled() throws IOException {
-        PostedSends sends =
-                new PostedSends(
+        SendWorkRequestRing sends =
+                new SendWorkRequestRing(
                         ADDRESSES, WorkRequestId.sends(5), 8, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
         sends.open(1, 0, FENCE, 0x1122334455667788L, 0xcafe);
         sends.gather(1000, 10, 7);
@@ -153,8 +153,8 @@ class PostedWorkTest {
 
     @Test
     void theRingGoesRoundAndTheListsStayApart() throws IOException {
-        PostedSends sends =
-                new PostedSends(
+        SendWorkRequestRing sends =
+                new SendWorkRequestRing(
                         ADDRESSES, WorkRequestId.sends(1), 4, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
         int position = 0;
         for (int round = 0; round < 20; round++) {
@@ -200,7 +200,7 @@ class PostedWorkTest {
         }
     }
 
-    private void openReadAndSends(PostedSends sends) throws IOException {
+    private void openReadAndSends(SendWorkRequestRing sends) throws IOException {
         sends.open(1, VerbsConstants.SEND, 0, 0, 0);
         sends.open(2, VerbsConstants.READ, 0, 0, 0);
         sends.gather(1000, 10, 7);
@@ -213,8 +213,8 @@ class PostedWorkTest {
     @Test
     void aReadIsCompleteWhenItsOwnCompletionHasCome() throws IOException {
         Sinks sinks = new Sinks();
-        PostedSends sends =
-                new PostedSends(ADDRESSES, WorkRequestId.sends(1), 4, 0, 4, 4, n -> sinks);
+        SendWorkRequestRing sends =
+                new SendWorkRequestRing(ADDRESSES, WorkRequestId.sends(1), 4, 0, 4, 4, n -> sinks);
         openReadAndSends(sends);
         assertThat(device.posts.get(0).get(1).flags()).isEqualTo(VerbsConstants.SIGNALED);
         sends.complete(3, VerbsConstants.SUCCESS);
@@ -235,8 +235,8 @@ class PostedWorkTest {
     /** Soft-iWARP takes one range for each, and drops the others without a word. */
     @Test
     void aReadOfMoreRangesThanTheDeviceTakesIsSeveral() throws IOException {
-        PostedSends sends =
-                new PostedSends(
+        SendWorkRequestRing sends =
+                new SendWorkRequestRing(
                         ADDRESSES, WorkRequestId.sends(1), 4, 0, 4, 2, n -> ReadSinkKeys.LOCAL);
         sends.open(7, VerbsConstants.READ, FENCE, 5000, 6);
         sends.gather(100, 10, 1);
@@ -271,8 +271,8 @@ class PostedWorkTest {
     /** What is there already is left as it was. */
     @Test
     void theSendQueueIsFullOfPartsToo() {
-        PostedSends sends =
-                new PostedSends(
+        SendWorkRequestRing sends =
+                new SendWorkRequestRing(
                         ADDRESSES, WorkRequestId.sends(1), 2, 0, 4, 1, n -> ReadSinkKeys.LOCAL);
         sends.open(7, VerbsConstants.READ, 0, 5000, 6);
         sends.gather(100, 10, 1);
@@ -289,8 +289,8 @@ class PostedWorkTest {
 
     @Test
     void nothingSucceedsBehindAReadThatHasFailed() throws IOException {
-        PostedSends sends =
-                new PostedSends(
+        SendWorkRequestRing sends =
+                new SendWorkRequestRing(
                         ADDRESSES, WorkRequestId.sends(1), 4, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
         openReadAndSends(sends);
         sends.complete(3, VerbsConstants.SUCCESS);
@@ -304,11 +304,12 @@ class PostedWorkTest {
     /** Positions are compared by their difference, also where they become negative. */
     @Test
     void positionsMayOverflow() throws IOException {
-        PostedSends sends =
-                new PostedSends(
+        SendWorkRequestRing sends =
+                new SendWorkRequestRing(
                         ADDRESSES, WorkRequestId.sends(1), 4, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
-        PostedReceives receives = new PostedReceives(ADDRESSES, WorkRequestId.receives(1), 4);
-        for (PostedRing ring : List.of(sends, receives)) {
+        ReceiveWorkRequestRing receives =
+                new ReceiveWorkRequestRing(ADDRESSES, WorkRequestId.receives(1), 4);
+        for (WorkRequestRing ring : List.of(sends, receives)) {
             ring.head = Integer.MAX_VALUE - 5;
             ring.posted = ring.head;
             ring.tail = ring.head;
@@ -346,8 +347,8 @@ class PostedWorkTest {
 
     @Test
     void moreThanFourRangesAndMoreThanTheDepthAreRefused() {
-        PostedSends sends =
-                new PostedSends(
+        SendWorkRequestRing sends =
+                new SendWorkRequestRing(
                         ADDRESSES, WorkRequestId.sends(1), 1, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
         assertThatThrownBy(() -> sends.gather(0, 1, 1)).isInstanceOf(IllegalStateException.class);
         sends.open(1, 2, 0, 0, 0);
@@ -364,8 +365,8 @@ class PostedWorkTest {
 
     @Test
     void aRefusedPostStaysPosted() {
-        PostedSends sends =
-                new PostedSends(
+        SendWorkRequestRing sends =
+                new SendWorkRequestRing(
                         ADDRESSES, WorkRequestId.sends(1), 4, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
         device.isBroken = true;
         sends.open(1, 2, 0, 0, 0);
@@ -375,7 +376,8 @@ class PostedWorkTest {
 
     @Test
     void receivesGatherUntilTheyArePosted() throws IOException {
-        PostedReceives receives = new PostedReceives(ADDRESSES, WorkRequestId.receives(3), 3);
+        ReceiveWorkRequestRing receives =
+                new ReceiveWorkRequestRing(ADDRESSES, WorkRequestId.receives(3), 3);
         receives.add(1, 100, 10, 5);
         receives.add(2, 200, 20, 6);
         receives.post(device);
@@ -396,7 +398,8 @@ class PostedWorkTest {
 
     @Test
     void aReceiveWithoutBytesHasNoRange() throws IOException {
-        PostedReceives receives = new PostedReceives(ADDRESSES, WorkRequestId.receives(3), 2);
+        ReceiveWorkRequestRing receives =
+                new ReceiveWorkRequestRing(ADDRESSES, WorkRequestId.receives(3), 2);
         receives.add(1, 100, 0, 5);
         receives.add(2, 200, 1, 5);
         receives.post(device);
@@ -435,10 +438,11 @@ class PostedWorkTest {
     @Test
     void nothingIsAllocatedForAWorkRequest() throws IOException {
         Sink sink = new Sink();
-        PostedSends sends =
-                new PostedSends(
+        SendWorkRequestRing sends =
+                new SendWorkRequestRing(
                         ADDRESSES, WorkRequestId.sends(1), 64, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
-        PostedReceives receives = new PostedReceives(ADDRESSES, WorkRequestId.receives(1), 64);
+        ReceiveWorkRequestRing receives =
+                new ReceiveWorkRequestRing(ADDRESSES, WorkRequestId.receives(1), 64);
         work(sink, sends, receives, 0);
         var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         threads.getCurrentThreadAllocatedBytes();
@@ -452,7 +456,10 @@ class PostedWorkTest {
     }
 
     private static void work(
-            NativeQueuePair queuePair, PostedSends sends, PostedReceives receives, int position)
+            NativeQueuePair queuePair,
+            SendWorkRequestRing sends,
+            ReceiveWorkRequestRing receives,
+            int position)
             throws IOException {
         for (int i = 0; i < 16; i++) {
             sends.open(i, i % 2 == 0 ? 2 : VerbsConstants.SEND_WITH_INVALIDATE, 0, i, i);

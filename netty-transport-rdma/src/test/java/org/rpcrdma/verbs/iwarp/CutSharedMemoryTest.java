@@ -116,8 +116,8 @@ class CutSharedMemoryTest {
             // A connection that was closed lingers until the peer's end.
             pair.until(
                     () ->
-                            pair.responderContext.awakeRings() <= 1
-                                    && pair.initiatorContext.awakeRings() <= 1);
+                            pair.responderContext.loop.poller.rings().count() <= 1
+                                    && pair.initiatorContext.loop.poller.rings().count() <= 1);
         }
 
         private void call(Endpoint here, Endpoint there, IwarpContext caller) {

@@ -545,7 +545,7 @@ class LifecycleTest {
             pair.until(() -> !from.context.isLingering());
             assertThat(from.completions).hasSize(messages);
             assertThat(from.ends).isEmpty();
-            assertThat(from.context.timers.isEmpty()).isTrue();
+            assertThat(from.context.loop.timers.isEmpty()).isTrue();
         }
     }
 

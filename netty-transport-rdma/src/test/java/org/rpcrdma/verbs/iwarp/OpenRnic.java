@@ -26,8 +26,8 @@ public final class OpenRnic {
     public int expose(
             QueuePair queuePair, MemoryRegion region, long address, int length, int access) {
         return EveryStream.exposeInPlace(
-                context.stags,
-                (IwarpQueuePair) queuePair,
+                context.loop.stags,
+                ((IwarpQueuePair) queuePair).exposures(),
                 (IwarpMemoryRegion) region,
                 address,
                 length,
@@ -36,6 +36,6 @@ public final class OpenRnic {
 
     /** Opens a region to all peers until it is deregistered. */
     public int open(MemoryRegion region, int access) {
-        return everyStream.expose(context.stags, (IwarpMemoryRegion) region, access);
+        return everyStream.expose(context.loop.stags, (IwarpMemoryRegion) region, access);
     }
 }

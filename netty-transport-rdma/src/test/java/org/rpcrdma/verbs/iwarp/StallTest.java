@@ -128,9 +128,9 @@ class StallTest {
     void halfAFrameEndsTheConnection(Framing how) throws IOException {
         connect(how);
         send(Arrays.copyOf(frame(lastSegment(0, new byte[100])), 12));
-        look(context.frames, Stall.LOOKS);
+        look(context.loop.streams.frames, Stall.LOOKS);
         assertThat(victim.isEnded()).isFalse();
-        look(context.frames, 1);
+        look(context.loop.streams.frames, 1);
         checkIsCut("begun an FPDU and sent nothing more of it for 86400000 ms");
     }
 
@@ -138,14 +138,16 @@ class StallTest {
     @Test
     void halfAMarkedFrameEndsTheConnection() throws IOException {
         connect(Framing.MARKERS);
-        sendAndWait(Arrays.copyOf(frame(lastSegment(0, new byte[100])), 12), context.frames);
+        sendAndWait(
+                Arrays.copyOf(frame(lastSegment(0, new byte[100])), 12),
+                context.loop.streams.frames);
         checkIsCut("begun an FPDU");
     }
 
     @Test
     void halfAMarkedMessageEndsTheConnection() throws IOException {
         connect(Framing.MARKERS);
-        sendAndWait(frame(segment(0, new byte[100])), context.messages);
+        sendAndWait(frame(segment(0, new byte[100])), context.loop.streams.messages);
         checkIsCut("begun a Send");
     }
 
@@ -154,7 +156,7 @@ class StallTest {
     void halfAPayloadEndsTheConnection() throws IOException {
         connect(Framing.PLAIN);
         send(Arrays.copyOf(frame(lastSegment(0, new byte[4000])), 3000));
-        look(context.frames, Stall.LOOKS + 1);
+        look(context.loop.streams.frames, Stall.LOOKS + 1);
         checkIsCut("begun an FPDU");
     }
 
@@ -165,10 +167,10 @@ class StallTest {
         byte[] frame = frame(lastSegment(0, new byte[100]));
         for (int i = 0; i < frame.length; i++) {
             send(Arrays.copyOfRange(frame, i, i + 1));
-            look(context.frames, Stall.LOOKS);
+            look(context.loop.streams.frames, Stall.LOOKS);
         }
         pair.until(() -> victim.completion(1) != null);
-        look(context.frames, 2 * Stall.LOOKS);
+        look(context.loop.streams.frames, 2 * Stall.LOOKS);
         assertThat(victim.isEnded()).isFalse();
     }
 
@@ -178,9 +180,9 @@ class StallTest {
     void halfAMessageEndsTheConnection(Framing how) throws IOException {
         connect(how);
         send(frame(segment(0, new byte[100])));
-        look(context.messages, Stall.LOOKS);
+        look(context.loop.streams.messages, Stall.LOOKS);
         assertThat(victim.isEnded()).isFalse();
-        look(context.messages, 1);
+        look(context.loop.streams.messages, 1);
         checkIsCut("begun a Send and sent nothing more of it");
     }
 
@@ -193,7 +195,7 @@ class StallTest {
             assertThat(victim.isEnded()).isFalse();
             send(frame(tagged(0xc1, 0, 1, 0, NOTHING)));
             send(frame(segment(100, NOTHING)));
-            look(context.messages, 1);
+            look(context.loop.streams.messages, 1);
         }
         checkIsCut("begun a Send");
     }
@@ -203,16 +205,16 @@ class StallTest {
         connect(Framing.PLAIN);
         for (int i = 0; i < 10; i++) {
             send(frame(segment(i, new byte[1])));
-            look(context.messages, Stall.LOOKS);
+            look(context.loop.streams.messages, Stall.LOOKS);
         }
         byte[] last = frame(lastSegment(10, new byte[3000]));
         send(Arrays.copyOf(last, 1000));
-        look(context.messages, Stall.LOOKS);
+        look(context.loop.streams.messages, Stall.LOOKS);
         send(Arrays.copyOfRange(last, 1000, 2000));
-        look(context.messages, Stall.LOOKS);
+        look(context.loop.streams.messages, Stall.LOOKS);
         send(Arrays.copyOfRange(last, 2000, last.length));
         pair.until(() -> victim.completion(1) != null);
-        look(context.messages, 2 * Stall.LOOKS);
+        look(context.loop.streams.messages, 2 * Stall.LOOKS);
         assertThat(victim.isEnded()).isFalse();
     }
 
@@ -225,8 +227,8 @@ class StallTest {
         send(frame(untagged(0x41, 3, 0, 0, 2, 0, NOTHING)));
         send(frame(untagged(0x01, 3, 0, 0, 3, 0, new byte[10])));
         pair.until(() -> context.counters().receivesHeld() == 1);
-        look(context.frames, 2 * Stall.LOOKS);
-        look(context.messages, 2 * Stall.LOOKS);
+        look(context.loop.streams.frames, 2 * Stall.LOOKS);
+        look(context.loop.streams.messages, 2 * Stall.LOOKS);
         assertThat(victim.isEnded()).isFalse();
     }
 
@@ -237,7 +239,7 @@ class StallTest {
                 IwarpConfig.builder().frameTimeout(Duration.ZERO).messageTimeout(Duration.ZERO));
         send(frame(segment(0, new byte[100])));
         send(new byte[1]);
-        assertThat(context.timers.isEmpty()).isTrue();
+        assertThat(context.loop.timers.isEmpty()).isTrue();
     }
 
     /** The clock does it too. */
@@ -254,7 +256,7 @@ class StallTest {
     private void checkIsEnded() {
         pair.until(victim::isEnded);
         assertThat(context.counters().connectionsStalled()).isEqualTo(1);
-        pair.until(context.timers::isEmpty);
+        pair.until(context.loop.timers::isEmpty);
         close();
     }
 
@@ -262,10 +264,10 @@ class StallTest {
     @Test
     void nothingBegunHasNoTimer() throws IOException {
         connect(Framing.PLAIN);
-        assertThat(context.timers.isEmpty()).isTrue();
+        assertThat(context.loop.timers.isEmpty()).isTrue();
         send(frame(lastSegment(0, new byte[100])));
-        assertThat(context.timers.isEmpty()).isTrue();
+        assertThat(context.loop.timers.isEmpty()).isTrue();
         send(new byte[1]);
-        assertThat(context.timers.isEmpty()).isFalse();
+        assertThat(context.loop.timers.isEmpty()).isFalse();
     }
 }

@@ -461,12 +461,17 @@ class StartupTest {
                 MpaNegotiation.request(PLAIN.mpa(), 1, 1, PLAIN.mpa().checked(NOTHING, true));
         IwarpConnectionRequest request =
                 new IwarpConnectionRequest(
-                        context, new PendingConnectionRequests(), channel, frame);
+                        context.loop.poller,
+                        PLAIN.mpa(),
+                        new PendingConnectionRequests(),
+                        channel,
+                        frame);
         if (rejected) {
             request.reject(NOTHING);
         } else {
             IwarpContext other = closed(new IwarpContext(PLAIN));
-            assertThatThrownBy(() -> request.take(other)).hasMessageContaining("closed");
+            assertThatThrownBy(() -> request.take(other.loop.poller))
+                    .hasMessageContaining("closed");
         }
         assertThat(channel.isOpen()).isFalse();
         context.await(-1);

@@ -4,7 +4,9 @@ package org.rpcrdma.verbs.iwarp;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.nio.channels.spi.SelectorProvider;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -74,10 +76,10 @@ class TimersTest {
     }
 
     @Test
-    void aNudgeThatIsStoppedInTheSameRoundEnds() {
-        List<LostWakeupRetry> nudges = new ArrayList<>();
-        new Named("first", 0, () -> nudges.forEach(LostWakeupRetry::stop));
-        nudges.add(new LostWakeupRetry(timers, null, 0));
+    void aProbeThatIsStoppedInTheSameRoundEnds() {
+        List<ZeroLengthWriteProbe> probes = new ArrayList<>();
+        new Named("first", 0, () -> probes.forEach(ZeroLengthWriteProbe::stop));
+        probes.add(new ZeroLengthWriteProbe(timers, () -> {}, 0));
         timers.expire();
         assertThat(timers.isEmpty()).isTrue();
     }
@@ -98,5 +100,71 @@ class TimersTest {
         timers.expire();
         assertThat(expired).containsExactly("first", "second");
         assertThat(timers.nanosLeft()).isGreaterThan(0);
+    }
+
+    /** Thousands of connections that close at a time must not cost the square of their number. */
+    @Test
+    void thousandsOfTimersAreNotComparedWithEachOther() {
+        long[] clock = {0};
+        long[] calls = {0};
+        Timers many = new Timers(new Clock(clock));
+        final class Counted implements Timer {
+            private final long deadline;
+
+            Counted(long deadline) {
+                this.deadline = deadline;
+                many.add(this);
+            }
+
+            @Override
+            public long deadline() {
+                calls[0]++;
+                return deadline;
+            }
+
+            @Override
+            public void expired() {
+                many.remove(this);
+            }
+
+            @Override
+            public boolean equals(Object other) {
+                calls[0]++;
+                return this == other;
+            }
+
+            @Override
+            public int hashCode() {
+                return 0;
+            }
+        }
+        int count = 2000;
+        List<Timer> removed = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            new Counted(i + 1L);
+            new Counted(count);
+            removed.add(new Counted(count));
+        }
+        Collections.reverse(removed);
+        removed.forEach(many::remove);
+        for (int i = 0; i < count; i++) {
+            clock[0]++;
+            many.expire();
+        }
+        assertThat(many.isEmpty()).isTrue();
+        assertThat(calls[0]).isLessThan(100L * count);
+    }
+
+    private record Clock(long[] nanos) implements IwarpHost {
+
+        @Override
+        public SelectorProvider sockets() {
+            return SYSTEM.sockets();
+        }
+
+        @Override
+        public long nanoTime() {
+            return nanos[0];
+        }
     }
 }

@@ -3,6 +3,7 @@ package org.rpcrdma.verbs.iwarp.memory;
 
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.function.Consumer;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.iwarp.mpa.MemoryViewLender;
 
@@ -14,7 +15,10 @@ public final class IwarpMemoryRegion implements MemoryRegion, MemoryViewLender {
 
     private static final ByteBuffer[] NONE = {};
 
-    private final LocalMemory owner;
+    /** The table that it is registered in, and what ends that. */
+    private final Object table;
+
+    private final Consumer<IwarpMemoryRegion> deregister;
     private final ByteBuffer memory;
     private ByteBuffer placement;
     private final long address;
@@ -30,8 +34,14 @@ public final class IwarpMemoryRegion implements MemoryRegion, MemoryViewLender {
     private boolean registered = true;
     Exposure exposures;
 
-    IwarpMemoryRegion(LocalMemory owner, ByteBuffer memory, long address, int localKey) {
-        this.owner = owner;
+    IwarpMemoryRegion(
+            Object table,
+            Consumer<IwarpMemoryRegion> deregister,
+            ByteBuffer memory,
+            long address,
+            int localKey) {
+        this.table = table;
+        this.deregister = deregister;
         this.memory = memory.slice();
         this.address = address;
         this.length = memory.remaining();
@@ -56,7 +66,7 @@ public final class IwarpMemoryRegion implements MemoryRegion, MemoryViewLender {
     @Override
     public void deregister() {
         if (registered) {
-            owner.deregister(this);
+            deregister.accept(this);
             registered = false;
         }
     }
@@ -65,9 +75,9 @@ public final class IwarpMemoryRegion implements MemoryRegion, MemoryViewLender {
         return registered;
     }
 
-    /** Whether it is registered there. */
-    public boolean isOf(LocalMemory memoryTable) {
-        return owner == memoryTable;
+    /** Whether it was registered there. */
+    boolean isOf(Object memoryTable) {
+        return table == memoryTable;
     }
 
     /** Whether views are lent: bytes of this memory wait in a socket's batch. */

@@ -3,6 +3,7 @@ package org.rpcrdma.verbs.iwarp.memory;
 
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.function.Consumer;
 
 /** The registered regions of one context, by local key: a slot in the high 24 bits, a generation in the low 8. */
 public final class LocalMemory {
@@ -11,6 +12,7 @@ public final class LocalMemory {
 
     private final StagTable stags;
     private final Runnable detach;
+    private final Consumer<IwarpMemoryRegion> deregister = this::deregister;
     private IwarpMemoryRegion[] regions = new IwarpMemoryRegion[16];
     private byte[] generations = new byte[16];
     private int[] free = new int[16];
@@ -41,7 +43,7 @@ public final class LocalMemory {
         }
         int slot = freeSlot();
         int key = ((slot + 1) << 8) | (generations[slot] & 0xff);
-        IwarpMemoryRegion region = new IwarpMemoryRegion(this, memory, address, key);
+        IwarpMemoryRegion region = new IwarpMemoryRegion(this, deregister, memory, address, key);
         regions[slot] = region;
         return region;
     }
@@ -76,7 +78,12 @@ public final class LocalMemory {
                 : null;
     }
 
-    void deregister(IwarpMemoryRegion region) {
+    /** Whether a region was registered here. */
+    public boolean isOwnerOf(IwarpMemoryRegion region) {
+        return region.isOf(this);
+    }
+
+    private void deregister(IwarpMemoryRegion region) {
         while (region.exposures != null) {
             stags.invalidate(region.exposures);
         }

@@ -155,7 +155,7 @@ public final class RdmapReceiver implements UlpduHandler {
         }
         if (remaining > 0) {
             Exposure found = written();
-            if (found.isWithoutMemory() && !takesMemory(found)) {
+            if (found.isWithoutMemory() && !tryTakeMemory(found)) {
                 return false;
             }
             exposure = found;
@@ -203,7 +203,7 @@ public final class RdmapReceiver implements UlpduHandler {
     }
 
     /** Asks for the memory of this segment. */
-    private boolean takesMemory(Exposure found) {
+    private boolean tryTakeMemory(Exposure found) {
         ReceiveMemory given = source.writeMemory(found.stag(), found.filled(), remaining);
         if (given == null) {
             return false;

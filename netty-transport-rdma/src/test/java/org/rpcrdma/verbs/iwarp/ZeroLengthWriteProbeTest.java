@@ -18,7 +18,7 @@ import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 
 /** A peer that has overlooked what came right after its Reply is woken by something that has no effect. */
-class LostWakeupRetryTest {
+class ZeroLengthWriteProbeTest {
 
     private static final byte[] NOTHING = {};
     private static final byte[] SEND = untagged(0x41, 3, 0, 0, 1, 0, new byte[3]);
@@ -36,7 +36,7 @@ class LostWakeupRetryTest {
                 new IwarpContext(
                         IwarpConfig.builder()
                                 .peerToPeer(false)
-                                .nudgeAfter(Duration.ofMillis(1))
+                                .probeAfter(Duration.ofMillis(1))
                                 .build());
         endpoint = new Endpoint(context, 4096);
         try (ServerSocketChannel server = ServerSocketChannel.open()) {
@@ -76,7 +76,7 @@ class LostWakeupRetryTest {
         expect(EMPTY_WRITE);
         expect(EMPTY_WRITE);
         expect(EMPTY_WRITE);
-        Pair.until(context.timers::isEmpty, context);
+        Pair.until(context.loop.timers::isEmpty, context);
         // It was slow, not deaf: the connection is as it was.
         peer.sendUlpdu(untagged(0x41, 3, 0, 0, 1, 0, new byte[] {9}), false);
         Pair.until(() -> endpoint.completion(1) != null, context);
@@ -87,7 +87,7 @@ class LostWakeupRetryTest {
 
     @Test
     void whoWasToldNothingIsNotNudged() throws IOException {
-        Pair.until(context.timers::isEmpty, context);
+        Pair.until(context.loop.timers::isEmpty, context);
         assertThat(context.counters().fpdusOut()).isZero();
         send();
         expect(SEND);
@@ -97,7 +97,7 @@ class LostWakeupRetryTest {
     void whoAnswersIsNotNudged() throws IOException {
         peer.sendUlpdu(untagged(0x41, 3, 0, 0, 1, 0, new byte[] {9}), false);
         Pair.until(() -> endpoint.completion(1) != null, context);
-        assertThat(context.timers.isEmpty()).isTrue();
+        assertThat(context.loop.timers.isEmpty()).isTrue();
     }
 
     @Test
@@ -105,6 +105,6 @@ class LostWakeupRetryTest {
         endpoint.queuePair.close();
         peer.close();
         Pair.until(() -> !context.isLingering(), context);
-        assertThat(context.timers.isEmpty()).isTrue();
+        assertThat(context.loop.timers.isEmpty()).isTrue();
     }
 }

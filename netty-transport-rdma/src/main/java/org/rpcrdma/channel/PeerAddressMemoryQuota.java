@@ -10,9 +10,9 @@ import java.util.concurrent.atomic.AtomicLong;
  * The memory that is kept for what the peers of one address have begun and not delivered, on all channels of the JVM:
  * whoever opens many connections gets no more of it than with one. Thread-safe.
  */
-final class AddressShare {
+final class PeerAddressMemoryQuota {
 
-    private static final ConcurrentMap<InetAddress, AddressShare> SHARES =
+    private static final ConcurrentMap<InetAddress, PeerAddressMemoryQuota> SHARES =
             new ConcurrentHashMap<>();
 
     private final InetAddress address;
@@ -21,16 +21,17 @@ final class AddressShare {
     /** Changed while the map computes. */
     private int users;
 
-    private AddressShare(InetAddress address) {
+    private PeerAddressMemoryQuota(InetAddress address) {
         this.address = address;
     }
 
     /** That of an address, until {@link #leave}. */
-    static AddressShare join(InetAddress address) {
+    static PeerAddressMemoryQuota join(InetAddress address) {
         return SHARES.compute(
                 address,
                 (key, known) -> {
-                    AddressShare share = known == null ? new AddressShare(key) : known;
+                    PeerAddressMemoryQuota share =
+                            known == null ? new PeerAddressMemoryQuota(key) : known;
                     share.users++;
                     return share;
                 });

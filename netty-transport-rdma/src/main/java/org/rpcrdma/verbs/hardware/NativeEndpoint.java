@@ -13,13 +13,14 @@ import org.rpcrdma.verbs.QueuePairConfig;
  * Native resources of one end of a connection: its identifier, its queue pair, and the negotiated parameters. It has
  * no state machine.
  */
-final class NativeEnd {
+final class NativeEndpoint {
 
-    private static final InternalLogger logger = InternalLoggerFactory.getInstance(NativeEnd.class);
+    private static final InternalLogger logger =
+            InternalLoggerFactory.getInstance(NativeEndpoint.class);
 
     private static final byte[] NO_DATA = {};
 
-    private final HardwareEventLoopContext context;
+    private final LoopDevice loop;
     private final QueuePairConfig size;
 
     /** The request of a passive end. */
@@ -33,11 +34,8 @@ final class NativeEnd {
     private int outboundReads;
 
     /** @param request that of a passive end, or {@code null} */
-    NativeEnd(
-            HardwareEventLoopContext context,
-            QueuePairConfig size,
-            HardwareConnectionRequest request) {
-        this.context = context;
+    NativeEndpoint(LoopDevice loop, QueuePairConfig size, HardwareConnectionRequest request) {
+        this.loop = loop;
         this.size = size;
         this.request = request;
         outboundReads = size.outboundReads();
@@ -72,13 +70,13 @@ final class NativeEnd {
     // ------------------------------------------------------------------ beginning
 
     void requireCarried(byte[] privateData) {
-        int most = context.capabilities().maxPrivateData();
+        int most = loop.capabilities().maxPrivateData();
         if (privateData.length > most) {
             throw new IllegalArgumentException(
                     "Private data has "
                             + privateData.length
                             + " bytes, but "
-                            + context.device()
+                            + loop.device()
                             + " carries "
                             + most
                             + "; see maxPrivateData");
@@ -91,10 +89,10 @@ final class NativeEnd {
                 () ->
                         queuePair =
                                 id.createQueuePair(
-                                        context.device(),
-                                        Math.max(1, size.sendDepth() + context.binds(size)),
+                                        loop.device(),
+                                        Math.max(1, size.sendDepth() + loop.binds(size)),
                                         Math.max(1, size.receiveDepth()),
-                                        context.capabilities().maxScatterGather()),
+                                        loop.capabilities().maxScatterGather()),
                 reason ->
                         new IOException(
                                 "The device gives no queue pair for "
@@ -112,8 +110,8 @@ final class NativeEnd {
     /** Makes identifier and queue pair of an active end, which a connect is to follow. */
     void open(InetSocketAddress peer, InetSocketAddress from, CmTarget target) throws IOException {
         remote = peer;
-        InetSocketAddress wanted = context.device().connectFrom(from, peer);
-        id = context.device().newId();
+        InetSocketAddress wanted = loop.device().connectFrom(from, peer);
+        id = loop.device().newId();
         id.target(target);
         NativeError.explain(
                 () -> id.bind(wanted),
@@ -124,10 +122,9 @@ final class NativeEnd {
                                         + ": "
                                         + reason
                                         + "; the port has to be free, and the address one of "
-                                        + context.device()));
-        if (!id.isOn(context.device())) {
-            throw new IOException(
-                    "The local address " + from + " is not one of " + context.device());
+                                        + loop.device()));
+        if (!id.isOn(loop.device())) {
+            throw new IOException("The local address " + from + " is not one of " + loop.device());
         }
         createQueuePair();
     }
@@ -137,7 +134,7 @@ final class NativeEnd {
                 new ActiveConnect(
                         id,
                         remote,
-                        context.config().resolveMillis(),
+                        loop.config().resolveMillis(),
                         new ConnectionParameters(
                                 privateData.clone(), size.inboundReads(), size.outboundReads()));
         connect.start();

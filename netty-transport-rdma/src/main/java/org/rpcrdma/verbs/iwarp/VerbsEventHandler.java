@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp;
 
-/** Takes events out of the {@link CompletionQueue}. */
-interface CompletionEventTarget {
+/** Takes events out of the {@link VerbsEventQueue}. */
+interface VerbsEventHandler {
 
     /** A kind of event; the same numbers mean the same for all targets. */
     enum Kind {

@@ -6,19 +6,19 @@ package org.rpcrdma.verbs.iwarp;
  * to its socket: an FPDU that arrives in between is read when another one comes, and not before. So an initiator that
  * has sent something and heard nothing sends a zero-length RDMA Write, which touches no memory (RFC 5040, 5.2.1).
  */
-final class LostWakeupRetry implements Timer {
+final class ZeroLengthWriteProbe implements Timer {
 
     private static final int TIMES = 3;
 
     private final Timers timers;
-    private final IwarpStream stream;
+    private final Runnable probe;
     private long delay;
     private long deadline;
     private int left = TIMES;
 
-    LostWakeupRetry(Timers timers, IwarpStream stream, long nanos) {
+    ZeroLengthWriteProbe(Timers timers, Runnable probe, long nanos) {
         this.timers = timers;
-        this.stream = stream;
+        this.probe = probe;
         this.delay = nanos;
         start();
     }
@@ -45,6 +45,6 @@ final class LostWakeupRetry implements Timer {
             delay *= 2;
             start();
         }
-        stream.nudge();
+        probe.run();
     }
 }

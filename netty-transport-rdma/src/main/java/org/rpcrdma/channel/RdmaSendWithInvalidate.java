@@ -8,7 +8,7 @@ import io.netty.buffer.DefaultByteBufHolder;
  * A Send that also asks the peer's device to invalidate one of the handles the peer exposed (Send with Invalidate, RFC
  * 5040, 5.3). A Send without that is written as a plain {@link ByteBuf}.
  */
-public final class RdmaSend extends DefaultByteBufHolder {
+public final class RdmaSendWithInvalidate extends DefaultByteBufHolder {
 
     private final int invalidateHandle;
 
@@ -18,7 +18,7 @@ public final class RdmaSend extends DefaultByteBufHolder {
      * @param content the message; owned by this object from now on
      * @param invalidateHandle a handle that the peer has advertised as remotely invalidatable
      */
-    public RdmaSend(ByteBuf content, int invalidateHandle) {
+    public RdmaSendWithInvalidate(ByteBuf content, int invalidateHandle) {
         super(content);
         this.invalidateHandle = invalidateHandle;
     }
@@ -29,13 +29,14 @@ public final class RdmaSend extends DefaultByteBufHolder {
     }
 
     @Override
-    public RdmaSend replace(ByteBuf content) {
-        return new RdmaSend(content, invalidateHandle);
+    public RdmaSendWithInvalidate replace(ByteBuf content) {
+        return new RdmaSendWithInvalidate(content, invalidateHandle);
     }
 
     @Override
     public String toString() {
         return String.format(
-                "RdmaSend(%s, invalidates 0x%08x)", contentToString(), invalidateHandle);
+                "RdmaSendWithInvalidate(%s, invalidates 0x%08x)",
+                contentToString(), invalidateHandle);
     }
 }

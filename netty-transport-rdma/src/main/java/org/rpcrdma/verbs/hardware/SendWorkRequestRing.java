@@ -17,7 +17,7 @@ import org.rpcrdma.verbs.QueuePair;
  * <p>A Read with more ranges than the device takes in one goes to it as several, which follow each other in the ring
  * and end as one.
  */
-final class PostedSends extends PostedRing {
+final class SendWorkRequestRing extends WorkRequestRing {
 
     private static final int UNKNOWN = -1;
 
@@ -57,7 +57,7 @@ final class PostedSends extends PostedRing {
      * @param readRanges the most ranges that the device reads into with one Read, at least 1
      * @param sinks made for so many ranges, for the memory of RDMA Reads
      */
-    PostedSends(
+    SendWorkRequestRing(
             ToLongFunction<ByteBuffer> addresses,
             long tag,
             int users,

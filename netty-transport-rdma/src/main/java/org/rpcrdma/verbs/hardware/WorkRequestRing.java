@@ -13,7 +13,7 @@ import java.util.function.ToLongFunction;
  * <p>Positions count work requests: {@code head} is the oldest that is not complete, {@code posted} the end of what the
  * device has, {@code tail} the end of what was opened.
  */
-abstract class PostedRing {
+abstract class WorkRequestRing {
 
     final NativeMemory memory;
 
@@ -40,7 +40,8 @@ abstract class PostedRing {
      * @param size bytes of the structure of a work request
      * @param ranges the most ranges of each
      */
-    PostedRing(ToLongFunction<ByteBuffer> addresses, long tag, int depth, int size, int ranges) {
+    WorkRequestRing(
+            ToLongFunction<ByteBuffer> addresses, long tag, int depth, int size, int ranges) {
         this.tag = tag;
         this.depth = depth;
         this.size = size;

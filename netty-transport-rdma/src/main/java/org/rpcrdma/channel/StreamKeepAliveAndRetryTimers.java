@@ -6,7 +6,7 @@ import io.netty.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
 /** Timers of a stream. Event loop only. */
-final class StreamTimers {
+final class StreamKeepAliveAndRetryTimers {
 
     /** Memory may come back on any event loop, and nobody tells the others. */
     private static final int RETRY_MILLIS = 5;
@@ -17,7 +17,7 @@ final class StreamTimers {
     private Future<?> nextRetry;
 
     /** @param retry looks again for what there was no memory for */
-    StreamTimers(EventLoop loop, Runnable retry) {
+    StreamKeepAliveAndRetryTimers(EventLoop loop, Runnable retry) {
         this.loop = loop;
         this.retry = retry;
     }

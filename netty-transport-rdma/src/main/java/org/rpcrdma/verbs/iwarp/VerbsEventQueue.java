@@ -7,10 +7,10 @@ import java.util.Arrays;
  * Completions and connection events of one context, in the order in which they are delivered. A ring of arrays that
  * grows to what the queues of the context can hold, and allocates nothing after that.
  */
-final class CompletionQueue {
+final class VerbsEventQueue {
 
-    private CompletionEventTarget[] targets = new CompletionEventTarget[256];
-    private CompletionEventTarget.Kind[] kinds = new CompletionEventTarget.Kind[256];
+    private VerbsEventHandler[] targets = new VerbsEventHandler[256];
+    private VerbsEventHandler.Kind[] kinds = new VerbsEventHandler.Kind[256];
     private Object[] arguments = new Object[256];
     private long[] ids = new long[256];
     private int[] lengths = new int[256];
@@ -22,13 +22,13 @@ final class CompletionQueue {
         return head == tail;
     }
 
-    void add(CompletionEventTarget target, CompletionEventTarget.Kind kind, Object argument) {
+    void add(VerbsEventHandler target, VerbsEventHandler.Kind kind, Object argument) {
         add(target, kind, argument, 0, 0, 0);
     }
 
     void add(
-            CompletionEventTarget target,
-            CompletionEventTarget.Kind kind,
+            VerbsEventHandler target,
+            VerbsEventHandler.Kind kind,
             Object argument,
             long id,
             int length,
@@ -50,7 +50,7 @@ final class CompletionQueue {
         int delivered = 0;
         while (delivered < budget && head != tail) {
             int slot = head++ & (ids.length - 1);
-            CompletionEventTarget target = targets[slot];
+            VerbsEventHandler target = targets[slot];
             Object argument = arguments[slot];
             targets[slot] = null;
             arguments[slot] = null;

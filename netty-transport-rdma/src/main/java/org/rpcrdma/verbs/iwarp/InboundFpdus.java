@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import java.io.IOException;
+import java.nio.channels.ScatteringByteChannel;
+import java.util.concurrent.TimeUnit;
+import java.util.zip.CRC32C;
+import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
+import org.rpcrdma.verbs.iwarp.mpa.MarkerStripper;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
+
+/** Receives the FPDUs of one stream: reads its byte transport, and watches what the peer leaves incomplete. */
+final class InboundFpdus {
+
+    /** Bytes after which the next connection has its turn. */
+    private static final int BUDGET = 256 * 1024;
+
+    /**
+     * How long a message waits for memory: what others hold may wait for what is behind it. Longer than peers may leave
+     * what they have begun, so that whoever pins the memory goes first.
+     */
+    private static final long HELD_NANOS = TimeUnit.SECONDS.toNanos(60);
+
+    private final LoopResources loop;
+    private final RdmapReceiver receiver;
+
+    /** Lends what FPDUs are staged in: whole, where their CRC is checked before anything is placed. */
+    private final ReceiveStagingPool staging;
+
+    private final MarkerStripper stripper;
+    private final ScatteringByteChannel source;
+    private final FpduReceiver fpdus;
+    private final Stall frame;
+    private final Stall message;
+
+    /** Bytes that the last call has read. */
+    private long bytes;
+
+    /** Bytes received, without markers. */
+    private long received;
+
+    /** When a message began to wait for memory, if one waits. */
+    private long heldSince;
+
+    private boolean isHeld;
+
+    InboundFpdus(
+            LoopResources loop,
+            RdmapReceiver receiver,
+            ScatteringByteChannel transport,
+            MpaNegotiation agreed) {
+        this.loop = loop;
+        this.receiver = receiver;
+        CRC32C crc = agreed.crc() ? loop.crc : null;
+        // Behind the stripper no CRC is left to be checked.
+        CRC32C crcIn = agreed.markersIn() ? null : crc;
+        this.staging = crcIn != null ? loop.wholeStaging : loop.staging;
+        this.stripper = agreed.markersIn() ? new MarkerStripper(transport, null, crc) : null;
+        this.source = agreed.markersIn() ? stripper : transport;
+        this.fpdus = new FpduReceiver(null, receiver, crcIn);
+        this.frame = new Stall("an FPDU", loop.config.frameTimeout());
+        this.message = new Stall("a Send", loop.config.messageTimeout());
+    }
+
+    /** FPDUs received so far. */
+    long count() {
+        return fpdus.fpdus();
+    }
+
+    /** Bytes that the last {@link #receive} has read. */
+    long bytes() {
+        return bytes;
+    }
+
+    /** Whether a message waits for memory: nothing is read until there is some. */
+    boolean isHeld() {
+        return isHeld;
+    }
+
+    /** Whether the peer may close here without a fault. */
+    boolean isBetweenMessages() {
+        return fpdus.atBoundary() && !receiver.isMessageOpen();
+    }
+
+    /** Reads what has arrived, up to a budget; returns false at the end of the stream. */
+    boolean receive() throws IOException {
+        bytes = 0;
+        long before = fpdus.fpdus();
+        try {
+            staging.lend(fpdus);
+            if (stripper != null) {
+                loop.wholeStaging.lend(stripper);
+                // It keeps the budget itself: what it has read the selector would not tell of
+                // again.
+                stripper.allow(BUDGET);
+            }
+            do {
+                int read = fpdus.receive(source);
+                if (read < 0) {
+                    return false;
+                }
+                bytes += read;
+            } while (!fpdus.drained() && !fpdus.isHeld() && (bytes < BUDGET || stripper != null));
+            if (fpdus.isHeld()) {
+                isHeld = true;
+                heldSince = loop.nanoTime();
+                loop.counters.receivesHeld++;
+            }
+            return true;
+        } finally {
+            received += bytes;
+            loop.counters.bytesIn += bytes;
+            loop.counters.fpdusIn += fpdus.fpdus() - before;
+            loop.poller.moved(bytes);
+        }
+    }
+
+    /**
+     * Tries to place the message that waits for memory; returns whether any FPDU was received.
+     *
+     * @throws IOException also when it has waited for too long
+     */
+    boolean retryHeld() throws IOException {
+        long before = fpdus.fpdus();
+        try {
+            fpdus.resume();
+        } finally {
+            loop.counters.fpdusIn += fpdus.fpdus() - before;
+        }
+        isHeld = fpdus.isHeld();
+        if (!isHeld || fpdus.fpdus() != before) {
+            loop.poller.moved(1);
+            heldSince = loop.nanoTime();
+            return true;
+        }
+        if (loop.nanoTime() - heldSince > HELD_NANOS) {
+            throw new IOException(
+                    "There was no memory for a message within "
+                            + TimeUnit.NANOSECONDS.toSeconds(HELD_NANOS)
+                            + " s");
+        }
+        return false;
+    }
+
+    /** Between two messages no staging is needed: an idle connection costs none. */
+    void returnStaging() {
+        staging.takeBack(fpdus);
+        if (stripper != null) {
+            loop.wholeStaging.takeBack(stripper);
+        }
+    }
+
+    void dropStaging() {
+        staging.drop(fpdus);
+        if (stripper != null) {
+            loop.wholeStaging.drop(stripper);
+        }
+    }
+
+    /** Starts to watch what the peer has begun and has to continue. */
+    void watch() {
+        if (isFrameOpen()) {
+            loop.streams.frames.begin();
+        }
+        if (receiver.isSendOpen()) {
+            loop.streams.messages.begin();
+        }
+    }
+
+    private boolean isFrameOpen() {
+        return !fpdus.atBoundary() || (stripper != null && !stripper.atBoundary());
+    }
+
+    /**
+     * Looks at an FPDU that has arrived in part; returns whether there is one still.
+     *
+     * @throws IOException when nothing more of it came for too long
+     */
+    boolean lookAtFrame() throws IOException {
+        return look(frame, isFrameOpen(), stripper == null ? received : stripper.received());
+    }
+
+    /**
+     * Looks at a message of which some segments have arrived; returns whether there is one still.
+     *
+     * @throws IOException when nothing more of it came for too long
+     */
+    boolean lookAtMessage() throws IOException {
+        boolean isOpen = receiver.isSendOpen();
+        return look(message, isOpen, isOpen ? receiver.sendPosition() : 0);
+    }
+
+    /** While a message waits for memory nothing is read, and the peer is not to blame. */
+    private boolean look(Stall stall, boolean isOpen, long position) throws IOException {
+        if (!isOpen || isHeld) {
+            stall.end();
+        } else if (stall.look(position)) {
+            loop.counters.connectionsStalled++;
+            throw stall.failure();
+        }
+        return isOpen;
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.io.IOException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import java.util.zip.CRC32C;
+import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
+import org.rpcrdma.verbs.iwarp.memory.StagTable;
+import org.rpcrdma.verbs.iwarp.mpa.FpduBatchPool;
+import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
+
+/**
+ * Resources that the connections, start-ups and listeners of one context share: timers, polling, completion queue,
+ * memory, staging, counters. Names none of those that use them.
+ */
+final class LoopResources {
+
+    private static final InternalLogger LOGGER =
+            InternalLoggerFactory.getInstance(LoopResources.class);
+
+    final IwarpConfig config;
+    final IwarpHost host;
+    final VerbsEventQueue completions = new VerbsEventQueue();
+    final Timers timers;
+    final SocketPoller poller;
+    final StreamSchedule streams;
+    final PausedListeners pausedListeners = new PausedListeners();
+    final StagTable stags;
+    final LocalMemory memory;
+    final CRC32C crc = new CRC32C();
+    final StreamErrorLog log = new StreamErrorLog();
+    final IwarpCounters counters = new IwarpCounters();
+    final ReceiveStagingPool staging;
+    final ReceiveStagingPool wholeStaging;
+    final FpduBatchPool batches;
+    final FpduBatchPool markedBatches;
+    final SharedMemoryNegotiation sharedWire;
+
+    final CloseableSet queuePairs = new CloseableSet();
+
+    /** Start-ups of initiators, and listeners, which close those of responders. */
+    final CloseableSet startups = new CloseableSet();
+
+    /** Connections whose queue pair is closed and whose last bytes are still sent. */
+    final CloseableSet lingering = new CloseableSet();
+
+    private final InterfaceMtuCache mtu = new InterfaceMtuCache();
+
+    /** @param budget of all memory that streams are sent from and received into */
+    LoopResources(
+            IwarpConfig config,
+            IwarpHost host,
+            DirectMemory budget,
+            SharedMemoryNegotiation sharedWire)
+            throws IOException {
+        this.config = config;
+        this.host = host;
+        this.timers = new Timers(host);
+        this.streams = new StreamSchedule(timers, config);
+        this.staging = ReceiveStagingPool.plain(budget);
+        this.wholeStaging = ReceiveStagingPool.whole(budget);
+        this.batches = FpduBatchPool.plain(budget);
+        this.markedBatches = FpduBatchPool.marked(budget);
+        this.stags = new StagTable(config.maxExposures());
+        this.memory = new LocalMemory(stags, streams::detachAll);
+        this.sharedWire = sharedWire;
+        this.poller = new SocketPoller(host.sockets().openSelector(), log);
+    }
+
+    long nanoTime() {
+        return host.nanoTime();
+    }
+
+    /** The byte transport of a connection: TCP, unless there is memory that both ends have mapped. */
+    ByteTransport byteTransport(SocketChannel channel, SelectionKey key, SharedSegment shared) {
+        if (shared == null) {
+            return new TcpByteTransport(poller.busy(), mtu, channel, key);
+        }
+        counters.connectionsShared++;
+        LOGGER.debug("{} goes by shared memory", channel);
+        return new SharedMemoryByteTransport(poller.rings(), channel, key, shared);
+    }
+
+    void add(ScheduledStream stream) {
+        streams.add(stream);
+        counters.connectionsOpened++;
+    }
+
+    void remove(ScheduledStream stream) {
+        if (streams.remove(stream)) {
+            counters.connectionsEnded++;
+        }
+    }
+
+    void close() {
+        queuePairs.closeAll();
+        startups.closeAll();
+        lingering.closeAll();
+        staging.close();
+        wholeStaging.close();
+        batches.close();
+        markedBatches.close();
+        poller.close();
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp;
+
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.channels.SocketChannel;
+
+/** Addresses of a queue pair, and the TCP socket behind them. */
+final class QueuePairSocket {
+
+    private static final InternalLogger LOGGER =
+            InternalLoggerFactory.getInstance(QueuePairSocket.class);
+
+    /** A socket that is bound and not yet connected. */
+    private SocketChannel bound;
+
+    private SocketChannel connection;
+    private InetSocketAddress local;
+    private InetSocketAddress remote;
+
+    InetSocketAddress local() {
+        return local;
+    }
+
+    InetSocketAddress remote() {
+        return remote;
+    }
+
+    /** The TCP connection, once there is one, whatever carries the stream. */
+    SocketChannel connection() {
+        return connection;
+    }
+
+    /** Sets the addresses of a connection that the peer has begun. */
+    void requested(InetSocketAddress localAddress, InetSocketAddress remoteAddress) {
+        local = localAddress;
+        remote = remoteAddress;
+    }
+
+    InetSocketAddress bind(InetSocketAddress address, IwarpHost host, IwarpConfig config)
+            throws IOException {
+        SocketChannel socket = host.sockets().openSocketChannel();
+        try {
+            Sockets.configure(socket, config);
+            socket.bind(address);
+            local = (InetSocketAddress) socket.getLocalAddress();
+        } catch (IOException | RuntimeException e) {
+            Sockets.close(socket);
+            throw e;
+        }
+        closeBound();
+        bound = socket;
+        return local;
+    }
+
+    /** Takes the socket to connect with, {@code null} when none is bound to that address. */
+    SocketChannel takeBound(InetSocketAddress peer, InetSocketAddress from) {
+        remote = peer;
+        if (bound != null && from != null && !from.equals(local)) {
+            closeBound();
+        }
+        SocketChannel socket = bound;
+        bound = null;
+        return socket;
+    }
+
+    void closeBound() {
+        if (bound != null) {
+            Sockets.close(bound);
+            bound = null;
+        }
+    }
+
+    /** Learns the addresses of a connection that was begun here. */
+    void established(SocketChannel channel) throws IOException {
+        local = (InetSocketAddress) channel.getLocalAddress();
+        remote = (InetSocketAddress) channel.getRemoteAddress();
+    }
+
+    void connection(SocketChannel channel) {
+        connection = channel;
+    }
+
+    /** Starts the keep-alive of TCP; a connection that cannot have it does without. */
+    void keepAlive(int idleSeconds) {
+        try {
+            KeepAlive.start(connection, idleSeconds);
+        } catch (IOException | RuntimeException e) {
+            LOGGER.debug("Keep-alive of {} failed", connection, e);
+        }
+    }
+}
