@@ -3,7 +3,8 @@ package org.rpcrdma.codec;
 
 /**
  * A message could not be built or handed to the device (RFC 8166, 4.5.4): there was no memory to register, or code of
- * the user, such as a {@link org.rpcrdma.codec.client.CallMarshaller} or an upper-layer binding, has thrown what is the cause here. Nothing was
+ * the user, such as a {@link org.rpcrdma.codec.client.CallMarshaller} or an upper-layer binding, has thrown what is
+ * the cause here. Nothing was
  * sent, and other calls are not touched. The call that a reply was for is answered with SYSTEM_ERR (RFC 5531, 9).
  */
 public final class MarshalException extends RpcRdmaException {

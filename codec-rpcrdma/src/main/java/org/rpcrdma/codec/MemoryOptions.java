@@ -4,7 +4,10 @@ package org.rpcrdma.codec;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.internal.ArgumentChecks;
 
-/** Options of memory: what is taken of a peer, and what is offered to it. Base class of {@link RpcRdmaConfig.Builder}. */
+/**
+ * Options of memory: what is taken of a peer, and what is offered to it. Base class of
+ * {@link RpcRdmaConfig.Builder}.
+ */
 abstract class MemoryOptions<B extends MemoryOptions<B>> extends FlowOptions<B> {
 
     /** The longest message of any configuration. */
@@ -70,7 +73,8 @@ abstract class MemoryOptions<B extends MemoryOptions<B>> extends FlowOptions<B> 
     /**
      * The memory for long messages, per connection; default 128 MiB: the most bytes pulled by RDMA Read and not
      * answered yet, the most bytes of replies that wait to be pulled, the most that calls offer for their replies
-     * in memory of this library, and the most that all calls of an {@link org.rpcrdma.codec.client.RpcRdmaClient} offer that it has repeated
+     * in memory of this library, and the most that all calls of an {@link org.rpcrdma.codec.client.RpcRdmaClient}
+     * offer that it has repeated
      * after ERR_CHUNK. What finds no room waits, calls of the peer within their credits as own calls and replies.
      * A single message is bounded too, up to 512 MiB: a longer one is refused.
      *

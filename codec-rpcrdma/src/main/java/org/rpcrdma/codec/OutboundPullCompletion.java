@@ -37,11 +37,6 @@ record OutboundPullCompletion(int xid, int version, boolean invalidates, int han
         return new OutboundPullCompletion(xid, version, isSingle, reads.handle(0));
     }
 
-    /** Whether the version has a pull completion. Without one nobody may send a reply in Read chunks. */
-    static boolean isPartOf(int version, ReadChunkReplies settings) {
-        return version == TransportHeader.VERSION_ONE || settings.optionType() != null;
-    }
-
     /** Whether a message, whose fixed words are decoded, is a pull completion. */
     static boolean isIn(TransportHeader header, ByteBuf message, ReadChunkReplies settings) {
         if (header.version() == TransportHeader.VERSION_ONE) {

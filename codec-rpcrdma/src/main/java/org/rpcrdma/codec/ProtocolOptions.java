@@ -5,7 +5,8 @@ import java.util.Objects;
 import org.rpcrdma.codec.internal.ArgumentChecks;
 
 /**
- * Options of the protocol: reverse direction, versions, replies in Read chunks, calls that are sent again. Base class of
+ * Options of the protocol: reverse direction, versions, replies in Read chunks, calls that are sent again. Base class
+ * of
  * {@link RpcRdmaConfig.Builder}.
  */
 abstract class ProtocolOptions<B extends ProtocolOptions<B>> extends MemoryOptions<B> {

@@ -4,7 +4,8 @@ package org.rpcrdma.codec;
 /**
  * The responder answered ERR_CHUNK (RFC 8166, 4.5.2 and 4.5.3): it could not use the chunks of the call, the reply did
  * not fit what the call offered, or it had no memory for either at that moment. All of them look the same to a
- * requester. An {@link org.rpcrdma.codec.client.RpcRdmaClient} has repeated the call, with more room or once as it is, where that is safe.
+ * requester. An {@link org.rpcrdma.codec.client.RpcRdmaClient} has repeated the call, with more room or once as it is,
+ * where that is safe.
  */
 public final class RemoteChunkException extends RpcRdmaException {
 

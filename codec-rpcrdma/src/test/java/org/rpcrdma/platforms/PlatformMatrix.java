@@ -127,7 +127,10 @@ class PlatformMatrix {
         check(platform, options, platform.hasUnsafe());
     }
 
-    /** As an application with a module descriptor runs: {@code jdk.unsupported} is there because a library asks for it. */
+    /**
+     * As an application with a module descriptor runs: {@code jdk.unsupported} is there because a library asks for
+     * it.
+     */
     @Test
     @Tag("module-path")
     void onTheModulePath() throws Exception {

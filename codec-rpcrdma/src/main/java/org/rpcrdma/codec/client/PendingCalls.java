@@ -350,7 +350,7 @@ final class PendingCalls implements CallSubmissionQueue.Starter {
     }
 
     private void loseOrKeep(CallReplyFuture<?> call, String why, Throwable cause) {
-        if (!retransmission.survives(call)) {
+        if (!retransmission.recordLoss(call)) {
             table.fail(call, retransmission.lostOften(call, why, cause));
         }
     }

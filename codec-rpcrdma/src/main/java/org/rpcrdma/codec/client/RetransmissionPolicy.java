@@ -26,8 +26,12 @@ final class RetransmissionPolicy {
 
     // ------------------------------------------------------------------ another connection
 
-    /** Counts a connection that was lost, or could not be made, for a call that waits for the next one. */
-    boolean survives(CallReplyFuture<?> call) {
+    /**
+     * Counts a connection that was lost, or could not be made, for a call that waits for the next one.
+     *
+     * @return whether the call may wait for another one
+     */
+    boolean recordLoss(CallReplyFuture<?> call) {
         return ++call.losses <= settings.maxRetransmissions();
     }
 

@@ -124,7 +124,7 @@ final class ReverseRequesterConnection implements PendingCalls.Owner {
 
     /** Brings the channel that was attached last a step nearer to its use. */
     private void proceed() {
-        if (next == null || isFateOpen()) {
+        if (next == null || refreshFate()) {
             return;
         }
         Channel channel = next;
@@ -142,8 +142,12 @@ final class ReverseRequesterConnection implements PendingCalls.Owner {
         }
     }
 
-    /** Whether nobody knows yet what the first calls do to the client. */
-    private boolean isFateOpen() {
+    /**
+     * Takes note of the first answer.
+     *
+     * @return whether it is still unknown what the first calls do to the client
+     */
+    private boolean refreshFate() {
         Channel used = calls.channel();
         hasAnswered |= used != null && OutboundCallChannel.answers(used) > 0;
         return !hasAnswered && calls.areInDoubt();
@@ -176,7 +180,7 @@ final class ReverseRequesterConnection implements PendingCalls.Owner {
     }
 
     private void lost() {
-        boolean isRefused = isFateOpen();
+        boolean isRefused = refreshFate();
         // First of all: the upper layer learns it from nobody else.
         changeTo(isRefused ? RpcRdmaCallback.State.REFUSED : RpcRdmaCallback.State.DOWN);
         if (isRefused) {
