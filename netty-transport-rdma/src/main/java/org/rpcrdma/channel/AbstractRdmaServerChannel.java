@@ -66,6 +66,12 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
         return (InetSocketAddress) super.localAddress();
     }
 
+    /** {@code null}: a server channel has no peer. */
+    @Override
+    public final InetSocketAddress remoteAddress() {
+        return null;
+    }
+
     @Override
     protected InetSocketAddress localAddress0() {
         return localAddress;

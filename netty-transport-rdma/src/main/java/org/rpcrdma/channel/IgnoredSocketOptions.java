@@ -4,38 +4,60 @@ package org.rpcrdma.channel;
 import io.netty.channel.ChannelOption;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Options of TCP sockets that bootstraps commonly set. Over RDMA they mean nothing, and nobody is harmed by them. */
+/**
+ * Options of one channel that bootstraps written for sockets set and that have no effect over RDMA. They keep their
+ * value, so that they read as they were set. Each is logged once in a process: at level info when it is one of Netty's
+ * socket options, at level warn when nobody here knows it. Any thread.
+ */
 final class IgnoredSocketOptions {
 
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(IgnoredSocketOptions.class);
 
-    private static final Set<ChannelOption<?>> WITHOUT_EFFECT =
-            Set.of(
-                    ChannelOption.TCP_NODELAY,
-                    ChannelOption.SO_KEEPALIVE,
-                    ChannelOption.SO_REUSEADDR,
-                    ChannelOption.SO_SNDBUF,
-                    ChannelOption.SO_RCVBUF,
-                    ChannelOption.SO_LINGER,
-                    ChannelOption.SO_TIMEOUT,
-                    ChannelOption.IP_TOS);
+    /** Netty's socket options with the values that they have until they are set. */
+    private static final Map<ChannelOption<?>, Object> DEFAULTS =
+            Map.of(
+                    ChannelOption.TCP_NODELAY, true,
+                    ChannelOption.SO_KEEPALIVE, false,
+                    ChannelOption.SO_REUSEADDR, false,
+                    ChannelOption.SO_SNDBUF, 0,
+                    ChannelOption.SO_RCVBUF, 0,
+                    ChannelOption.SO_LINGER, -1,
+                    ChannelOption.SO_TIMEOUT, 0,
+                    ChannelOption.IP_TOS, 0);
 
-    private static final Set<ChannelOption<?>> SEEN = ConcurrentHashMap.newKeySet();
+    private static final Set<ChannelOption<?>> LOGGED = ConcurrentHashMap.newKeySet();
 
-    private IgnoredSocketOptions() {}
+    /** Replaced as a whole when an option is set. */
+    private volatile Map<ChannelOption<?>, Object> values = Map.of();
 
-    /** Whether the option is accepted without an effect; that is logged once for each. */
-    static boolean ignores(ChannelOption<?> option) {
-        if (!WITHOUT_EFFECT.contains(option)) {
-            return false;
+    static boolean isSocketOption(ChannelOption<?> option) {
+        return DEFAULTS.containsKey(option);
+    }
+
+    /** The value, or {@code null} for an option that was not set and is none of Netty's socket options. */
+    @SuppressWarnings("unchecked")
+    <T> T get(ChannelOption<T> option) {
+        Object value = values.get(option);
+        return (T) (value == null ? DEFAULTS.get(option) : value);
+    }
+
+    synchronized <T> void set(ChannelOption<T> option, T value) {
+        Map<ChannelOption<?>, Object> changed = new HashMap<>(values);
+        changed.put(option, value);
+        values = Map.copyOf(changed);
+        if (!LOGGED.add(option)) {
+            return;
         }
-        if (SEEN.add(option)) {
+        if (isSocketOption(option)) {
             logger.info("Channel option {} is of TCP sockets and has no effect over RDMA", option);
+        } else {
+            logger.warn("Unknown channel option {} has no effect over RDMA", option);
         }
-        return true;
     }
 }

@@ -21,7 +21,6 @@ import static org.rpcrdma.channel.RdmaChannelOption.SEND_DEPTH;
 
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.DefaultChannelConfig;
 import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.MessageSizeEstimator;
 import io.netty.channel.RecvByteBufAllocator;
@@ -33,7 +32,7 @@ import org.rpcrdma.verbs.QueuePairConfig;
  * The configuration of a {@link RdmaChannel}: see {@link RdmaChannelOption} for units, defaults and limits.
  * {@link io.netty.channel.ChannelOption#SO_KEEPALIVE} is on by default.
  */
-public final class RdmaChannelConfig extends DefaultChannelConfig {
+public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
 
     /** What every receiver has to take at least (RFC 8166, 3.3.3). */
     private static final int LEAST_RECEIVE_SIZE = 1024;
@@ -112,7 +111,7 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
     public <T> boolean setOption(ChannelOption<T> option, T value) {
         validate(option, value);
         if (!OPTIONS.contains(option)) {
-            return IgnoredSocketOptions.ignores(option) || super.setOption(option, value);
+            return super.setOption(option, value);
         }
         OPTIONS.set(this, option, value);
         return true;
@@ -120,11 +119,6 @@ public final class RdmaChannelConfig extends DefaultChannelConfig {
 
     private void checkConfigurable(ChannelOption<?> option) {
         ((RdmaChannel) channel).checkConfigurable(option);
-    }
-
-    @Override
-    protected void autoReadCleared() {
-        ((RdmaChannel) channel).clearReadPending();
     }
 
     /** {@return the size of each receive in bytes} */

@@ -46,6 +46,58 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
     }
 
     /**
+     * As many event loops as Netty's default, on the provider that is preferred, adaptive.
+     *
+     * @param threadFactory makes the threads of the loops
+     */
+    public RdmaEventLoopGroup(ThreadFactory threadFactory) {
+        this(0, threadFactory);
+    }
+
+    /**
+     * Event loops on the provider that is preferred, adaptive.
+     *
+     * @param threads the number of event loops; 0 for Netty's default
+     * @param threadFactory makes the threads of the loops
+     */
+    public RdmaEventLoopGroup(int threads, ThreadFactory threadFactory) {
+        this(threads, threadFactory, Rdma.provider(), PollMode.ADAPTIVE);
+    }
+
+    /**
+     * Event loops on the provider that is preferred, adaptive.
+     *
+     * @param threads the number of event loops; 0 for Netty's default
+     * @param executor gives each loop the thread that it keeps to its end; {@code null} for threads of the group's own
+     */
+    public RdmaEventLoopGroup(int threads, Executor executor) {
+        this(threads, executor, Rdma.provider(), PollMode.ADAPTIVE);
+    }
+
+    /**
+     * Event loops on the provider that is preferred, adaptive.
+     *
+     * @param threads the number of event loops; 0 for Netty's default
+     * @param executor gives each loop the thread that it keeps to its end; {@code null} for threads of the group's own
+     * @param chooserFactory says which loop a new channel gets
+     * @param rejectedHandler told of each task that a loop does not take: its queue is full, or it was shut down
+     */
+    public RdmaEventLoopGroup(
+            int threads,
+            Executor executor,
+            EventExecutorChooserFactory chooserFactory,
+            RejectedExecutionHandler rejectedHandler) {
+        this(
+                threads,
+                executor,
+                chooserFactory,
+                Rdma.provider(),
+                PollMode.ADAPTIVE,
+                rejectedHandler,
+                null);
+    }
+
+    /**
      * Event loops on the provider that is preferred, with threads of their own.
      *
      * @param threads the number of event loops; 0 for Netty's default, which {@link PollMode#BUSY} does not allow

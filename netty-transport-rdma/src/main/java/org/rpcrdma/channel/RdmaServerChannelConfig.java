@@ -2,22 +2,25 @@
 package org.rpcrdma.channel;
 
 import static io.netty.channel.ChannelOption.SO_BACKLOG;
+import static io.netty.channel.ChannelOption.SO_RCVBUF;
+import static io.netty.channel.ChannelOption.SO_REUSEADDR;
 import static io.netty.util.internal.ObjectUtil.checkPositive;
 
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.DefaultChannelConfig;
 import io.netty.channel.MessageSizeEstimator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.ServerChannelRecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
+import io.netty.channel.socket.ServerSocketChannelConfig;
 import java.util.Map;
 
 /**
  * The configuration of a {@link RdmaServerChannel} or a {@link RdmaServerStreamChannel}; their children have a {@link
  * RdmaChannelConfig} or a {@link RdmaStreamChannelConfig}.
  */
-public final class RdmaServerChannelConfig extends DefaultChannelConfig {
+public final class RdmaServerChannelConfig extends AbstractRdmaChannelConfig
+        implements ServerSocketChannelConfig {
 
     private volatile int backlog = 128;
 
@@ -39,21 +42,52 @@ public final class RdmaServerChannelConfig extends DefaultChannelConfig {
     @Override
     public <T> boolean setOption(ChannelOption<T> option, T value) {
         if (option != SO_BACKLOG) {
-            return IgnoredSocketOptions.ignores(option) || super.setOption(option, value);
+            return super.setOption(option, value);
         }
         validate(option, value);
         setBacklog((Integer) value);
         return true;
     }
 
+    /**
+     * Of no effect, as all options of sockets but {@code SO_BACKLOG}: children have {@code SO_RCVBUF} of their own.
+     */
     @Override
-    protected void autoReadCleared() {
-        ((AbstractRdmaChannel) channel).clearReadPending();
+    public int getReceiveBufferSize() {
+        return getOption(SO_RCVBUF);
+    }
+
+    /** Of no effect. */
+    @Override
+    public RdmaServerChannelConfig setReceiveBufferSize(int bytes) {
+        setOption(SO_RCVBUF, checkPositive(bytes, "SO_RCVBUF"));
+        return this;
+    }
+
+    /** Of no effect: an address is free as soon as its listener is closed. */
+    @Override
+    public boolean isReuseAddress() {
+        return getOption(SO_REUSEADDR);
+    }
+
+    /** Of no effect. */
+    @Override
+    public RdmaServerChannelConfig setReuseAddress(boolean reuse) {
+        setOption(SO_REUSEADDR, reuse);
+        return this;
+    }
+
+    /** Of no effect. */
+    @Override
+    public RdmaServerChannelConfig setPerformancePreferences(
+            int connectionTime, int latency, int bandwidth) {
+        return this;
     }
 
     /**
      * {@return the most connection requests that wait to be accepted; further ones wait in the network or are refused}
      */
+    @Override
     public int getBacklog() {
         return backlog;
     }
@@ -64,6 +98,7 @@ public final class RdmaServerChannelConfig extends DefaultChannelConfig {
      * @param requests from 1
      * @return this configuration
      */
+    @Override
     public RdmaServerChannelConfig setBacklog(int requests) {
         backlog = checkPositive(requests, "backlog");
         return this;

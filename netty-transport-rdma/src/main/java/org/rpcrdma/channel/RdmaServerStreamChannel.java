@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
+import io.netty.channel.socket.ServerSocketChannel;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.net.SocketAddress;
@@ -21,7 +22,8 @@ import org.rpcrdma.verbs.DeviceCapabilities;
  * <p>A peer's connect completes when this channel reads (which it does by itself unless {@code AUTO_READ} is off).
  */
 @Experimental
-public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel {
+public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel
+        implements ServerSocketChannel {
 
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(RdmaServerStreamChannel.class);

@@ -8,7 +8,7 @@ import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.FileRegion;
-import io.netty.channel.socket.DuplexChannel;
+import io.netty.channel.socket.SocketChannel;
 import io.netty.util.internal.StringUtil;
 import java.io.IOException;
 import java.nio.channels.ClosedChannelException;
@@ -33,7 +33,7 @@ import org.rpcrdma.verbs.QueuePairConfig;
  * reported as an {@link IOException}, after what has arrived: the stream may be cut short.
  */
 @Experimental
-public final class RdmaStreamChannel extends AbstractRdmaConnection implements DuplexChannel {
+public final class RdmaStreamChannel extends AbstractRdmaConnection implements SocketChannel {
 
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 16);
 

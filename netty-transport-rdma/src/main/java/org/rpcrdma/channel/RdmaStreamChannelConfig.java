@@ -2,9 +2,11 @@
 package org.rpcrdma.channel;
 
 import static io.netty.channel.ChannelOption.ALLOW_HALF_CLOSURE;
+import static io.netty.channel.ChannelOption.IP_TOS;
 import static io.netty.channel.ChannelOption.SO_KEEPALIVE;
 import static io.netty.channel.ChannelOption.SO_LINGER;
 import static io.netty.channel.ChannelOption.SO_RCVBUF;
+import static io.netty.channel.ChannelOption.SO_REUSEADDR;
 import static io.netty.channel.ChannelOption.SO_SNDBUF;
 import static io.netty.channel.ChannelOption.TCP_NODELAY;
 import static io.netty.util.internal.ObjectUtil.checkInRange;
@@ -17,11 +19,10 @@ import static org.rpcrdma.channel.RdmaChannelOption.SEND_DEPTH;
 
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.DefaultChannelConfig;
 import io.netty.channel.MessageSizeEstimator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
-import io.netty.channel.socket.DuplexChannelConfig;
+import io.netty.channel.socket.SocketChannelConfig;
 import java.util.Map;
 import org.rpcrdma.Experimental;
 
@@ -47,8 +48,8 @@ import org.rpcrdma.Experimental;
  * once the channel connects.
  */
 @Experimental
-public final class RdmaStreamChannelConfig extends DefaultChannelConfig
-        implements DuplexChannelConfig {
+public final class RdmaStreamChannelConfig extends AbstractRdmaChannelConfig
+        implements SocketChannelConfig {
 
     private static final int LEAST_BUFFER = 512;
 
@@ -125,18 +126,17 @@ public final class RdmaStreamChannelConfig extends DefaultChannelConfig
     public <T> boolean setOption(ChannelOption<T> option, T value) {
         validate(option, value);
         if (option == SO_RCVBUF) {
-            receiveBufferSize =
-                    checkInRange((Integer) value, LEAST_BUFFER, MOST_BUFFER, "SO_RCVBUF");
+            setReceiveBufferSize((Integer) value);
         } else if (option == SO_SNDBUF) {
-            sendBufferSize = checkInRange((Integer) value, LEAST_BUFFER, MOST_BUFFER, "SO_SNDBUF");
+            setSendBufferSize((Integer) value);
         } else if (option == SO_LINGER) {
-            soLinger = (Integer) value;
+            setSoLinger((Integer) value);
         } else if (option == SO_KEEPALIVE) {
-            keepAlive = (Boolean) value;
+            setKeepAlive((Boolean) value);
         } else if (option == TCP_NODELAY) {
-            tcpNoDelay = (Boolean) value;
+            setTcpNoDelay((Boolean) value);
         } else if (option == ALLOW_HALF_CLOSURE) {
-            allowHalfClosure = (Boolean) value;
+            setAllowHalfClosure((Boolean) value);
         } else if (option == RECEIVE_DEPTH) {
             checkConfigurable(option);
             receiveDepth = checkInRange((Integer) value, 16, 1 << 15, "RECEIVE_DEPTH");
@@ -159,31 +159,112 @@ public final class RdmaStreamChannelConfig extends DefaultChannelConfig
         ((RdmaStreamChannel) channel).checkConfigurable(option);
     }
 
-    @Override
-    protected void autoReadCleared() {
-        ((RdmaStreamChannel) channel).clearReadPending();
-    }
-
     /** {@return the most bytes that the peer may send and the pipeline has not read} */
+    @Override
     public int getReceiveBufferSize() {
         return receiveBufferSize;
     }
 
+    /**
+     * Sets {@code SO_RCVBUF}. To be set before the channel connects or is registered.
+     *
+     * @param bytes from 512 to 2^30
+     */
+    @Override
+    public RdmaStreamChannelConfig setReceiveBufferSize(int bytes) {
+        receiveBufferSize = checkInRange(bytes, LEAST_BUFFER, MOST_BUFFER, "SO_RCVBUF");
+        return this;
+    }
+
     /** {@return the most bytes of registered memory under way to the peer} */
+    @Override
     public int getSendBufferSize() {
         return sendBufferSize;
     }
 
     /**
+     * Sets {@code SO_SNDBUF}. To be set before the channel connects or is registered.
+     *
+     * @param bytes from 512 to 2^30
+     */
+    @Override
+    public RdmaStreamChannelConfig setSendBufferSize(int bytes) {
+        sendBufferSize = checkInRange(bytes, LEAST_BUFFER, MOST_BUFFER, "SO_SNDBUF");
+        return this;
+    }
+
+    /**
      * {@return seconds that a close waits; 0 breaks the connection at once; negative goes by {@link #getDrainMillis()}}
      */
+    @Override
     public int getSoLinger() {
         return soLinger;
     }
 
+    /**
+     * Sets {@code SO_LINGER}.
+     *
+     * @param seconds 0 breaks the connection at once; negative goes by {@link #getDrainMillis()}
+     */
+    @Override
+    public RdmaStreamChannelConfig setSoLinger(int seconds) {
+        soLinger = seconds;
+        return this;
+    }
+
     /** {@return whether an idle stream shows its peer that it is there} */
+    @Override
     public boolean isKeepAlive() {
         return keepAlive;
+    }
+
+    @Override
+    public RdmaStreamChannelConfig setKeepAlive(boolean isKept) {
+        keepAlive = isKept;
+        return this;
+    }
+
+    @Override
+    public boolean isTcpNoDelay() {
+        return tcpNoDelay;
+    }
+
+    /** Of no effect: what is flushed goes out at once. */
+    @Override
+    public RdmaStreamChannelConfig setTcpNoDelay(boolean isNoDelay) {
+        tcpNoDelay = isNoDelay;
+        return this;
+    }
+
+    @Override
+    public int getTrafficClass() {
+        return getOption(IP_TOS);
+    }
+
+    /** Of no effect. */
+    @Override
+    public RdmaStreamChannelConfig setTrafficClass(int trafficClass) {
+        setOption(IP_TOS, trafficClass);
+        return this;
+    }
+
+    @Override
+    public boolean isReuseAddress() {
+        return getOption(SO_REUSEADDR);
+    }
+
+    /** Of no effect: an address is free as soon as its channel is closed. */
+    @Override
+    public RdmaStreamChannelConfig setReuseAddress(boolean reuse) {
+        setOption(SO_REUSEADDR, reuse);
+        return this;
+    }
+
+    /** Of no effect. */
+    @Override
+    public RdmaStreamChannelConfig setPerformancePreferences(
+            int connectionTime, int latency, int bandwidth) {
+        return this;
     }
 
     /** {@return after how many seconds an idle stream shows its peer that it is there} */
@@ -214,6 +295,12 @@ public final class RdmaStreamChannelConfig extends DefaultChannelConfig
     @Override
     public RdmaStreamChannelConfig setAllowHalfClosure(boolean allow) {
         allowHalfClosure = allow;
+        return this;
+    }
+
+    @Override
+    public RdmaStreamChannelConfig setConnectTimeoutMillis(int millis) {
+        super.setConnectTimeoutMillis(millis);
         return this;
     }
 
