@@ -103,6 +103,14 @@ final class ServeNfsCommand implements Callable<Integer> {
     private boolean readOnly;
 
     @Option(
+            names = "--no-root-squash",
+            description = {
+                "Of a server that root runs: let clients act as root too.",
+                "Without it their root is nobody (uid 65534)."
+            })
+    private boolean trustsRoot;
+
+    @Option(
             names = "--reliable-replies",
             description = {
                 "Let clients read long replies from the server's memory.",
@@ -150,7 +158,10 @@ final class ServeNfsCommand implements Callable<Integer> {
         Promise<Void> ended = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
         try (Export export = new Export(directory, readOnly, StateDirectory.file("handle.key"));
                 NfsServer server =
-                        new NfsServer(export, reliableReplies ? ReliableReplies.RESULTS_MAX : 0)) {
+                        new NfsServer(
+                                export,
+                                reliableReplies ? ReliableReplies.RESULTS_MAX : 0,
+                                !trustsRoot)) {
             InetSocketAddress mount =
                     server.serveMountOverTcp(new InetSocketAddress(address, mountPort));
             InetSocketAddress tcp = server.serveNfsOverTcp(new InetSocketAddress(address, tcpPort));

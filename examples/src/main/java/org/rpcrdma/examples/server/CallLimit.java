@@ -6,12 +6,15 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 
 /**
- * Stops reading from a connection with too many calls at work: on a byte stream nothing else holds a client back, while
- * over RDMA the credits do. One per connection.
+ * Stops reading from a connection with too many calls: on a byte stream nothing else holds a client back, while over
+ * RDMA the credits do. A call ends when its reply has left, so one who takes no replies gets no more of them. Goes
+ * behind a {@link io.netty.handler.flow.FlowControlHandler}, which keeps the calls that were read at once. One per
+ * connection.
  */
 final class CallLimit extends ChannelDuplexHandler {
 
-    private static final int CALLS_MAX = 128;
+    /** With their arguments and replies some 8 MiB. */
+    static final int CALLS_MAX = 4;
 
     private int calls;
 
@@ -26,10 +29,13 @@ final class CallLimit extends ChannelDuplexHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        ctx.write(message, promise.unvoid().addListener(written -> end(ctx)));
+    }
+
+    private void end(ChannelHandlerContext ctx) {
         calls--;
-        if (calls == CALLS_MAX / 2) {
+        if (calls == CALLS_MAX - 1) {
             ctx.channel().config().setAutoRead(true);
         }
-        ctx.write(message, promise);
     }
 }

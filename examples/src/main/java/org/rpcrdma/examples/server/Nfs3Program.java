@@ -35,9 +35,10 @@ final class Nfs3Program extends RpcProgram {
     private static final Nfs3Binding BINDING = new Nfs3Binding();
 
     private final Nfs3Service service;
+    private final Caller.Policy policy;
     private final FailureLog failures = new FailureLog();
 
-    Nfs3Program(Nfs3Service service) {
+    Nfs3Program(Nfs3Service service, Caller.Policy policy) {
         super(
                 "nfs",
                 "localhost",
@@ -48,6 +49,7 @@ final class Nfs3Program extends RpcProgram {
                 null,
                 true);
         this.service = service;
+        this.policy = policy;
     }
 
     @Override
@@ -68,7 +70,10 @@ final class Nfs3Program extends RpcProgram {
 
     /** Whether a call must not be executed twice when its client sends it again. */
     static boolean isRemembered(int program, int version, int procedure) {
-        return program == BINDING.program() && BINDING.covers(version) && !isIdempotent(procedure);
+        // An old WRITE that comes again would undo a newer one.
+        boolean isRepeatable =
+                isIdempotent(procedure) && procedure != Nfs3Procedure.WRITE.ordinal();
+        return program == BINDING.program() && BINDING.covers(version) && !isRepeatable;
     }
 
     private ByteBuf reply(ChannelHandlerContext ctx, RpcCall call, ByteBuf arguments) {
@@ -85,7 +90,8 @@ final class Nfs3Program extends RpcProgram {
         }
         try {
             return procedure.reply(
-                    service, new Nfs3Procedure.Call(xid, arguments, Caller.of(call), ctx.alloc()));
+                    service,
+                    new Nfs3Call(xid, arguments, Caller.of(call, policy), ctx.alloc()));
         } catch (BufferUnderflowException | IndexOutOfBoundsException e) {
             return accepted(xid, AcceptState.GARBAGE_ARGS);
         } catch (IOException | RuntimeException | Error e) {
