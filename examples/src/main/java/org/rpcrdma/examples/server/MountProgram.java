@@ -25,6 +25,7 @@ import org.apache.hadoop.oncrpc.security.VerifierNone;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.FailureStatus;
 import org.rpcrdma.examples.export.Located;
+import org.rpcrdma.examples.rpc.Printable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -105,7 +106,7 @@ final class MountProgram extends RpcProgram implements MountInterface {
             out.writeInt(AUTH_NONE);
             remember(new MountEntry(client.getHostAddress(), path));
         } catch (IOException | RuntimeException e) {
-            LOG.info("{} cannot mount {}: {}", client, path, e.getMessage());
+            LOG.info("{} cannot mount: {}", client, Printable.of(path + ": " + e.getMessage()));
             int status = FailureStatus.of(e);
             // mountstat3 has the values of nfsstat3, but only those that a path can lead to.
             out.writeInt(status == Nfs3Status.NFS3ERR_STALE ? Nfs3Status.NFS3ERR_NOENT : status);

@@ -20,6 +20,7 @@ import org.apache.hadoop.oncrpc.security.VerifierNone;
 import org.rpcrdma.codec.binding.Nfs3Binding;
 import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.examples.export.FailureStatus;
+import org.rpcrdma.examples.rpc.Printable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -101,7 +102,7 @@ final class Nfs3Program extends RpcProgram {
                     || status == Nfs3Status.NFS3ERR_IO) {
                 failures.warn(procedure, e);
             } else {
-                LOG.debug("{} answered with status {}: {}", procedure, status, e.toString());
+                LOG.debug("{} answered with status {}: {}", procedure, status, Printable.of(e));
             }
             return serialize(procedure.failure(status), xid);
         }
