@@ -35,7 +35,10 @@ import picocli.CommandLine.Spec;
         name = "serve-nfs",
         description = {
             "Serves a local directory as NFSv3 over RDMA, and over TCP.",
-            "The export is called '/'. The server acts with the rights of its own user."
+            "The export is called '/'. The server acts with the rights of its own user; as root it"
+                    + " checks owners and modes, for whom a client says is calling (AUTH_SYS).",
+            "Changes of names and attributes are answered before they are on disk (async), file"
+                    + " systems mounted below are served too; docs/cli.md has all limits."
         },
         mixinStandardHelpOptions = true)
 final class ServeNfsCommand implements Callable<Integer> {

@@ -413,6 +413,28 @@ class NfsProceduresTest {
     }
 
     @Test
+    void fsstatIsOfTheExportWhereverALinkLeads() throws IOException {
+        Files.createSymbolicLink(directory.resolve("l"), state.resolve("nowhere"));
+        NfsHandle link = fixture.nfs().lookup(root, "l").handle();
+        assertThat(status(FSSTAT, handle(link))).isZero();
+    }
+
+    @Test
+    void aWayOfCreationThatThereIsNotIsGarbage() {
+        assertThatThrownBy(() -> status(CREATE, create(root, "f", 3)))
+                .hasMessage("the server could not read the arguments");
+    }
+
+    /** Of bytes that are not UTF-8 Java would make others. */
+    @Test
+    void aLinkThatIsNotUtf8IsNotMangled() throws IOException {
+        ByteBuf symlink = handleAndName(root, "l").writeZero(6 * 4);
+        Xdr.writeOpaque(symlink, new byte[] {'g', 'r', (byte) 0xfc, 'n'});
+        assertThat(status(SYMLINK, symlink)).isEqualTo(Nfs3Status.NFS3ERR_INVAL);
+        assertThat(Files.exists(directory.resolve("l"), LinkOption.NOFOLLOW_LINKS)).isFalse();
+    }
+
+    @Test
     void specialFilesAreNotMade() throws IOException {
         assertThat(status(MKNOD, handleAndName(root, "p").writeInt(7).writeZero(6 * 4)))
                 .isEqualTo(Nfs3Status.NFS3ERR_NOTSUPP);
