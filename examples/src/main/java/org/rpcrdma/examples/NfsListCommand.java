@@ -69,10 +69,7 @@ final class NfsListCommand implements Callable<Integer> {
     private static String line(Nfs3Client nfs, Nfs3Client.Entry entry) throws IOException {
         NfsAttributes file = entry.attributes();
         boolean isLink = file.type() == NfsAttributes.Type.SYMBOLIC_LINK;
-        String target =
-                isLink && entry.handle() != null
-                        ? " -> " + target(nfs, entry)
-                        : "";
+        String target = isLink && entry.handle() != null ? " -> " + target(nfs, entry) : "";
         return String.format(
                 Locale.ROOT,
                 "%s %3d %5d %5d %12d %s %s",

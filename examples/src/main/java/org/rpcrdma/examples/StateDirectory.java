@@ -21,7 +21,9 @@ final class StateDirectory {
                         : Path.of(state);
         if (!base.isAbsolute()) {
             throw new IOException(
-                    "there is no directory for " + name + ": set XDG_STATE_HOME to an absolute path");
+                    "there is no directory for "
+                            + name
+                            + ": set XDG_STATE_HOME to an absolute path");
         }
         return base.resolve("rpcrdma").resolve(name);
     }

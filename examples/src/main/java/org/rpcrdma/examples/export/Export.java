@@ -61,7 +61,9 @@ public final class Export implements AutoCloseable {
         Path real = directory.toRealPath();
         if (keyFile.toAbsolutePath().normalize().startsWith(real)) {
             throw new IOException(
-                    keyFile + ", the key of all file handles, is in the export: set XDG_STATE_HOME");
+                    keyFile
+                            + ", the key of all file handles, is in the export: set"
+                            + " XDG_STATE_HOME");
         }
         handles = HandleCodec.withKeyFile(keyFile);
         root = OpenDirectory.open(real);

@@ -78,10 +78,7 @@ public final class Located implements AutoCloseable {
     public OpenFile open(StandardOpenOption how) throws IOException {
         currentAttributes().requireRegular();
         return new OpenFile(
-                export,
-                key,
-                FileChannel.open(path, Set.of(how, LinkOption.NOFOLLOW_LINKS)),
-                path);
+                export, key, FileChannel.open(path, Set.of(how, LinkOption.NOFOLLOW_LINKS)), path);
     }
 
     /**

@@ -60,17 +60,9 @@ final class Nfs3Attributes {
 
     NFS3Response setattr(Nfs3Call call) throws IOException {
         SETATTR3Request request = SETATTR3Request.deserialize(call.in());
-        files.requireWritable();
-        return files.onFile(
+        return files.changing(
                 request.getHandle(),
-                file ->
-                        files.locks()
-                                .holding(
-                                        file.key(),
-                                        () ->
-                                                files.locks()
-                                                        .withNamesKept(
-                                                                () -> change(file, request, call))));
+                file -> files.locks().withNamesKept(() -> change(file, request, call)));
     }
 
     private static NFS3Response change(Located file, SETATTR3Request request, Nfs3Call call)

@@ -46,8 +46,7 @@ final class Nfs3Creation {
         CREATE3Request request = CREATE3Request.deserialize(call.in());
         boolean exclusive = request.getMode() == Nfs3Constant.CREATE_EXCLUSIVE;
         // The verifier is kept where a client sets its own values next (RFC 1813, 3.3.8).
-        SetAttr3 wanted =
-                exclusive ? verifierAttributes(request.getVerf()) : request.getObjAttr();
+        SetAttr3 wanted = exclusive ? verifierAttributes(request.getVerf()) : request.getObjAttr();
         String name = request.getName();
         return files.inDirectory(
                 request.getHandle(),
@@ -91,11 +90,7 @@ final class Nfs3Creation {
 
     /** Of the attributes for a file that is there already, only the size counts. */
     private void truncate(
-            Located directory,
-            String name,
-            UnixAttributes existing,
-            SetAttr3 wanted,
-            Caller caller)
+            Located directory, String name, UnixAttributes existing, SetAttr3 wanted, Caller caller)
             throws IOException {
         if (wanted.getUpdateFields().contains(SetAttrField.SIZE)) {
             SetAttr3 size =

@@ -87,7 +87,6 @@ final class Nfs3Data {
 
     /** File data goes from the arguments, WRITE3args, to the file. */
     NFS3Response write(Nfs3Call call) throws IOException {
-        files.requireWritable();
         ByteBuf in = call.arguments().duplicate();
         byte[] handleBytes = new byte[4 + in.getInt(in.readerIndex())];
         in.readBytes(handleBytes).skipBytes(-handleBytes.length & 3);
@@ -108,13 +107,7 @@ final class Nfs3Data {
         handle.deserialize(new XDR(handleBytes));
         ByteBuf data = in.slice(in.readerIndex(), (int) count);
         WriteStableHow how = WriteStableHow.fromValue(stable);
-        return files.onFile(
-                handle,
-                file ->
-                        files.locks()
-                                .holding(
-                                        file.key(),
-                                        () -> write(file, offset, data, how, call.caller())));
+        return files.changing(handle, file -> write(file, offset, data, how, call.caller()));
     }
 
     private NFS3Response write(

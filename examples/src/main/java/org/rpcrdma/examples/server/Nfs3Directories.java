@@ -67,8 +67,7 @@ final class Nfs3Directories {
                             (parent, name, cookie, attributes) ->
                                     entries.add(new Entry3(attributes.getFileId(), name, cookie)));
             DirList3 list = new DirList3(entries.toArray(new Entry3[0]), isComplete);
-            return new READDIR3Response(
-                    Nfs3Status.NFS3_OK, directory.currentAttributes(), 0, list);
+            return new READDIR3Response(Nfs3Status.NFS3_OK, directory.currentAttributes(), 0, list);
         }
     }
 

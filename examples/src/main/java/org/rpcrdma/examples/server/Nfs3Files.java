@@ -43,6 +43,12 @@ record Nfs3Files(Export export, FileLocks locks) {
         }
     }
 
+    /** As {@link #onFile}, with nobody else changing the file. */
+    <T> T changing(FileHandle handle, FileOperation<T> operation) throws IOException {
+        requireWritable();
+        return onFile(handle, file -> locks.holding(file.key(), () -> operation.run(file)));
+    }
+
     /** With nobody giving the name to another file before it is open. */
     OpenFile open(Located file, StandardOpenOption how) throws IOException {
         return locks.withNamesKept(() -> file.open(how));

@@ -23,6 +23,7 @@ import org.apache.hadoop.nfs.nfs3.response.RMDIR3Response;
 import org.apache.hadoop.nfs.nfs3.response.WccAttr;
 import org.apache.hadoop.nfs.nfs3.response.WccData;
 import org.rpcrdma.examples.export.Export;
+import org.rpcrdma.examples.export.FileLocks;
 import org.rpcrdma.examples.export.Located;
 import org.rpcrdma.examples.export.NfsException;
 import org.rpcrdma.examples.export.UnixAttributes;
@@ -127,20 +128,16 @@ final class Nfs3Names {
         files.requireWritable();
         try (Located from = export.locate(request.getFromDirHandle()).requireDirectory();
                 Located to = export.locate(request.getToDirHandle()).requireDirectory()) {
-            return files.locks()
-                    .holding(
-                            from.key(),
-                            to.key(),
-                            () ->
-                                    files.locks()
-                                            .changingNames(
-                                                    () ->
-                                                            rename(
-                                                                    from,
-                                                                    request.getFromName(),
-                                                                    to,
-                                                                    request.getToName(),
-                                                                    call.caller())));
+            FileLocks locks = files.locks();
+            FileLocks.Work<NFS3Response> work =
+                    () ->
+                            rename(
+                                    from,
+                                    request.getFromName(),
+                                    to,
+                                    request.getToName(),
+                                    call.caller());
+            return locks.holding(from.key(), to.key(), () -> locks.changingNames(work));
         }
     }
 

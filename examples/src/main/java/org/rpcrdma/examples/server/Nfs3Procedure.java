@@ -25,7 +25,10 @@ enum Nfs3Procedure {
     CREATE("hsc", 2, result((service, call) -> service.creation().create(call))),
     MKDIR("hsa", 2, result((service, call) -> service.creation().mkdir(call))),
     SYMLINK("hsas", 2, result((service, call) -> service.creation().symlink(call))),
-    MKNOD("hs", 2, result(
+    MKNOD(
+            "hs",
+            2,
+            result(
                     (service, call) -> {
                         throw new NfsException(
                                 Nfs3Status.NFS3ERR_NOTSUPP, "special files are not made");

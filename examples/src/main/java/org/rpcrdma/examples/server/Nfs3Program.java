@@ -91,8 +91,7 @@ final class Nfs3Program extends RpcProgram {
         }
         try {
             return procedure.reply(
-                    service,
-                    new Nfs3Call(xid, arguments, Caller.of(call, policy), ctx.alloc()));
+                    service, new Nfs3Call(xid, arguments, Caller.of(call, policy), ctx.alloc()));
         } catch (BufferUnderflowException | IndexOutOfBoundsException e) {
             return accepted(xid, AcceptState.GARBAGE_ARGS);
         } catch (IOException | RuntimeException | Error e) {

@@ -178,8 +178,7 @@ public final class TopTable {
         return now;
     }
 
-    private static <K> Map<K, Double> sumsBy(
-            Scrape scrape, String name, Function<Sample, K> key) {
+    private static <K> Map<K, Double> sumsBy(Scrape scrape, String name, Function<Sample, K> key) {
         return scrape.samples(name).stream()
                 .collect(Collectors.groupingBy(key, Collectors.summingDouble(Sample::value)));
     }

@@ -166,9 +166,7 @@ class CallerTest {
         Caller user = user(USER);
         refused(Nfs3Status.NFS3ERR_ACCES, () -> read(user, "secret"));
         refused(Nfs3Status.NFS3ERR_ACCES, () -> write(user, "secret"));
-        refused(
-                Nfs3Status.NFS3ERR_ACCES,
-                () -> set(user, "secret", NOTHING, NOTHING, NOTHING, 0));
+        refused(Nfs3Status.NFS3ERR_ACCES, () -> set(user, "secret", NOTHING, NOTHING, NOTHING, 0));
         read(user(0), "secret");
         file("readable", OTHER, 0644);
         read(user, "readable");
@@ -193,13 +191,10 @@ class CallerTest {
         file("own", USER, 0644);
         Caller user = user(USER);
         set(user, "own", 0755, NOTHING, NOTHING, NOTHING);
-        refused(
-                Nfs3Status.NFS3ERR_PERM, () -> set(user, "own", NOTHING, 0, NOTHING, NOTHING));
-        refused(
-                Nfs3Status.NFS3ERR_PERM, () -> set(user, "own", NOTHING, NOTHING, 0, NOTHING));
+        refused(Nfs3Status.NFS3ERR_PERM, () -> set(user, "own", NOTHING, 0, NOTHING, NOTHING));
+        refused(Nfs3Status.NFS3ERR_PERM, () -> set(user, "own", NOTHING, NOTHING, 0, NOTHING));
         set(user(0), "own", NOTHING, OTHER, OTHER, NOTHING);
-        assertThat((int) Files.getAttribute(directory.resolve("own"), "unix:uid"))
-                .isEqualTo(OTHER);
+        assertThat((int) Files.getAttribute(directory.resolve("own"), "unix:uid")).isEqualTo(OTHER);
     }
 
     @Test
@@ -225,17 +220,13 @@ class CallerTest {
         rename.writeString("g");
         refused(Nfs3Status.NFS3ERR_ACCES, () -> service.names().rename(call(user, rename)));
         mode(directory, 0700);
-        refused(
-                Nfs3Status.NFS3ERR_ACCES,
-                () -> service.names().lookup(call(user, name("/", "f"))));
+        refused(Nfs3Status.NFS3ERR_ACCES, () -> service.names().lookup(call(user, name("/", "f"))));
         XDR list = on("/");
         for (int i = 0; i < 4; i++) {
             list.writeInt(0);
         }
         list.writeInt(4096);
-        refused(
-                Nfs3Status.NFS3ERR_ACCES,
-                () -> service.directories().readdir(call(user, list)));
+        refused(Nfs3Status.NFS3ERR_ACCES, () -> service.directories().readdir(call(user, list)));
         mode(directory, 01777);
         file("others", OTHER, 0666);
         refused(Nfs3Status.NFS3ERR_PERM, () -> remove(user, "others"));
@@ -252,12 +243,10 @@ class CallerTest {
         Files.setAttribute(directory, "unix:gid", OTHER);
         mode(directory, 02777);
         create(user(USER), "g", 02755, NOTHING);
-        assertThat((int) Files.getAttribute(directory.resolve("g"), "unix:gid"))
-                .isEqualTo(OTHER);
+        assertThat((int) Files.getAttribute(directory.resolve("g"), "unix:gid")).isEqualTo(OTHER);
         assertThat(mode(directory.resolve("g"))).isEqualTo(0755);
         mkdir(user(USER), "d", 0750);
-        assertThat((int) Files.getAttribute(directory.resolve("d"), "unix:gid"))
-                .isEqualTo(OTHER);
+        assertThat((int) Files.getAttribute(directory.resolve("d"), "unix:gid")).isEqualTo(OTHER);
         assertThat(mode(directory.resolve("d")) & 0777).isEqualTo(0750);
     }
 
@@ -268,8 +257,7 @@ class CallerTest {
         assertThat(root.uid()).isEqualTo(65534);
         assertThat(root.isInGroup(0)).isFalse();
         refused(Nfs3Status.NFS3ERR_ACCES, () -> read(root, "f"));
-        refused(
-                Nfs3Status.NFS3ERR_PERM, () -> set(root, "f", 0777, NOTHING, NOTHING, NOTHING));
+        refused(Nfs3Status.NFS3ERR_PERM, () -> set(root, "f", 0777, NOTHING, NOTHING, NOTHING));
         assertThat(mode(file)).isEqualTo(0600);
     }
 

@@ -77,8 +77,7 @@ class TcpBoundsTest {
 
     @Test
     void callsWaitUntilRepliesAreTaken() {
-        EmbeddedChannel channel =
-                new FromAddress("127.0.0.1", new ChannelInboundHandlerAdapter());
+        EmbeddedChannel channel = new FromAddress("127.0.0.1", new ChannelInboundHandlerAdapter());
         channel.pipeline().addLast(new FullSocket());
         NfsServer.addFraming(channel.pipeline(), connections);
         channel.pipeline().addLast(new Program());
@@ -98,8 +97,7 @@ class TcpBoundsTest {
 
     @Test
     void aCallWithoutAConnectionEndsToo() {
-        EmbeddedChannel channel =
-                new FromAddress("127.0.0.1", new ChannelInboundHandlerAdapter());
+        EmbeddedChannel channel = new FromAddress("127.0.0.1", new ChannelInboundHandlerAdapter());
         channel.pipeline().addLast(new FullSocket());
         NfsServer.addFraming(channel.pipeline(), connections);
         channel.pipeline().addLast(new Program());
