@@ -306,7 +306,12 @@ public final class Export implements AutoCloseable {
     }
 
     private void walk(Set<FileKey> sought) {
-        walk(root, rootKey, new ArrayDeque<>(), sought);
+        root.retain();
+        try {
+            walk(root, rootKey, new ArrayDeque<>(), sought);
+        } finally {
+            root.release();
+        }
     }
 
     /** @param way from the root down to the directory */
