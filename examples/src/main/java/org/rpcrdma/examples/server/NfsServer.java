@@ -11,7 +11,6 @@ import io.netty.channel.ChannelPipeline;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.nio.NioEventLoopGroup;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
-import io.netty.handler.flow.FlowControlHandler;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.netty.util.concurrent.UnorderedThreadPoolEventExecutor;
 import java.io.IOException;
@@ -172,8 +171,7 @@ public final class NfsServer implements AutoCloseable {
 
     /** What TCP has where RDMA has its codec, with the bounds that RDMA has by itself. */
     static void addFraming(ChannelPipeline pipeline, ConnectionLimit connections) {
-        pipeline.addLast(connections, new RecordMarking())
-                .addLast(new FlowControlHandler(), new CallLimit());
+        pipeline.addLast(connections, new RecordMarking(), new CallLimit());
     }
 
     /** What follows the framing, on every transport. */

@@ -106,6 +106,7 @@ class TcpBoundsTest {
         channel.runPendingTasks();
         untaken.forEach(promise -> promise.setFailure(new IllegalStateException("closed")));
         channel.runPendingTasks();
+        assertThat(calls).isEqualTo(CallLimit.CALLS_MAX);
         assertThat(channel.isOpen()).isFalse();
     }
 
