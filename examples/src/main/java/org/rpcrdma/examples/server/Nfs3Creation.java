@@ -203,7 +203,7 @@ final class Nfs3Creation {
 
     /** A directory below one with the set-group bit has that bit too, whatever mode a client wants for it. */
     private static SetAttr3 inheriting(SetAttr3 wanted, UnixAttributes made) {
-        int mode = wanted.getMode() | made.getMode() & Nfs3Constant.MODE_S_ISGID;
+        int mode = wanted.getMode() | (made.getMode() & Nfs3Constant.MODE_S_ISGID);
         return new SetAttr3(
                 mode,
                 wanted.getUid(),

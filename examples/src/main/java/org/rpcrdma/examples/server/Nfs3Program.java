@@ -73,7 +73,7 @@ final class Nfs3Program extends RpcProgram {
     static boolean isRemembered(int program, int version, int procedure) {
         // An old WRITE that comes again would undo a newer one.
         boolean isRepeatable =
-                isIdempotent(procedure) && procedure != Nfs3Procedure.WRITE.ordinal();
+                isIdempotent(procedure) && Nfs3Procedure.of(procedure) != Nfs3Procedure.WRITE;
         return program == BINDING.program() && BINDING.covers(version) && !isRepeatable;
     }
 

@@ -68,7 +68,11 @@ public final class NfsServer implements AutoCloseable {
     private final Nfs3Program nfs;
     private final MountProgram mount;
 
-    /** A server to whom root is root. @param export not closed with the server */
+    /**
+     * A server to whom a client's root is root.
+     *
+     * @param export not closed with the server
+     */
     public NfsServer(Export export) throws IOException {
         this(export, 0, false);
     }

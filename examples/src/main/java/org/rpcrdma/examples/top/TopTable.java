@@ -6,6 +6,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.function.Predicate;
@@ -130,7 +131,7 @@ public final class TopTable {
     }
 
     /** The bound of the histogram's bucket that 99 of 100 calls are within; {@code -} where there is no histogram. */
-    private static String percentile(TreeMap<Double, Double> buckets, double calls) {
+    private static String percentile(SortedMap<Double, Double> buckets, double calls) {
         if (buckets != null) {
             for (Map.Entry<Double, Double> bucket : buckets.entrySet()) {
                 if (bucket.getValue() >= 0.99 * calls) {
