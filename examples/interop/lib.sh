@@ -75,7 +75,7 @@ start_server() {
     shift
     port=$(free_port 20049)
     mount_port=$(free_port 20048)
-    "$root/rpcrdma" serve-nfs --export "$dir" --port "$port" --mount-port "$mount_port" --tcp-port "$(free_port 20050)" "$@" \
+    "$root/rpcrdma" serve-nfs --export "$dir" --no-root-squash --port "$port" --mount-port "$mount_port" --tcp-port "$(free_port 20050)" "$@" \
         >"$work/server.log" 2>&1 &
     launcher=$!
     pids+=("$launcher")

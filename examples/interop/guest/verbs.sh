@@ -108,7 +108,7 @@ verified() {
 
 # serve: serve-nfs on the verbs, ready on return. A check runs in a shell of its own, so the process is known by a file.
 serve() {
-    exec_java serve-nfs --device $PROVIDER --export /tmp/export --host $own --port 20049 --mount-port 20048 --tcp-port 20050 >/out/server.log 2>&1 &
+    exec_java serve-nfs --device $PROVIDER --export /tmp/export --no-root-squash --host $own --port 20049 --mount-port 20048 --tcp-port 20050 >/out/server.log 2>&1 &
     echo $! >/tmp/server.pid
     wait_until 120 eval 'listens || ! serves'
     listens && return 0

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples;
 
+import org.rpcrdma.examples.rpc.Printable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 
@@ -57,7 +58,7 @@ public final class Main {
                 .println(
                         command.getCommandSpec().qualifiedName()
                                 + ": "
-                                + oneLine(usageProblem(failure))
+                                + Printable.of(oneLine(usageProblem(failure)))
                                 + " (see: "
                                 + command.getCommandSpec().qualifiedName()
                                 + " --help)");
@@ -84,7 +85,7 @@ public final class Main {
                 .println(
                         command.getCommandSpec().qualifiedName()
                                 + ": "
-                                + oneLine(FailureText.of(failure)));
+                                + Printable.of(oneLine(FailureText.of(failure))));
         if (Boolean.getBoolean(Verbosity.PROPERTY)) {
             failure.printStackTrace(command.getErr());
         }

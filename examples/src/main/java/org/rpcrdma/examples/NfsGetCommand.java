@@ -50,7 +50,9 @@ final class NfsGetCommand implements Callable<Integer> {
         }
         Path target = Files.isDirectory(file) ? file.resolve(url.name()) : file;
         if (Files.exists(target) && !Files.isRegularFile(target)) {
-            copy(session, found, target);
+            try (FileChannel local = FileChannel.open(target, StandardOpenOption.WRITE)) {
+                copy(session, found, local);
+            }
             return;
         }
         Path parent = target.toAbsolutePath().getParent();
@@ -58,22 +60,16 @@ final class NfsGetCommand implements Callable<Integer> {
             throw new IOException(parent + ": no such directory");
         }
         try (PartFile part = new PartFile(target)) {
-            String summary = copy(session, found, part.path());
+            String summary = copy(session, found, part.channel());
             part.complete();
             connection.print(summary);
         }
     }
 
-    private String copy(NfsSession session, Nfs3Client.Found found, Path target)
+    private String copy(NfsSession session, Nfs3Client.Found found, FileChannel local)
             throws IOException {
         long size = found.attributes().size();
-        try (FileChannel local =
-                        FileChannel.open(
-                                target,
-                                StandardOpenOption.CREATE,
-                                StandardOpenOption.WRITE,
-                                StandardOpenOption.TRUNCATE_EXISTING);
-                Progress progress = new Progress("get " + url.name(), size)) {
+        try (Progress progress = new Progress("get " + url.name(), size)) {
             new FileTransfer(session.nfs(), session.nfs().limits(found.handle()), progress)
                     .get(found.handle(), url.path(), size, local);
             return progress.summary();

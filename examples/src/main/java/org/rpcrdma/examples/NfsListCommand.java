@@ -10,6 +10,8 @@ import java.util.concurrent.Callable;
 import org.rpcrdma.examples.client.Nfs3Client;
 import org.rpcrdma.examples.client.NfsAttributes;
 import org.rpcrdma.examples.client.NfsSession;
+import org.rpcrdma.examples.client.NfsStatusException;
+import org.rpcrdma.examples.rpc.Printable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -67,10 +69,7 @@ final class NfsListCommand implements Callable<Integer> {
     private static String line(Nfs3Client nfs, Nfs3Client.Entry entry) throws IOException {
         NfsAttributes file = entry.attributes();
         boolean isLink = file.type() == NfsAttributes.Type.SYMBOLIC_LINK;
-        String target =
-                isLink && entry.handle() != null
-                        ? " -> " + nfs.readLink(entry.handle(), entry.name())
-                        : "";
+        String target = isLink && entry.handle() != null ? " -> " + target(nfs, entry) : "";
         return String.format(
                 Locale.ROOT,
                 "%s %3d %5d %5d %12d %s %s",
@@ -80,11 +79,15 @@ final class NfsListCommand implements Callable<Integer> {
                 file.gid(),
                 file.size(),
                 TIME.format(file.modified()),
-                printable(entry.name() + target));
+                Printable.of(entry.name() + target));
     }
 
-    /** A server chooses names, and a terminal obeys control characters. */
-    private static String printable(String name) {
-        return name.replaceAll("\\p{Cntrl}", "?");
+    /** A link may be gone by now. */
+    private static String target(Nfs3Client nfs, Nfs3Client.Entry link) throws IOException {
+        try {
+            return nfs.readLink(link.handle(), link.name());
+        } catch (NfsStatusException e) {
+            return "?";
+        }
     }
 }

@@ -2,9 +2,12 @@
 package org.rpcrdma.examples;
 
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.security.SecureRandom;
 
 /**
  * A file under another name until it is complete. What is not complete is deleted, also when the process is told
@@ -14,19 +17,29 @@ final class PartFile implements AutoCloseable {
 
     private final Path target;
     private final Path part;
+    private final FileChannel channel;
     private final Thread atExit = new Thread(this::deleteQuietly, "part-file");
 
-    PartFile(Path target) {
+    /** Makes the file, under a name that nobody knows before, with the mode of the one that it replaces. */
+    PartFile(Path target) throws IOException {
         this.target = target;
-        part =
-                target.resolveSibling(
-                        "." + target.getFileName() + "." + ProcessHandle.current().pid() + ".part");
+        String unknown = Long.toHexString(new SecureRandom().nextLong());
+        part = target.resolveSibling("." + target.getFileName() + "." + unknown + ".part");
         Runtime.getRuntime().addShutdownHook(atExit);
+        channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+        try {
+            if (Files.exists(target)) {
+                Files.setPosixFilePermissions(part, Files.getPosixFilePermissions(target));
+            }
+        } catch (IOException | RuntimeException e) {
+            close();
+            throw e;
+        }
     }
 
     /** Where to write. */
-    Path path() {
-        return part;
+    FileChannel channel() {
+        return channel;
     }
 
     /** Gives the file its name. */
@@ -42,6 +55,7 @@ final class PartFile implements AutoCloseable {
         } catch (IllegalStateException e) {
             return; // the process ends, and the thread does it
         }
+        channel.close();
         Files.deleteIfExists(part);
     }
 

@@ -35,7 +35,10 @@ import picocli.CommandLine.Spec;
         name = "serve-nfs",
         description = {
             "Serves a local directory as NFSv3 over RDMA, and over TCP.",
-            "The export is called '/'. The server acts with the rights of its own user."
+            "The export is called '/'. The server acts with the rights of its own user; as root it"
+                    + " checks owners and modes, for whom a client says is calling (AUTH_SYS).",
+            "Changes of names and attributes are answered before they are on disk (async), file"
+                    + " systems mounted below are served too; docs/cli.md has all limits."
         },
         mixinStandardHelpOptions = true)
 final class ServeNfsCommand implements Callable<Integer> {
@@ -103,6 +106,14 @@ final class ServeNfsCommand implements Callable<Integer> {
     private boolean readOnly;
 
     @Option(
+            names = "--no-root-squash",
+            description = {
+                "Of a server that root runs: let clients act as root too.",
+                "Without it their root is nobody (uid 65534)."
+            })
+    private boolean trustsRoot;
+
+    @Option(
             names = "--reliable-replies",
             description = {
                 "Let clients read long replies from the server's memory.",
@@ -150,7 +161,10 @@ final class ServeNfsCommand implements Callable<Integer> {
         Promise<Void> ended = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
         try (Export export = new Export(directory, readOnly, StateDirectory.file("handle.key"));
                 NfsServer server =
-                        new NfsServer(export, reliableReplies ? ReliableReplies.RESULTS_MAX : 0)) {
+                        new NfsServer(
+                                export,
+                                reliableReplies ? ReliableReplies.RESULTS_MAX : 0,
+                                !trustsRoot)) {
             InetSocketAddress mount =
                     server.serveMountOverTcp(new InetSocketAddress(address, mountPort));
             InetSocketAddress tcp = server.serveNfsOverTcp(new InetSocketAddress(address, tcpPort));

@@ -49,7 +49,7 @@ public final class NfsFixture implements AutoCloseable {
             throws IOException {
         InetSocketAddress local = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
         export = new Export(directory, readOnly, keyFile);
-        server = new NfsServer(export, directoryMax);
+        server = new NfsServer(export, directoryMax, false);
         boolean isRdma = transport == Transport.RDMA;
         nfsAddress =
                 isRdma ? server.serveNfsOverRdma(local, rdmaConfig) : server.serveNfsOverTcp(local);

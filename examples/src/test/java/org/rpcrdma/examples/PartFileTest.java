@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -27,16 +29,41 @@ class PartFileTest {
     void onlyWhatIsCompleteGetsTheName() throws IOException {
         Path target = Files.writeString(local.resolve("file"), "old");
         try (PartFile part = new PartFile(target)) {
-            Files.writeString(part.path(), "half of it");
+            part.channel().write(StandardCharsets.UTF_8.encode("half of it"));
         }
         assertThat(local()).containsExactly("file");
         assertThat(target).hasContent("old");
         try (PartFile part = new PartFile(target)) {
-            Files.writeString(part.path(), "new");
+            part.channel().write(StandardCharsets.UTF_8.encode("new"));
             part.complete();
         }
         assertThat(local()).containsExactly("file");
         assertThat(target).hasContent("new");
+    }
+
+    @Test
+    void theModeOfWhatIsReplacedIsKept() throws IOException {
+        Path target = Files.writeString(local.resolve("file"), "old");
+        Files.setPosixFilePermissions(target, PosixFilePermissions.fromString("rw-------"));
+        try (PartFile part = new PartFile(target)) {
+            for (String name : local()) {
+                assertThat(Files.getPosixFilePermissions(local.resolve(name))).hasSize(2);
+            }
+            part.complete();
+        }
+        assertThat(Files.getPosixFilePermissions(target)).hasSize(2);
+    }
+
+    /** Somebody else could have put a symbolic link there. */
+    @Test
+    void nobodyKnowsTheNameBefore() throws IOException {
+        Path target = local.resolve("file");
+        try (PartFile one = new PartFile(target);
+                PartFile other = new PartFile(target)) {
+            assertThat(one.channel().isOpen() && other.channel().isOpen()).isTrue();
+            assertThat(local()).hasSize(2).noneMatch(name -> name.equals("file"));
+        }
+        assertThat(local()).isEmpty();
     }
 
     /** The signal of Ctrl-C, or that of kill, while a file of a tebibyte without a block comes. */

@@ -39,17 +39,16 @@ public final class FileTransfer {
      * Reads a remote file into a local one.
      *
      * @param size of the remote file, in bytes
-     * @return the number of bytes read, less than the size if the file became shorter
+     * @throws IOException if the file became shorter meanwhile, too
      */
-    public long get(NfsHandle file, String name, long size, FileChannel local) throws IOException {
+    public void get(NfsHandle file, String name, long size, FileChannel local) throws IOException {
         int step = Math.max(1, Math.min(limits.read(), TRANSFER_MAX));
         ArrayDeque<Piece> out = new ArrayDeque<>();
         long next = 0;
-        long end = size;
         try {
-            while (next < end || !out.isEmpty()) {
-                while (next < end && out.size() < CALLS_OUT) {
-                    int length = (int) Math.min(step, end - next);
+            while (next < size || !out.isEmpty()) {
+                while (next < size && out.size() < CALLS_OUT) {
+                    int length = (int) Math.min(step, size - next);
                     out.add(read(file, next, length));
                     next += length;
                 }
@@ -62,15 +61,14 @@ public final class FileTransfer {
                     result.data().release();
                 }
                 progress.accept(count);
-                if (result.endOfFile()) {
-                    end = Math.min(end, piece.offset() + count);
+                if (result.endOfFile() && piece.offset() + count < size) {
+                    throw new IOException(name + ": the file became shorter while it was read");
                 } else if (count == 0) {
                     throw new IOException(name + ": the server reads nothing at " + piece.offset());
                 } else if (count < piece.length()) {
                     out.addFirst(read(file, piece.offset() + count, piece.length() - count));
                 }
             }
-            return end;
         } finally {
             abandon(out);
         }

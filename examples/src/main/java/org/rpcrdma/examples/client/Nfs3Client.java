@@ -31,7 +31,6 @@ public final class Nfs3Client {
     private static final int READ = 6;
     private static final int WRITE = 7;
     private static final int CREATE = 8;
-    private static final int READDIR = 16;
     private static final int READDIRPLUS = 17;
     private static final int FSINFO = 19;
     private static final int COMMIT = 21;
@@ -44,7 +43,6 @@ public final class Nfs3Client {
     private static final int UNSTABLE = 0;
 
     private static final int NFS3_OK = 0;
-    private static final int NFS3ERR_NOTSUPP = 10004;
     private static final int UNCHECKED = 0;
     private static final int NAME_MAX = 1024;
     private static final int PATH_MAX = 4096;
@@ -266,23 +264,11 @@ public final class Nfs3Client {
      * @throws IOException if the server does not get to an end: it sends a cookie again that it has sent before
      */
     public void list(NfsHandle directory, String name, EntryConsumer consumer) throws IOException {
-        boolean plus = true;
         Page page = new Page(0, 0, false);
         CookieWatch watch = new CookieWatch();
         while (!page.last()) {
             List<Entry> entries = new ArrayList<>();
-            try {
-                page =
-                        plus
-                                ? readPagePlus(directory, name, page, entries)
-                                : readPage(directory, name, page, entries);
-            } catch (NfsStatusException e) {
-                if (!plus || e.status() != NFS3ERR_NOTSUPP) {
-                    throw e;
-                }
-                plus = false;
-                continue;
-            }
+            page = readPage(directory, name, page, entries);
             if (!page.last() && watch.isRepeated(page.cookie())) {
                 throw new RpcException(
                         name
@@ -301,26 +287,16 @@ public final class Nfs3Client {
         return new Entry(entry.name(), entry.fileId(), found.attributes(), found.handle());
     }
 
-    private Page readPagePlus(NfsHandle directory, String name, Page after, List<Entry> entries)
+    private Page readPage(NfsHandle directory, String name, Page after, List<Entry> entries)
             throws IOException {
         ByteBuf arguments = handle(directory).writeLong(after.cookie()).writeLong(after.verifier());
         return await(
                 call(READDIRPLUS, arguments.writeInt(directoryBytes).writeInt(directoryBytes)),
                 name,
-                in -> readEntries(in, after, entries, true));
+                in -> readEntries(in, after, entries));
     }
 
-    private Page readPage(NfsHandle directory, String name, Page after, List<Entry> entries)
-            throws IOException {
-        ByteBuf arguments = handle(directory).writeLong(after.cookie()).writeLong(after.verifier());
-        return await(
-                call(READDIR, arguments.writeInt(directoryBytes)),
-                name,
-                in -> readEntries(in, after, entries, false));
-    }
-
-    private static Page readEntries(ByteBuf in, Page after, List<Entry> entries, boolean plus)
-            throws IOException {
+    private static Page readEntries(ByteBuf in, Page after, List<Entry> entries) {
         NfsAttributes.readOptional(in);
         long verifier = in.readLong();
         long cookie = after.cookie();
@@ -330,8 +306,8 @@ public final class Nfs3Client {
             long fileId = in.readLong();
             String name = Xdr.readString(in, NAME_MAX);
             cookie = in.readLong();
-            NfsAttributes attributes = plus ? NfsAttributes.readOptional(in) : null;
-            NfsHandle handle = plus && in.readInt() != 0 ? NfsHandle.read(in) : null;
+            NfsAttributes attributes = NfsAttributes.readOptional(in);
+            NfsHandle handle = in.readInt() != 0 ? NfsHandle.read(in) : null;
             if (!name.equals(".") && !name.equals("..")) {
                 entries.add(new Entry(name, fileId, attributes, handle));
             }

@@ -4,15 +4,13 @@ package org.rpcrdma.examples.export;
 import java.io.IOException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
-import java.nio.file.FileSystemException;
+import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.ArrayDeque;
-import java.util.HashSet;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.nfs.nfs3.FileHandle;
 import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 import org.slf4j.Logger;
@@ -22,19 +20,19 @@ import org.slf4j.LoggerFactory;
  * An exported directory. It finds files by handles and hands out handles for files.
  *
  * <p>A handle names the inode, not the path, so it survives renames and restarts. Java cannot open a file by its inode:
- * an index says where each one was last seen, every use checks that the inode is still there, and when it is not (the
- * server is new, or someone else renamed the file) the export is walked once to fill the index again. Files outside are
- * never in the index, whatever a handle says. Thread-safe.
+ * an index says where each one was last seen, every use checks that the inode is still there, and what is not there is
+ * looked for ({@link FileSearch}). Files outside are never found, whatever a handle says. Thread-safe.
  */
 public final class Export implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(Export.class);
     private static final int OPEN_DIRECTORIES = 256;
 
-    /** A walk can be long, and clients decide when a handle is missed: not more often than this. */
-    private static final long WALK_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(5);
+    /** Of the heap, for each file of the index; names of the longest kind take less. */
+    private static final int BYTES_PER_FILE = 1024;
 
-    private static final int DEPTH_MAX = 1024;
+    /** Each level of a search has two open descriptors; what is deeper is found only by those who have come there. */
+    private static final int DEPTH_MAX = 256;
 
     private final boolean readOnly;
     private final HandleCodec handles;
@@ -42,10 +40,9 @@ public final class Export implements AutoCloseable {
     private final FileKey rootKey;
     private final long fsid;
     private final boolean hasBirthTimes;
-    private final FileIndex index = new FileIndex();
+    private final FileIndex index;
     private final DirectoryCache directories = new DirectoryCache(OPEN_DIRECTORIES);
-    private final Object walkLock = new Object();
-    private long nextWalkNanos = System.nanoTime();
+    private final FileSearch search = new FileSearch(this::walk);
 
     /**
      * @param directory what clients see as {@code /}
@@ -53,14 +50,27 @@ public final class Export implements AutoCloseable {
      * @throws IOException if the directory cannot be read
      */
     public Export(Path directory, boolean readOnly, Path keyFile) throws IOException {
+        this(directory, readOnly, keyFile, Runtime.getRuntime().maxMemory() / BYTES_PER_FILE);
+    }
+
+    /** @param filesMax how many files the index has at most */
+    Export(Path directory, boolean readOnly, Path keyFile, long filesMax) throws IOException {
         this.readOnly = readOnly;
-        handles = HandleCodec.withKeyFile(keyFile);
+        index = new FileIndex(filesMax);
         // The user may name the export by a symbolic link; nothing below it is followed.
-        root = OpenDirectory.open(directory.toRealPath());
+        Path real = directory.toRealPath();
+        if (keyFile.toAbsolutePath().normalize().startsWith(real)) {
+            throw new IOException(
+                    keyFile
+                            + ", the key of all file handles, is in the export: set"
+                            + " XDG_STATE_HOME");
+        }
+        handles = HandleCodec.withKeyFile(keyFile);
+        root = OpenDirectory.open(real);
         try {
-            fsid = UnixAttributes.read(root.path(), 0).getFsid();
+            fsid = UnixAttributes.read(root.path(), 0, LinkOption.NOFOLLOW_LINKS).getFsid();
             hasBirthTimes = probeBirthTimes(directory);
-            rootKey = key(attributes(root.path()));
+            rootKey = key(attributes(root.path(), LinkOption.NOFOLLOW_LINKS));
         } catch (IOException | RuntimeException e) {
             root.release();
             throw e;
@@ -69,6 +79,11 @@ public final class Export implements AutoCloseable {
 
     public boolean isReadOnly() {
         return readOnly;
+    }
+
+    /** The file system of the export itself. */
+    public FileStore fileStore() throws IOException {
+        return Files.getFileStore(root.path());
     }
 
     public FileHandle rootHandle() {
@@ -85,32 +100,35 @@ public final class Export implements AutoCloseable {
 
     /** Gives out a handle for what was seen as an entry of a directory. */
     public FileHandle handle(FileKey directory, String name, UnixAttributes attributes) {
-        FileKey file = key(attributes);
-        index.add(file, directory, name);
-        return handles.encode(file);
+        remember(attributes, directory, name);
+        return handles.encode(key(attributes));
     }
 
     public FileHandle handle(Located file) {
         return handles.encode(file.key());
     }
 
-    /** A file has lost a name. */
-    public void forget(UnixAttributes file, FileKey directory, String name) {
-        index.remove(key(file), directory, name);
+    /** For a directory whose place need not be remembered. */
+    public FileHandle handle(UnixAttributes attributes) {
+        return handles.encode(key(attributes));
     }
 
-    /**
-     * A file has another name, or is about to get it: told before a rename, so that the file can be found all the time.
-     */
+    /** A file has lost a name. */
+    public void forget(UnixAttributes file, FileKey directory, String name) {
+        index.remove(key(file), new FileIndex.Link(directory, name));
+    }
+
+    /** A file has a name. */
     public void remember(UnixAttributes file, FileKey directory, String name) {
-        index.add(key(file), directory, name);
+        index.add(key(file), file.isDirectory(), directory, name);
     }
 
     /**
      * Finds a file.
      *
      * @return to be closed
-     * @throws NfsException NFS3ERR_BADHANDLE, or NFS3ERR_STALE if the file is not in the export any more
+     * @throws NfsException NFS3ERR_BADHANDLE; NFS3ERR_STALE if the file is not in the export any more, NFS3ERR_JUKEBOX
+     *     as long as that is not known
      */
     public Located locate(FileHandle handle) throws IOException {
         return locate(handles.decode(handle));
@@ -144,15 +162,23 @@ public final class Export implements AutoCloseable {
         if (directory.key().equals(rootKey)) {
             return locate(rootKey);
         }
-        var links = index.links(directory.key());
-        if (links.isEmpty()) {
-            throw stale();
+        OpenDirectory parent = OpenDirectory.open(directory.path().resolve(".."));
+        try {
+            UnixAttributes attributes = attributes(parent.path(), LinkOption.NOFOLLOW_LINKS);
+            if (parent.isWithin(root)) {
+                return new Located(this, key(attributes), parent, parent.path(), attributes);
+            }
+        } catch (IOException | RuntimeException e) {
+            parent.release();
+            throw e;
         }
-        return locate(links.get(0).directory());
+        parent.release();
+        throw new NfsException(Nfs3Status.NFS3ERR_STALE, "moved out of the export");
     }
 
     @Override
     public void close() {
+        search.close();
         directories.close();
         root.release();
     }
@@ -163,21 +189,14 @@ public final class Export implements AutoCloseable {
             // The index may have changed under the search, by a rename.
             found = locateByIndex(key);
         }
-        if (found == null && walk()) {
-            found = locateByIndex(key);
-        }
         if (found == null) {
-            throw stale();
+            throw search.miss(key);
         }
         return found;
     }
 
-    private static NfsException stale() {
-        return new NfsException(Nfs3Status.NFS3ERR_STALE, "the file is not in the export any more");
-    }
-
     private Located locateByIndex(FileKey key) throws IOException {
-        OpenDirectory open = key.equals(rootKey) ? root.retain() : directories.get(key);
+        OpenDirectory open = openDirectory(key);
         if (open != null) {
             UnixAttributes attributes = readOrRelease(open, open.path());
             if (attributes != null && attributes.getNlink() > 0) {
@@ -187,51 +206,68 @@ public final class Export implements AutoCloseable {
             directories.remove(key);
         }
         for (FileIndex.Link link : index.links(key)) {
-            OpenDirectory directory = openDirectory(link.directory(), DEPTH_MAX);
+            OpenDirectory directory = openDirectory(link.directory());
             if (directory != null) {
                 Path path = directory.path().resolve(link.name());
                 UnixAttributes attributes = readOrRelease(directory, path);
-                if (attributes != null && key(attributes).equals(key)) {
-                    if (!attributes.isDirectory()) {
-                        return new Located(this, key, directory, path, attributes);
-                    }
-                    OpenDirectory found = openChild(directory, link.name(), key);
-                    directory.release();
-                    if (found != null) {
-                        return new Located(this, key, found, found.path(), attributes);
-                    }
-                    continue;
+                if (attributes != null
+                        && !attributes.isDirectory()
+                        && key(attributes).equals(key)) {
+                    return new Located(this, key, directory, path, attributes);
                 }
                 directory.release();
             }
-            index.remove(key, link.directory(), link.name());
+            index.remove(key, link);
         }
         return null;
     }
 
-    /** @return with a reference for the caller; {@code null} if it is not where the index says */
-    private OpenDirectory openDirectory(FileKey key, int depthLeft) throws IOException {
+    /** One step of a way down. */
+    private record Step(FileIndex.Link link, FileKey key) {}
+
+    /**
+     * Opens a directory by the names of all those above it, from the nearest one that is open.
+     *
+     * @return with a reference for the caller; {@code null} if it is not where the index says, or no directory
+     */
+    private OpenDirectory openDirectory(FileKey key) throws IOException {
+        ArrayDeque<Step> way = new ArrayDeque<>();
+        FileKey at = key;
+        OpenDirectory open = held(at);
+        while (open == null) {
+            var links = index.links(at);
+            // A directory has one name; a circle is made of old ones.
+            if (links.size() != 1 || way.size() == DEPTH_MAX) {
+                return null;
+            }
+            way.push(new Step(links.get(0), at));
+            at = links.get(0).directory();
+            open = held(at);
+        }
+        while (open != null && !way.isEmpty()) {
+            Step step = way.pop();
+            OpenDirectory parent = open;
+            open = openChild(parent, step.link().name(), step.key());
+            parent.release();
+            if (open != null && Descriptors.areKnown()) {
+                directories.put(step.key(), open);
+            }
+        }
+        return open;
+    }
+
+    /** The root, or one that is open and has not been moved out of the export; {@code null} otherwise. */
+    private OpenDirectory held(FileKey key) throws IOException {
         if (key.equals(rootKey)) {
             return root.retain();
         }
         OpenDirectory open = directories.get(key);
-        if (open != null || depthLeft == 0) {
-            return open;
+        if (open != null && !open.isWithin(root)) {
+            open.release();
+            directories.remove(key);
+            return null;
         }
-        for (FileIndex.Link link : index.links(key)) {
-            OpenDirectory parent = openDirectory(link.directory(), depthLeft - 1);
-            if (parent != null) {
-                try {
-                    open = openChild(parent, link.name(), key);
-                } finally {
-                    parent.release();
-                }
-                if (open != null) {
-                    return open;
-                }
-            }
-        }
-        return null;
+        return open;
     }
 
     /** @return with a reference for the caller; {@code null} if the name is no longer that directory's */
@@ -248,23 +284,20 @@ public final class Export implements AutoCloseable {
             child.release();
             return null;
         }
-        if (OpenDirectory.isAnchored()) {
-            directories.put(expected, child);
-        }
         return child;
     }
 
     private UnixAttributes readOrRelease(OpenDirectory directory, Path path) throws IOException {
         try {
-            return UnixAttributes.readIfExists(path, fsid);
+            return attributesIfExists(path);
         } catch (IOException | RuntimeException e) {
             directory.release();
             throw e;
         }
     }
 
-    UnixAttributes attributes(Path path) throws IOException {
-        return UnixAttributes.read(path, fsid);
+    UnixAttributes attributes(Path path, LinkOption... options) throws IOException {
+        return UnixAttributes.read(path, fsid, options);
     }
 
     /** {@code null} if there is no such file. */
@@ -272,73 +305,73 @@ public final class Export implements AutoCloseable {
         return UnixAttributes.readIfExists(path, fsid);
     }
 
-    /** @return whether the index may know more now */
-    private boolean walk() throws IOException {
-        long asked = System.nanoTime();
-        synchronized (walkLock) {
-            long now = System.nanoTime();
-            if (nextWalkNanos - now > 0) {
-                // Another thread may have walked while this one waited for the lock.
-                return nextWalkNanos - WALK_INTERVAL_NANOS - asked > 0;
-            }
-            walkAll();
-            nextWalkNanos = System.nanoTime() + WALK_INTERVAL_NANOS;
-            return true;
+    private void walk(Set<FileKey> sought) {
+        root.retain();
+        try {
+            walk(root, rootKey, new ArrayDeque<>(), sought);
+        } finally {
+            root.release();
         }
     }
 
-    private void walkAll() throws IOException {
-        ArrayDeque<FileKey> unread = new ArrayDeque<>();
-        Set<FileKey> seen = new HashSet<>();
-        unread.add(rootKey);
-        while (!unread.isEmpty()) {
-            FileKey key = unread.remove();
-            OpenDirectory directory = openDirectory(key, DEPTH_MAX);
-            if (directory == null || !seen.add(key)) {
-                if (directory != null) {
-                    directory.release();
+    /** @param way from the root down to the directory */
+    private void walk(
+            OpenDirectory directory, FileKey key, ArrayDeque<Step> way, Set<FileKey> sought) {
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(directory.path())) {
+            for (Path entry : entries) {
+                UnixAttributes found = attributesIfExists(entry);
+                if (sought.isEmpty() || Thread.currentThread().isInterrupted()) {
+                    return;
+                } else if (found != null) {
+                    visit(directory, entry.getFileName().toString(), key, found, way, sought);
                 }
-                continue;
             }
-            try (DirectoryStream<Path> entries = Files.newDirectoryStream(directory.path())) {
-                for (Path entry : entries) {
-                    UnixAttributes attributes = UnixAttributes.readIfExists(entry, fsid);
-                    if (attributes != null) {
-                        FileKey file = key(attributes);
-                        index.add(file, key, entry.getFileName().toString());
-                        if (attributes.isDirectory()) {
-                            unread.add(file);
-                        }
-                    }
-                }
-            } catch (DirectoryIteratorException | FileSystemException e) {
-                // One directory that cannot be read does not hide the others.
-                LOG.debug("A directory is not searched for files", e);
-            } finally {
-                directory.release();
+        } catch (DirectoryIteratorException | IOException e) {
+            // One directory that cannot be read does not hide the others.
+            LOG.debug("A directory is not searched for files", e);
+        }
+    }
+
+    private void visit(
+            OpenDirectory directory,
+            String name,
+            FileKey directoryKey,
+            UnixAttributes found,
+            ArrayDeque<Step> way,
+            Set<FileKey> sought)
+            throws IOException {
+        FileKey key = key(found);
+        if (sought.remove(key)) {
+            for (Step step : way) {
+                index.add(step.key(), true, step.link().directory(), step.link().name());
+            }
+            index.add(key, found.isDirectory(), directoryKey, name);
+        }
+        if (found.isDirectory() && way.size() < DEPTH_MAX) {
+            OpenDirectory child = openChild(directory, name, key);
+            if (child != null) {
+                way.addLast(new Step(new FileIndex.Link(directoryKey, name), key));
+                walk(child, key, way, sought);
+                way.removeLast();
+                child.release();
             }
         }
     }
 
     /**
      * Whether the creation time is one. Java answers with the time of the last change where the system does not know
-     * it, which must not get into a handle.
+     * it, which must not get into a handle. Where nothing may be written to find out, the answer is no, always.
      */
     private boolean probeBirthTimes(Path directory) throws IOException {
-        if (!readOnly && Files.isWritable(directory)) {
-            Path probe = Files.createTempFile(root.path(), ".rpcrdma", null);
-            try {
-                Files.setLastModifiedTime(probe, FileTime.fromMillis(0));
-                return UnixAttributes.read(probe, 0).birthNanos() != 0;
-            } finally {
-                Files.delete(probe);
-            }
+        if (readOnly || !Files.isWritable(directory)) {
+            return false;
         }
-        Set<FileTime> times = new HashSet<>();
-        times.add(
-                (FileTime)
-                        Files.getAttribute(root.path(), "creationTime", LinkOption.NOFOLLOW_LINKS));
-        times.add(Files.getLastModifiedTime(root.path(), LinkOption.NOFOLLOW_LINKS));
-        return times.size() == 2;
+        Path probe = Files.createTempFile(root.path(), ".rpcrdma", null);
+        try {
+            Files.setLastModifiedTime(probe, FileTime.fromMillis(0));
+            return UnixAttributes.read(probe, 0, LinkOption.NOFOLLOW_LINKS).birthNanos() != 0;
+        } finally {
+            Files.delete(probe);
+        }
     }
 }

@@ -2,8 +2,13 @@
 package org.rpcrdma.examples.export;
 
 import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
 import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 
 /**
@@ -57,19 +62,60 @@ public final class Located implements AutoCloseable {
      * @throws NoSuchFileException when the name is another file's by now
      */
     public UnixAttributes currentAttributes() throws IOException {
-        UnixAttributes now = export.attributes(path);
+        UnixAttributes now = export.attributes(path, LinkOption.NOFOLLOW_LINKS);
         if (!export.key(now).equals(key)) {
             throw new NoSuchFileException(path.toString(), null, "another file has the name");
         }
         return now;
     }
 
-    /** @return this, a directory */
+    /**
+     * Opens a regular file. Between the look at the name and its use nobody else must change names: opening a pipe
+     * would wait for its other end.
+     *
+     * @throws NoSuchFileException when the name is another file's by now
+     */
+    public OpenFile open(StandardOpenOption how) throws IOException {
+        currentAttributes().requireRegular();
+        return new OpenFile(
+                export, key, FileChannel.open(path, Set.of(how, LinkOption.NOFOLLOW_LINKS)), path);
+    }
+
+    /**
+     * Makes a regular file in this directory, for the server's user alone.
+     *
+     * @throws java.nio.file.FileAlreadyExistsException if there is something of that name, of any kind
+     */
+    public OpenFile create(String name) throws IOException {
+        Path made = child(name);
+        FileChannel channel =
+                FileChannel.open(
+                        made,
+                        Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
+                        PosixFilePermissions.asFileAttribute(
+                                PosixFilePermissions.fromString("rw-------")));
+        return new OpenFile(export, null, channel, made);
+    }
+
+    /**
+     * As it is, a directory.
+     *
+     * @throws NfsException if it is none; it is closed then
+     */
     public Located requireDirectory() throws NfsException {
+        try {
+            checkDirectory();
+            return this;
+        } catch (NfsException e) {
+            close();
+            throw e;
+        }
+    }
+
+    private void checkDirectory() throws NfsException {
         if (!attributes.isDirectory()) {
             throw new NfsException(Nfs3Status.NFS3ERR_NOTDIR, "not a directory");
         }
-        return this;
     }
 
     /**
@@ -78,22 +124,27 @@ public final class Located implements AutoCloseable {
      * @throws NfsException if this is no directory or the name could mean anything but an entry of it
      */
     public Path child(String name) throws NfsException {
-        requireDirectory();
+        checkDirectory();
         if (name.isEmpty() || name.equals(".") || name.equals("..") || name.indexOf('\0') >= 0) {
             throw new NfsException(Nfs3Status.NFS3ERR_INVAL, "not a name: '" + name + "'");
         }
         if (name.indexOf('/') >= 0) {
             throw new NfsException(Nfs3Status.NFS3ERR_ACCES, "a name with a slash: '" + name + "'");
         }
-        if (name.indexOf(REPLACEMENT) >= 0) {
-            throw new NfsException(
-                    Nfs3Status.NFS3ERR_INVAL, "a name that is not UTF-8: '" + name + "'");
-        }
+        requireUtf8(name);
         if (name.length() > NAME_MAX) {
             throw new NfsException(
                     Nfs3Status.NFS3ERR_NAMETOOLONG, "a name of " + name.length() + " characters");
         }
         return path.resolve(name);
+    }
+
+    /** @throws NfsException if a name or a path is not UTF-8 */
+    public static String requireUtf8(String text) throws NfsException {
+        if (text.indexOf(REPLACEMENT) >= 0) {
+            throw new NfsException(Nfs3Status.NFS3ERR_INVAL, "not UTF-8: '" + text + "'");
+        }
+        return text;
     }
 
     /** The attributes of one name in this directory, {@code null} if there is none. */

@@ -14,6 +14,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.nfs.NfsFileType;
 import org.apache.hadoop.nfs.NfsTime;
 import org.apache.hadoop.nfs.nfs3.Nfs3FileAttributes;
+import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 import org.apache.hadoop.nfs.nfs3.response.WccAttr;
 import org.apache.hadoop.oncrpc.XDR;
 
@@ -62,20 +63,20 @@ public final class UnixAttributes extends Nfs3FileAttributes {
     }
 
     /**
-     * Reads the attributes of the file itself, even if it is a symbolic link.
+     * Reads attributes.
      *
      * @param fsid what clients see as the file system's number; 0 to take the file's own
      */
-    static UnixAttributes read(Path path, long fsid) throws IOException {
-        Map<String, Object> values = Files.readAttributes(path, NAMES, LinkOption.NOFOLLOW_LINKS);
+    static UnixAttributes read(Path path, long fsid, LinkOption... options) throws IOException {
+        Map<String, Object> values = Files.readAttributes(path, NAMES, options);
         long shown = fsid == 0 ? (long) values.get("dev") : fsid;
         return new UnixAttributes(values, type((int) values.get("mode")), shown);
     }
 
-    /** As {@link #read}, but {@code null} where there is no such file. */
+    /** Of the file itself, even if it is a symbolic link; {@code null} where there is none. */
     static UnixAttributes readIfExists(Path path, long fsid) throws IOException {
         try {
-            return read(path, fsid);
+            return read(path, fsid, LinkOption.NOFOLLOW_LINKS);
         } catch (NoSuchFileException e) {
             return null;
         }
@@ -83,6 +84,15 @@ public final class UnixAttributes extends Nfs3FileAttributes {
 
     public boolean isDirectory() {
         return type == NfsFileType.NFSDIR;
+    }
+
+    /** @throws NfsException if it is a directory, or anything else */
+    public void requireRegular() throws NfsException {
+        if (isDirectory()) {
+            throw new NfsException(Nfs3Status.NFS3ERR_ISDIR, "a directory");
+        } else if (!isRegularFile()) {
+            throw new NfsException(Nfs3Status.NFS3ERR_INVAL, "not a regular file");
+        }
     }
 
     public boolean isRegularFile() {

@@ -20,6 +20,9 @@ final class Arguments {
     /** New attributes ({@code sattr3}). */
     private static final char ATTRIBUTES = 'a';
 
+    /** How a file is made ({@code createhow3}). */
+    private static final char CREATION = 'c';
+
     private static final int PATH_MAX = 4096;
     private static final int HANDLE_LENGTH = 32;
 
@@ -33,6 +36,7 @@ final class Arguments {
                         case HANDLE -> skipOpaque(in, Nfs3Constant.NFS3_FHSIZE);
                         case STRING -> skipOpaque(in, PATH_MAX);
                         case ATTRIBUTES -> skipAttributes(in);
+                        case CREATION -> skipCreation(in);
                         default -> throw new AssertionError(fields);
                     };
             if (!good) {
@@ -45,13 +49,17 @@ final class Arguments {
     /** Whether a handle of well-formed arguments is one of another server: Hadoop's class takes one length only. */
     static boolean nameForeignHandle(String fields, ByteBuf arguments) {
         ByteBuf in = arguments.duplicate();
-        for (int i = 0; i < fields.length() && fields.charAt(i) != ATTRIBUTES; i++) {
+        for (int i = 0; i < fields.length() && isHandleOrString(fields.charAt(i)); i++) {
             if (fields.charAt(i) == HANDLE && in.getInt(in.readerIndex()) != HANDLE_LENGTH) {
                 return true;
             }
             skipOpaque(in, PATH_MAX);
         }
         return false;
+    }
+
+    private static boolean isHandleOrString(char field) {
+        return field == HANDLE || field == STRING;
     }
 
     /** Whether a string of at most {@code max} bytes comes next. */
@@ -65,6 +73,15 @@ final class Arguments {
         }
         in.skipBytes(length + 3 & ~3);
         return true;
+    }
+
+    private static boolean skipCreation(ByteBuf in) {
+        int how = in.isReadable(4) ? in.readInt() : -1;
+        return switch (how) {
+            case Nfs3Constant.CREATE_UNCHECKED, Nfs3Constant.CREATE_GUARDED -> skipAttributes(in);
+            case Nfs3Constant.CREATE_EXCLUSIVE -> skip(in, Nfs3Constant.NFS3_CREATEVERFSIZE);
+            default -> false;
+        };
     }
 
     private static boolean skipAttributes(ByteBuf in) {

@@ -4,32 +4,61 @@ package org.rpcrdma.examples.server;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
+import io.netty.util.ReferenceCountUtil;
+import java.util.ArrayDeque;
 
 /**
- * Stops reading from a connection with too many calls at work: on a byte stream nothing else holds a client back, while
- * over RDMA the credits do. One per connection.
+ * Stops reading from a connection with too many calls, and keeps those that were read with them: on a byte stream
+ * nothing else holds a client back, while over RDMA the credits do. A call ends when its reply has left, so one who
+ * takes no replies gets no more of them. One per connection.
  */
 final class CallLimit extends ChannelDuplexHandler {
 
-    private static final int CALLS_MAX = 128;
+    /** With their arguments and replies some 8 MiB. */
+    static final int CALLS_MAX = 4;
+
+    /** At most what is in one read from the socket, and it is in that read's buffer. */
+    private final ArrayDeque<Object> waiting = new ArrayDeque<>();
 
     private int calls;
+    private boolean isDelivering;
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        calls++;
-        if (calls == CALLS_MAX) {
-            ctx.channel().config().setAutoRead(false);
-        }
-        ctx.fireChannelRead(message);
+        waiting.add(message);
+        deliver(ctx);
     }
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        ctx.write(message, promise.unvoid().addListener(written -> end(ctx)));
+    }
+
+    private void end(ChannelHandlerContext ctx) {
         calls--;
-        if (calls == CALLS_MAX / 2) {
-            ctx.channel().config().setAutoRead(true);
+        deliver(ctx);
+    }
+
+    /** Not from inside itself, where a call is answered at once: the loop that is under way goes on. */
+    private void deliver(ChannelHandlerContext ctx) {
+        if (isDelivering) {
+            return;
         }
-        ctx.write(message, promise);
+        isDelivering = true;
+        while (calls < CALLS_MAX && !waiting.isEmpty()) {
+            calls++;
+            ctx.fireChannelRead(waiting.remove());
+        }
+        isDelivering = false;
+        boolean reads = calls < CALLS_MAX;
+        if (ctx.channel().config().isAutoRead() != reads) {
+            ctx.channel().config().setAutoRead(reads);
+        }
+    }
+
+    @Override
+    public void handlerRemoved(ChannelHandlerContext ctx) {
+        waiting.forEach(ReferenceCountUtil::release);
+        waiting.clear();
     }
 }

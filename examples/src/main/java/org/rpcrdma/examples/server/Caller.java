@@ -3,28 +3,141 @@ package org.rpcrdma.examples.server;
 
 import java.util.Arrays;
 import java.util.List;
+import org.apache.hadoop.nfs.nfs3.Nfs3Constant;
+import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 import org.apache.hadoop.oncrpc.RpcCall;
 import org.apache.hadoop.oncrpc.security.CredentialsSys;
+import org.rpcrdma.examples.export.NfsException;
+import org.rpcrdma.examples.export.UnixAttributes;
 
 /**
- * Who a client says makes the call (AUTH_SYS, RFC 5531, appendix A).
+ * Who a client says makes the call (AUTH_SYS, RFC 5531, appendix A), and what that one may do.
  *
- * @param uid 65534, nobody, if the client does not say
+ * @param isChecked whether the server asks the modes of files; otherwise the system does, for the server's own user
  */
-record Caller(int uid, int gid, List<Integer> groups) {
+record Caller(int uid, int gid, List<Integer> groups, boolean isChecked) {
 
+    static final int READ = 4;
+    static final int WRITE = 2;
+    static final int EXECUTE = 1;
+
+    private static final int ROOT = 0;
     private static final int NOBODY = 65534;
+    private static final int ALL = READ | WRITE | EXECUTE;
 
-    static Caller of(RpcCall call) {
-        return call.getCredential() instanceof CredentialsSys sys
-                ? new Caller(
-                        sys.getUID(),
-                        sys.getGID(),
-                        Arrays.stream(sys.getAuxGIDs()).boxed().toList())
-                : new Caller(NOBODY, NOBODY, List.of());
+    /** What the server makes of credentials. */
+    enum Policy {
+        /** The server is not root: all callers have the rights of its user. */
+        AS_SERVER,
+        /** The server is root, and who says so of himself is it too. */
+        ROOT_TRUSTED,
+        /** The server is root, and who says so of himself is nobody. */
+        ROOT_SQUASHED;
+
+        static Policy of(int serverUid, boolean squashesRoot) {
+            if (serverUid != ROOT) {
+                return AS_SERVER;
+            }
+            return squashesRoot ? ROOT_SQUASHED : ROOT_TRUSTED;
+        }
+    }
+
+    static Caller of(RpcCall call, Policy policy) {
+        if (!(call.getCredential() instanceof CredentialsSys sys)) {
+            return new Caller(NOBODY, NOBODY, List.of(), policy != Policy.AS_SERVER);
+        }
+        return of(
+                sys.getUID(),
+                sys.getGID(),
+                Arrays.stream(sys.getAuxGIDs()).boxed().toList(),
+                policy);
+    }
+
+    static Caller of(int uid, int gid, List<Integer> groups, Policy policy) {
+        if (policy != Policy.ROOT_SQUASHED) {
+            boolean isChecked = policy == Policy.ROOT_TRUSTED && uid != ROOT;
+            return new Caller(uid, gid, groups, isChecked);
+        }
+        return new Caller(
+                squashed(uid),
+                squashed(gid),
+                groups.stream().map(Caller::squashed).toList(),
+                /* isChecked= */ true);
+    }
+
+    private static int squashed(int id) {
+        return id == ROOT ? NOBODY : id;
     }
 
     boolean isInGroup(int group) {
         return gid == group || groups.contains(group);
+    }
+
+    boolean owns(UnixAttributes file) {
+        return !isChecked || uid == file.getUid();
+    }
+
+    /** What the mode gives; of one that is not checked, what it gives to root. */
+    int rights(UnixAttributes file) {
+        int mode = file.getMode();
+        if (!isChecked) {
+            boolean canExecute = file.isDirectory() || (mode & 0111) != 0;
+            return canExecute ? ALL : READ | WRITE;
+        } else if (uid == file.getUid()) {
+            return mode >>> 6 & ALL;
+        }
+        return (isInGroup(file.getGid()) ? mode >>> 3 : mode) & ALL;
+    }
+
+    /** @throws NfsException NFS3ERR_ACCES */
+    void require(int rights, UnixAttributes file) throws NfsException {
+        if (isChecked && (rights(file) & rights) != rights) {
+            throw new NfsException(Nfs3Status.NFS3ERR_ACCES, "the mode does not let this caller");
+        }
+    }
+
+    /**
+     * For data. The owner always may, whatever the mode: a client checks that when a program opens the file, and the
+     * program may go on after it has taken its own rights away. What may be executed may be read for that.
+     */
+    void requireData(int right, UnixAttributes file) throws NfsException {
+        boolean isExecuted = right == READ && (rights(file) & EXECUTE) != 0;
+        if (!owns(file) && !isExecuted) {
+            require(right, file);
+        }
+    }
+
+    /** @throws NfsException NFS3ERR_PERM */
+    void requireOwner(UnixAttributes file) throws NfsException {
+        if (!owns(file)) {
+            throw notPermitted();
+        }
+    }
+
+    /** For a change of a directory, that takes a name from a file or not ({@code null}). */
+    void requireChange(UnixAttributes directory, UnixAttributes victim) throws NfsException {
+        require(WRITE | EXECUTE, directory);
+        boolean isSticky = (directory.getMode() & Nfs3Constant.MODE_S_ISVTX) != 0;
+        if (isSticky && victim != null && !owns(directory) && !owns(victim)) {
+            throw notPermitted();
+        }
+    }
+
+    /** For a new owner or group: only root gives files away. */
+    void requireOwnership(UnixAttributes file, int newUid, int newGid) throws NfsException {
+        boolean isKept = newGid == file.getGid() || isInGroup(newGid);
+        if (isChecked && (!owns(file) || newUid != file.getUid() || !isKept)) {
+            throw notPermitted();
+        }
+    }
+
+    /** A mode that this caller may give to a file of that group. */
+    int allowedMode(int mode, int group) {
+        boolean mayActAsGroup = !isChecked || isInGroup(group);
+        return mode & (mayActAsGroup ? Nfs3Constant.MODE_ALL : ~Nfs3Constant.MODE_S_ISGID);
+    }
+
+    private static NfsException notPermitted() {
+        return new NfsException(Nfs3Status.NFS3ERR_PERM, "the file is not this caller's");
     }
 }

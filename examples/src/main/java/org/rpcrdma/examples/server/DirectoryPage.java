@@ -19,7 +19,7 @@ final class DirectoryPage {
      * @param wanted the most bytes that the client takes
      * @param limit the most bytes that the server sends
      */
-    DirectoryPage(int overhead, int entryOverhead, long wanted, int limit) {
+    DirectoryPage(int overhead, int entryOverhead, long wanted, long limit) {
         this.overhead = overhead;
         this.entryOverhead = entryOverhead;
         this.limit = wanted < 0 ? limit : Math.min(wanted, limit);

@@ -3,6 +3,7 @@ package org.rpcrdma.examples.server;
 
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import org.rpcrdma.examples.rpc.Printable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -13,7 +14,7 @@ final class FailureHandler extends ChannelInboundHandlerAdapter {
 
     @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-        LOG.info("{} is closed: {}", ctx.channel(), cause.toString());
+        LOG.info("{} is closed: {}", ctx.channel(), Printable.of(cause));
         ctx.close();
     }
 }

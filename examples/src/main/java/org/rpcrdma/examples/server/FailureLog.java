@@ -3,6 +3,7 @@ package org.rpcrdma.examples.server;
 
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import org.rpcrdma.examples.rpc.Printable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -19,7 +20,7 @@ final class FailureLog {
         long now = System.nanoTime();
         long next = nextNanos.get();
         if (now - next >= 0 && nextNanos.compareAndSet(next, now + INTERVAL_NANOS)) {
-            LOG.warn("{} failed: {}", what, failure.toString());
+            LOG.warn("{} failed: {}", what, Printable.of(failure));
         }
         LOG.debug("{} failed", what, failure);
     }

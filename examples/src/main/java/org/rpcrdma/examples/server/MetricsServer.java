@@ -85,8 +85,12 @@ public final class MetricsServer implements AutoCloseable {
     private static void send(HttpExchange exchange, int status, String text) throws IOException {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         exchange.getResponseHeaders().set("Content-Type", TEXT);
-        exchange.sendResponseHeaders(status, bytes.length);
-        exchange.getResponseBody().write(bytes);
+        // The answer to HEAD has no body, and says so by -1.
+        boolean isHead = exchange.getRequestMethod().equals("HEAD");
+        exchange.sendResponseHeaders(status, isHead ? -1 : bytes.length);
+        if (!isHead) {
+            exchange.getResponseBody().write(bytes);
+        }
     }
 
     @Override

@@ -6,9 +6,7 @@ import io.netty.channel.ChannelHandlerContext;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.util.ArrayList;
 import java.util.List;
-import org.apache.hadoop.mount.MountEntry;
 import org.apache.hadoop.mount.MountInterface;
 import org.apache.hadoop.mount.MountResponse;
 import org.apache.hadoop.nfs.nfs3.FileHandle;
@@ -25,6 +23,7 @@ import org.apache.hadoop.oncrpc.security.VerifierNone;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.FailureStatus;
 import org.rpcrdma.examples.export.Located;
+import org.rpcrdma.examples.rpc.Printable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -40,11 +39,7 @@ final class MountProgram extends RpcProgram implements MountInterface {
     private static final int AUTH_NONE = 0;
     private static final int AUTH_SYS = 1;
 
-    /** The list is for people only (RFC 1813, 5.2.2), so it does not have to be complete. */
-    private static final int MOUNTS_MAX = 1024;
-
     private final Export export;
-    private final List<MountEntry> mounts = new ArrayList<>();
 
     MountProgram(Export export) {
         super("mount", "localhost", 0, PROGRAM, VERSION, VERSION, null, true);
@@ -103,9 +98,8 @@ final class MountProgram extends RpcProgram implements MountInterface {
             out.writeInt(2);
             out.writeInt(AUTH_SYS);
             out.writeInt(AUTH_NONE);
-            remember(new MountEntry(client.getHostAddress(), path));
         } catch (IOException | RuntimeException e) {
-            LOG.info("{} cannot mount {}: {}", client, path, e.getMessage());
+            LOG.info("{} cannot mount: {}", client, Printable.of(path + ": " + e.getMessage()));
             int status = FailureStatus.of(e);
             // mountstat3 has the values of nfsstat3, but only those that a path can lead to.
             out.writeInt(status == Nfs3Status.NFS3ERR_STALE ? Nfs3Status.NFS3ERR_NOENT : status);
@@ -113,29 +107,19 @@ final class MountProgram extends RpcProgram implements MountInterface {
         return out;
     }
 
+    /** The list is for people only, and need not be complete (RFC 1813, 5.2.2): it is empty. */
     @Override
     public XDR dump(XDR out, int xid, InetAddress client) {
-        List<MountEntry> current;
-        synchronized (mounts) {
-            current = List.copyOf(mounts);
-        }
-        return MountResponse.writeMountList(out, xid, current);
+        return MountResponse.writeMountList(out, xid, List.of());
     }
 
     @Override
     public XDR umnt(XDR in, XDR out, int xid, InetAddress client) {
-        MountEntry entry = new MountEntry(client.getHostAddress(), in.readString());
-        synchronized (mounts) {
-            mounts.remove(entry);
-        }
         return accept(out, xid, AcceptState.SUCCESS);
     }
 
     @Override
     public XDR umntall(XDR out, int xid, InetAddress client) {
-        synchronized (mounts) {
-            mounts.removeIf(entry -> entry.getHost().equals(client.getHostAddress()));
-        }
         return accept(out, xid, AcceptState.SUCCESS);
     }
 
@@ -146,16 +130,6 @@ final class MountProgram extends RpcProgram implements MountInterface {
         out.writeString("/");
         out.writeBoolean(false);
         out.writeBoolean(false);
-    }
-
-    private void remember(MountEntry entry) {
-        synchronized (mounts) {
-            mounts.remove(entry);
-            if (mounts.size() == MOUNTS_MAX) {
-                mounts.remove(0);
-            }
-            mounts.add(entry);
-        }
     }
 
     private static XDR accept(XDR out, int xid, AcceptState state) {

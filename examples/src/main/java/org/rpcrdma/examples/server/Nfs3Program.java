@@ -20,6 +20,7 @@ import org.apache.hadoop.oncrpc.security.VerifierNone;
 import org.rpcrdma.codec.binding.Nfs3Binding;
 import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.examples.export.FailureStatus;
+import org.rpcrdma.examples.rpc.Printable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -35,9 +36,10 @@ final class Nfs3Program extends RpcProgram {
     private static final Nfs3Binding BINDING = new Nfs3Binding();
 
     private final Nfs3Service service;
+    private final Caller.Policy policy;
     private final FailureLog failures = new FailureLog();
 
-    Nfs3Program(Nfs3Service service) {
+    Nfs3Program(Nfs3Service service, Caller.Policy policy) {
         super(
                 "nfs",
                 "localhost",
@@ -48,6 +50,7 @@ final class Nfs3Program extends RpcProgram {
                 null,
                 true);
         this.service = service;
+        this.policy = policy;
     }
 
     @Override
@@ -68,7 +71,10 @@ final class Nfs3Program extends RpcProgram {
 
     /** Whether a call must not be executed twice when its client sends it again. */
     static boolean isRemembered(int program, int version, int procedure) {
-        return program == BINDING.program() && BINDING.covers(version) && !isIdempotent(procedure);
+        // An old WRITE that comes again would undo a newer one.
+        boolean isRepeatable =
+                isIdempotent(procedure) && Nfs3Procedure.of(procedure) != Nfs3Procedure.WRITE;
+        return program == BINDING.program() && BINDING.covers(version) && !isRepeatable;
     }
 
     private ByteBuf reply(ChannelHandlerContext ctx, RpcCall call, ByteBuf arguments) {
@@ -85,7 +91,7 @@ final class Nfs3Program extends RpcProgram {
         }
         try {
             return procedure.reply(
-                    service, new Nfs3Procedure.Call(xid, arguments, Caller.of(call), ctx.alloc()));
+                    service, new Nfs3Call(xid, arguments, Caller.of(call, policy), ctx.alloc()));
         } catch (BufferUnderflowException | IndexOutOfBoundsException e) {
             return accepted(xid, AcceptState.GARBAGE_ARGS);
         } catch (IOException | RuntimeException | Error e) {
@@ -95,7 +101,7 @@ final class Nfs3Program extends RpcProgram {
                     || status == Nfs3Status.NFS3ERR_IO) {
                 failures.warn(procedure, e);
             } else {
-                LOG.debug("{} answered with status {}: {}", procedure, status, e.toString());
+                LOG.debug("{} answered with status {}: {}", procedure, status, Printable.of(e));
             }
             return serialize(procedure.failure(status), xid);
         }

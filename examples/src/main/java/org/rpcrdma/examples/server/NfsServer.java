@@ -6,6 +6,8 @@ import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelInboundHandler;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelPipeline;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.nio.NioEventLoopGroup;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
@@ -44,6 +46,11 @@ public final class NfsServer implements AutoCloseable {
     /** The longest reply that is remembered, to a CREATE, has about 300 bytes. */
     private static final int REMEMBERED_REPLY_MAX = 512;
 
+    /** Of TCP: with what is read, at work and not yet taken, each has 10 MiB at most. */
+    private static final int CONNECTIONS = 64;
+
+    private static final int CONNECTIONS_OF_ADDRESS = 16;
+
     private final RdmaEventLoopGroup rdmaLoops = new RdmaEventLoopGroup(1);
     private final EventLoopGroup tcpLoops =
             new NioEventLoopGroup(2, new DefaultThreadFactory("nfs-tcp"));
@@ -54,13 +61,20 @@ public final class NfsServer implements AutoCloseable {
                     Math.max(4, Runtime.getRuntime().availableProcessors()),
                     new DefaultThreadFactory("nfs-program"));
 
+    private final ConnectionLimit tcpConnections =
+            new ConnectionLimit(CONNECTIONS_OF_ADDRESS, CONNECTIONS);
+
     private final List<Channel> channels = new ArrayList<>();
     private final Nfs3Program nfs;
     private final MountProgram mount;
 
-    /** @param export not closed with the server */
+    /**
+     * A server to whom a client's root is root.
+     *
+     * @param export not closed with the server
+     */
     public NfsServer(Export export) throws IOException {
-        this(export, 0);
+        this(export, 0, false);
     }
 
     /**
@@ -68,10 +82,14 @@ public final class NfsServer implements AutoCloseable {
      *
      * @param directoryMax the most bytes of a directory in one reply, if that is more than usual: for clients that can
      *     take them ({@link org.rpcrdma.examples.rpc.ReliableReplies})
+     * @param squashesRoot whether a client's root is nobody, if the server runs as root
      */
-    public NfsServer(Export export, int directoryMax) throws IOException {
+    public NfsServer(Export export, int directoryMax, boolean squashesRoot) throws IOException {
         requireOwnHostName();
-        nfs = new Nfs3Program(new Nfs3Service(export, new FileLocks(), ownUid(), directoryMax));
+        Caller.Policy policy = Caller.Policy.of(ownUid(), squashesRoot);
+        nfs =
+                new Nfs3Program(
+                        Nfs3Service.of(export, new FileLocks(), policy, directoryMax), policy);
         mount = new MountProgram(export);
     }
 
@@ -143,16 +161,21 @@ public final class NfsServer implements AutoCloseable {
                 new ServerBootstrap()
                         .group(tcpLoops)
                         .channel(NioServerSocketChannel.class)
+                        .childOption(ChannelOption.SO_KEEPALIVE, true)
                         .childHandler(
                                 new ChannelInitializer<Channel>() {
                                     @Override
                                     protected void initChannel(Channel channel) {
-                                        channel.pipeline()
-                                                .addLast(new RecordMarking(), new CallLimit());
+                                        addFraming(channel.pipeline(), tcpConnections);
                                         addProgram(channel, program);
                                     }
                                 }),
                 address);
+    }
+
+    /** What TCP has where RDMA has its codec, with the bounds that RDMA has by itself. */
+    static void addFraming(ChannelPipeline pipeline, ConnectionLimit connections) {
+        pipeline.addLast(connections, new RecordMarking(), new CallLimit());
     }
 
     /** What follows the framing, on every transport. */

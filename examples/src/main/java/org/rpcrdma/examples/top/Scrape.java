@@ -10,6 +10,7 @@ import java.util.SortedSet;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Predicate;
+import org.rpcrdma.examples.rpc.Printable;
 
 /** The samples of one scrape, in the text format 0.0.4 of Prometheus. */
 public final class Scrape {
@@ -27,7 +28,7 @@ public final class Scrape {
 
         /** The label as a terminal can have it. */
         String printable(String name) {
-            return Scrape.printable(label(name));
+            return Printable.of(label(name));
         }
     }
 
@@ -116,12 +117,7 @@ public final class Scrape {
 
     private static String excerpt(String line) {
         String start = line.substring(0, Math.min(line.length(), 60));
-        return '\'' + printable(start) + '\'';
-    }
-
-    /** What a server has sent must not steer the terminal. */
-    static String printable(String text) {
-        return text.replaceAll("[^ -~]", "?");
+        return '\'' + Printable.of(start) + '\'';
     }
 
     /** The samples of that name, in their order; none where the server has no such meter. */

@@ -17,6 +17,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.rpcrdma.examples.rpc.Printable;
 
 /** A server and its last two scrapes. Of one thread. */
 public final class ScrapedServer {
@@ -128,7 +129,7 @@ public final class ScrapedServer {
     }
 
     private static String reason(Throwable cause) {
-        return cause.getMessage() == null ? "no connection" : Scrape.printable(cause.getMessage());
+        return cause.getMessage() == null ? "no connection" : Printable.of(cause.getMessage());
     }
 
     /** What went wrong with the last question, in one sentence that names the server. */

@@ -3,10 +3,14 @@ package org.rpcrdma.examples.top;
 
 import java.io.PrintWriter;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.Locale;
+import java.util.Map;
+import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.function.Function;
 import java.util.function.Predicate;
-import java.util.stream.Stream;
+import java.util.stream.Collectors;
 import org.rpcrdma.examples.top.Scrape.Sample;
 
 /** What has happened between two scrapes of one server. */
@@ -89,28 +93,24 @@ public final class TopTable {
                 "calls/s",
                 "mean µs",
                 "p99 µs below");
-        TreeMap<String, Predicate<Sample>> rows = new TreeMap<>();
-        for (Sample sample : after.samples(DURATION + "_count")) {
-            String procedure = sample.printable("procedure");
-            String role = sample.printable("role");
-            rows.put(
-                    String.format(Locale.ROOT, "%-28s %-10s", procedure, role),
-                    other ->
-                            other.printable("procedure").equals(procedure)
-                                    && other.printable("role").equals(role));
-        }
-        Comparator<String> byCalls =
-                Comparator.comparingDouble(row -> -grown(DURATION + "_count", rows.get(row)));
-        for (String row : rows.keySet().stream().sorted(byCalls).toList()) {
-            Predicate<Sample> wanted = rows.get(row);
-            double calls = grown(DURATION + "_count", wanted);
+        Map<String, Double> calls = grownBy(DURATION + "_count", TopTable::row);
+        Map<String, Double> times = grownBy(DURATION + "_sum", TopTable::row);
+        Map<String, TreeMap<Double, Double>> buckets = new HashMap<>();
+        grownBy(DURATION + "_bucket", sample -> new Bucket(row(sample), bound(sample)))
+                .forEach(
+                        (bucket, grown) ->
+                                buckets.computeIfAbsent(bucket.row(), row -> new TreeMap<>())
+                                        .put(bucket.bound(), grown));
+        Comparator<String> byCalls = Comparator.comparingDouble(row -> -calls.get(row));
+        for (String row : calls.keySet().stream().sorted(byCalls.thenComparing(r -> r)).toList()) {
+            double count = calls.get(row);
             out.printf(
                     Locale.ROOT,
                     "%s %,12.0f %12s %12s%n",
                     row,
-                    calls / seconds,
-                    calls == 0 ? "-" : micros(grown(DURATION + "_sum", wanted) / calls),
-                    calls == 0 ? "-" : percentile(wanted, calls));
+                    count / seconds,
+                    count == 0 ? "-" : micros(times.getOrDefault(row, 0.0) / count),
+                    count == 0 ? "-" : percentile(buckets.get(row), count));
         }
         if (!after.missing().isEmpty()) {
             out.println(
@@ -120,19 +120,24 @@ public final class TopTable {
         out.flush();
     }
 
+    private record Bucket(String row, double bound) {}
+
+    private static String row(Sample sample) {
+        return String.format(
+                Locale.ROOT,
+                "%-28s %-10s",
+                sample.printable("procedure"),
+                sample.printable("role"));
+    }
+
     /** The bound of the histogram's bucket that 99 of 100 calls are within; {@code -} where there is no histogram. */
-    private String percentile(Predicate<Sample> wanted, double calls) {
-        Stream<Double> bounds =
-                after.samples(DURATION + "_bucket").stream()
-                        .filter(wanted)
-                        .map(sample -> bound(sample))
-                        .distinct()
-                        .sorted();
-        for (double bound : (Iterable<Double>) bounds::iterator) {
-            double within =
-                    grown(DURATION + "_bucket", wanted.and(sample -> bound(sample) == bound));
-            if (within >= 0.99 * calls) {
-                return bound == Double.POSITIVE_INFINITY ? "more" : micros(bound);
+    private static String percentile(SortedMap<Double, Double> buckets, double calls) {
+        if (buckets != null) {
+            for (Map.Entry<Double, Double> bucket : buckets.entrySet()) {
+                if (bucket.getValue() >= 0.99 * calls) {
+                    double bound = bucket.getKey();
+                    return bound == Double.POSITIVE_INFINITY ? "more" : micros(bound);
+                }
             }
         }
         return "-";
@@ -159,8 +164,23 @@ public final class TopTable {
     }
 
     private double grown(String name, Predicate<Sample> wanted) {
-        double now = after.sum(name, wanted);
-        double then = before.sum(name, wanted);
+        return grown(before.sum(name, wanted), after.sum(name, wanted));
+    }
+
+    private static double grown(double then, double now) {
         return now < then ? now : now - then;
+    }
+
+    /** For each key that there is now. */
+    private <K> Map<K, Double> grownBy(String name, Function<Sample, K> key) {
+        Map<K, Double> then = sumsBy(before, name, key);
+        Map<K, Double> now = sumsBy(after, name, key);
+        now.replaceAll((each, sum) -> grown(then.getOrDefault(each, 0.0), sum));
+        return now;
+    }
+
+    private static <K> Map<K, Double> sumsBy(Scrape scrape, String name, Function<Sample, K> key) {
+        return scrape.samples(name).stream()
+                .collect(Collectors.groupingBy(key, Collectors.summingDouble(Sample::value)));
     }
 }

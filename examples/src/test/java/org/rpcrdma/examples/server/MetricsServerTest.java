@@ -93,6 +93,7 @@ class MetricsServerTest {
                                     .send(post, HttpResponse.BodyHandlers.ofString())
                                     .statusCode())
                     .isEqualTo(405);
+            assertThat(head(server)).contains("405").doesNotContain("only GET");
         }
     }
 
@@ -132,6 +133,14 @@ class MetricsServerTest {
                         .contains("procedure=\"NFSv3.FSINFO\"");
                 return response.body();
             }
+        }
+    }
+
+    private static String head(MetricsServer server) throws IOException {
+        try (Socket socket = new Socket(ANY.getAddress(), server.address().getPort())) {
+            String request = "HEAD /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+            socket.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
+            return new String(socket.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
         }
     }
 

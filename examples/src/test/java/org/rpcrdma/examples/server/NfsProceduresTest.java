@@ -178,6 +178,7 @@ class NfsProceduresTest {
         Files.writeString(state.resolve("f"), "outside");
         Files.move(d, directory.resolve("moved"));
         Files.createSymbolicLink(d, state);
+        awaitFound(file);
         assertThat(read(file)).isEqualTo("inside");
         assertThat(fixture.nfs().lookup(handle, "f").handle()).isEqualTo(file);
         assertThat(status(LOOKUP, handleAndName(fixture.nfs().lookup(root, "d").handle(), "f")))
@@ -412,6 +413,28 @@ class NfsProceduresTest {
     }
 
     @Test
+    void fsstatIsOfTheExportWhereverALinkLeads() throws IOException {
+        Files.createSymbolicLink(directory.resolve("l"), state.resolve("nowhere"));
+        NfsHandle link = fixture.nfs().lookup(root, "l").handle();
+        assertThat(status(FSSTAT, handle(link))).isZero();
+    }
+
+    @Test
+    void aWayOfCreationThatThereIsNotIsGarbage() {
+        assertThatThrownBy(() -> status(CREATE, create(root, "f", 3)))
+                .hasMessage("the server could not read the arguments");
+    }
+
+    /** Of bytes that are not UTF-8 Java would make others. */
+    @Test
+    void aLinkThatIsNotUtf8IsNotMangled() throws IOException {
+        ByteBuf symlink = handleAndName(root, "l").writeZero(6 * 4);
+        Xdr.writeOpaque(symlink, new byte[] {'g', 'r', (byte) 0xfc, 'n'});
+        assertThat(status(SYMLINK, symlink)).isEqualTo(Nfs3Status.NFS3ERR_INVAL);
+        assertThat(Files.exists(directory.resolve("l"), LinkOption.NOFOLLOW_LINKS)).isFalse();
+    }
+
+    @Test
     void specialFilesAreNotMade() throws IOException {
         assertThat(status(MKNOD, handleAndName(root, "p").writeInt(7).writeZero(6 * 4)))
                 .isEqualTo(Nfs3Status.NFS3ERR_NOTSUPP);
@@ -448,6 +471,7 @@ class NfsProceduresTest {
         // Renamed while nobody looked.
         Files.move(directory.resolve("d"), directory.resolve("e"));
         open(false);
+        awaitFound(file);
         assertThat(read(file)).isEqualTo("hello");
         assertThat(fixture.nfs().lookup(sub, "f").handle()).isEqualTo(file);
         assertThat(fixture.session().find("/e/sub/f").handle()).isEqualTo(file);
@@ -502,9 +526,6 @@ class NfsProceduresTest {
             assertThatThrownBy(() -> mount.mount("/../etc"))
                     .hasMessage("/../etc: invalid argument");
             mount.unmount("/");
-            assertThat(mountResults(rpc, 2))
-                    .startsWith(0, 0, 0, 1, 0, 0, 0, 9)
-                    .contains('/', 'd', '/');
             assertThat(mountResults(rpc, 4)).isEmpty();
             assertThat(mountResults(rpc, 2)).containsExactly(0, 0, 0, 0);
             assertThat(mountResults(rpc, 5))
@@ -540,8 +561,19 @@ class NfsProceduresTest {
         return Calls.await(fixture.nfs().call(procedure, arguments), ByteBuf::retain);
     }
 
+    /** Asks again as long as the server is busy. */
     private int status(int procedure, ByteBuf arguments) throws IOException {
-        return Calls.await(fixture.nfs().call(procedure, arguments), ByteBuf::readInt);
+        int status;
+        do {
+            ByteBuf again = arguments.copy();
+            status = Calls.await(fixture.nfs().call(procedure, again), ByteBuf::readInt);
+        } while (status == Nfs3Status.NFS3ERR_JUKEBOX);
+        return status;
+    }
+
+    /** Asks again as long as the server is busy with looking for the file. */
+    private void awaitFound(NfsHandle file) throws IOException {
+        assertThat(status(1, handle(file))).isZero();
     }
 
     private static ByteBuf handle(NfsHandle file) {

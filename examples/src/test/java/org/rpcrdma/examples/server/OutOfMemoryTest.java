@@ -31,6 +31,7 @@ class OutOfMemoryTest {
 
     private static final int READ = 6;
     private static final int BYTES = 1000;
+    private static final Caller.Policy POLICY = Caller.Policy.AS_SERVER;
 
     @TempDir private Path directory;
     @TempDir private Path state;
@@ -49,7 +50,9 @@ class OutOfMemoryTest {
                 .addLast(
                         new ProgramThreads(
                                 Runnable::run,
-                                new Nfs3Program(new Nfs3Service(export, new FileLocks(), 0, 0))));
+                                new Nfs3Program(
+                                        Nfs3Service.of(export, new FileLocks(), POLICY, 0),
+                                        POLICY)));
     }
 
     @AfterEach

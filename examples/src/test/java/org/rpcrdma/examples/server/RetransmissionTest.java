@@ -17,6 +17,7 @@ import io.netty.channel.socket.nio.NioSocketChannel;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -36,6 +37,7 @@ import org.rpcrdma.examples.rpc.Xdr;
 /** A client that has lost its connection sends its calls again on another one, with the same XIDs. */
 class RetransmissionTest {
 
+    private static final int WRITE = 7;
     private static final int REMOVE = 12;
     private static final int STATUS_INDEX = 24;
 
@@ -49,6 +51,8 @@ class RetransmissionTest {
     private Bootstrap bootstrap;
 
     private void start(NfsFixture.Transport transport) throws IOException {
+        // The calls are nobody's (AUTH_NONE).
+        Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwxrwxrwx"));
         fixture = new NfsFixture(transport, directory, state.resolve("key"), false);
         boolean isRdma = transport == NfsFixture.Transport.RDMA;
         loops = isRdma ? new RdmaEventLoopGroup(1) : new NioEventLoopGroup(1);
@@ -93,6 +97,13 @@ class RetransmissionTest {
         return call;
     }
 
+    private static ByteBuf write(int xid, NfsHandle file, char data) {
+        ByteBuf call = Unpooled.buffer().writeInt(xid).writeInt(0).writeInt(2);
+        call.writeInt(100003).writeInt(3).writeInt(WRITE).writeLong(0).writeLong(0);
+        file.writeTo(call);
+        return call.writeLong(0).writeInt(1).writeInt(0).writeInt(1).writeByte(data).writeZero(3);
+    }
+
     private byte[] call(ByteBuf call) throws InterruptedException {
         Channel connection = bootstrap.connect(fixture.nfsAddress()).sync().channel();
         connection.writeAndFlush(call).sync();
@@ -132,6 +143,20 @@ class RetransmissionTest {
             assertThat(status(call(remove(xid, root, "f")))).isZero();
             assertThat(directory.resolve("f")).doesNotExist();
         }
+    }
+
+    /** Sent again late, it would undo what was written in between. */
+    @Test
+    void writeIsExecutedOnceOverRdma() throws Exception {
+        start(NfsFixture.Transport.RDMA);
+        Path file = Files.writeString(directory.resolve("f"), "old");
+        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-rw-rw-"));
+        NfsHandle handle = fixture.nfs().lookup(fixture.root(), "f").handle();
+        byte[] reply = call(write(7, handle, 'a'));
+        assertThat(status(reply)).isZero();
+        assertThat(status(call(write(8, handle, 'b')))).isZero();
+        assertThat(call(write(7, handle, 'a'))).isEqualTo(reply);
+        assertThat(file).hasContent("bld");
     }
 
     @Test

@@ -67,6 +67,21 @@ class TopTableTest {
                 .doesNotContain("NaN");
     }
 
+    /** Each sample is looked at a few times, however many rows there are. */
+    @Test
+    void manyRowsAreATableToo() throws IOException {
+        int rows = 50_000;
+        StringBuilder many = new StringBuilder(BEFORE);
+        for (int i = 0; i < rows; i++) {
+            many.append(
+                    "rpcrdma_call_duration_seconds_count{procedure=\"p"
+                            + i
+                            + "\",role=\"responder\"} 1\n");
+        }
+        assertThat(table(BEFORE, many.toString(), 1).lines().filter(line -> line.startsWith("p")))
+                .hasSize(rows + 1);
+    }
+
     @Test
     void labelsAreDecodedAndCannotSteerTheTerminal() throws IOException {
         String hostile =

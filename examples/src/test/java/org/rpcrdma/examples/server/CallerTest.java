@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assumptions.assumeThat;
+
+import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.apache.hadoop.nfs.nfs3.FileHandle;
+import org.apache.hadoop.nfs.nfs3.Nfs3Status;
+import org.apache.hadoop.oncrpc.XDR;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.rpcrdma.examples.export.Export;
+import org.rpcrdma.examples.export.FileLocks;
+import org.rpcrdma.examples.export.Located;
+import org.rpcrdma.examples.export.NfsException;
+
+/** What a server of root lets others do: what the modes of files let them. */
+class CallerTest {
+
+    private static final int USER = 1000;
+    private static final int OTHER = 2000;
+    private static final int NOTHING = -1;
+
+    @TempDir private Path directory;
+    @TempDir private Path state;
+
+    private Export export;
+    private Nfs3Service service;
+
+    @BeforeEach
+    void serve() throws IOException {
+        assumeThat((int) Files.getAttribute(directory, "unix:uid")).as("only root has").isZero();
+        export = new Export(directory, false, state.resolve("key"));
+        service = Nfs3Service.of(export, new FileLocks(), Caller.Policy.ROOT_TRUSTED, 0);
+        mode(directory, 0755);
+    }
+
+    @AfterEach
+    void close() {
+        if (export != null) {
+            export.close();
+        }
+    }
+
+    private static Caller user(int uid) {
+        return Caller.of(uid, uid, List.of(), Caller.Policy.ROOT_TRUSTED);
+    }
+
+    private static void mode(Path file, int mode) throws IOException {
+        Files.setAttribute(file, "unix:mode", mode);
+    }
+
+    private static int mode(Path file) throws IOException {
+        return (int) Files.getAttribute(file, "unix:mode") & 07777;
+    }
+
+    private Path file(String name, int uid, int mode) throws IOException {
+        Path file = Files.writeString(directory.resolve(name), "text");
+        Files.setAttribute(file, "unix:uid", uid);
+        Files.setAttribute(file, "unix:gid", uid);
+        mode(file, mode);
+        return file;
+    }
+
+    private FileHandle handle(String path) throws IOException {
+        try (Located file = export.locate(path)) {
+            return export.handle(file);
+        }
+    }
+
+    private static Nfs3Call call(Caller caller, XDR arguments) {
+        return new Nfs3Call(
+                1,
+                Unpooled.buffer().writeBytes(arguments.asReadOnlyWrap().buffer()),
+                caller,
+                UnpooledByteBufAllocator.DEFAULT);
+    }
+
+    private XDR on(String path) throws IOException {
+        XDR arguments = new XDR();
+        handle(path).serialize(arguments);
+        return arguments;
+    }
+
+    private XDR name(String directoryPath, String name) throws IOException {
+        XDR arguments = on(directoryPath);
+        arguments.writeString(name);
+        return arguments;
+    }
+
+    private static XDR attributes(XDR arguments, int mode, int uid, int gid, long size) {
+        for (int value : new int[] {mode, uid, gid}) {
+            arguments.writeBoolean(value != NOTHING);
+            if (value != NOTHING) {
+                arguments.writeInt(value);
+            }
+        }
+        arguments.writeBoolean(size != NOTHING);
+        if (size != NOTHING) {
+            arguments.writeLongAsHyper(size);
+        }
+        arguments.writeInt(0);
+        arguments.writeInt(0);
+        return arguments;
+    }
+
+    private void set(Caller caller, String path, int mode, int uid, int gid, long size)
+            throws IOException {
+        XDR arguments = attributes(on(path), mode, uid, gid, size);
+        arguments.writeInt(0);
+        service.attributes().setattr(call(caller, arguments));
+    }
+
+    private void create(Caller caller, String name, int mode, int uid) throws IOException {
+        XDR arguments = name("/", name);
+        arguments.writeInt(0);
+        attributes(arguments, mode, uid, NOTHING, NOTHING);
+        service.creation().create(call(caller, arguments));
+    }
+
+    private void mkdir(Caller caller, String name, int mode) throws IOException {
+        XDR arguments = attributes(name("/", name), mode, NOTHING, NOTHING, NOTHING);
+        service.creation().mkdir(call(caller, arguments));
+    }
+
+    private void read(Caller caller, String path) throws IOException {
+        XDR arguments = on(path);
+        arguments.writeLongAsHyper(0);
+        arguments.writeInt(10);
+        service.data().read(call(caller, arguments)).release();
+    }
+
+    private void write(Caller caller, String path) throws IOException {
+        XDR arguments = on(path);
+        arguments.writeLongAsHyper(0);
+        for (int word : new int[] {4, 0, 4, 0}) {
+            arguments.writeInt(word);
+        }
+        service.data().write(call(caller, arguments));
+    }
+
+    private void remove(Caller caller, String name) throws IOException {
+        service.names().remove(call(caller, name("/", name)));
+    }
+
+    private static void refused(int status, ThrowingCallable call) {
+        assertThatThrownBy(call)
+                .isInstanceOfSatisfying(
+                        NfsException.class, e -> assertThat(e.status()).isEqualTo(status));
+    }
+
+    @Test
+    void dataAreForThoseWhomTheModeLets() throws IOException {
+        file("secret", 0, 0600);
+        Caller user = user(USER);
+        refused(Nfs3Status.NFS3ERR_ACCES, () -> read(user, "secret"));
+        refused(Nfs3Status.NFS3ERR_ACCES, () -> write(user, "secret"));
+        refused(Nfs3Status.NFS3ERR_ACCES, () -> set(user, "secret", NOTHING, NOTHING, NOTHING, 0));
+        read(user(0), "secret");
+        file("readable", OTHER, 0644);
+        read(user, "readable");
+        refused(Nfs3Status.NFS3ERR_ACCES, () -> write(user, "readable"));
+        file("program", OTHER, 0711);
+        read(user, "program");
+        // A program of the owner may have opened it before.
+        file("own", USER, 0);
+        read(user, "own");
+        write(user, "own");
+        file("group", OTHER, 0660);
+        write(Caller.of(USER, USER, List.of(OTHER), Caller.Policy.ROOT_TRUSTED), "group");
+    }
+
+    @Test
+    void attributesAreTheOwners() throws IOException {
+        Path file = file("f", 0, 0666);
+        refused(
+                Nfs3Status.NFS3ERR_PERM,
+                () -> set(user(USER), "f", 04777, NOTHING, NOTHING, NOTHING));
+        assertThat(mode(file)).isEqualTo(0666);
+        file("own", USER, 0644);
+        Caller user = user(USER);
+        set(user, "own", 0755, NOTHING, NOTHING, NOTHING);
+        refused(Nfs3Status.NFS3ERR_PERM, () -> set(user, "own", NOTHING, 0, NOTHING, NOTHING));
+        refused(Nfs3Status.NFS3ERR_PERM, () -> set(user, "own", NOTHING, NOTHING, 0, NOTHING));
+        set(user(0), "own", NOTHING, OTHER, OTHER, NOTHING);
+        assertThat((int) Files.getAttribute(directory.resolve("own"), "unix:uid")).isEqualTo(OTHER);
+    }
+
+    @Test
+    void nobodyMakesASetUserFileOfAnother() throws IOException {
+        mode(directory, 0777);
+        refused(Nfs3Status.NFS3ERR_PERM, () -> create(user(USER), "f", 04755, 0));
+        // What cannot have its attributes goes again.
+        assertThat(directory.resolve("f")).doesNotExist();
+        Path program = file("program", OTHER, 04777);
+        write(user(USER), "program");
+        assertThat(mode(program)).isEqualTo(0777);
+    }
+
+    @Test
+    void namesAreForThoseWhomTheDirectoryLets() throws IOException {
+        Path file = file("f", USER, 0644);
+        Caller user = user(USER);
+        refused(Nfs3Status.NFS3ERR_ACCES, () -> create(user, "new", 0644, NOTHING));
+        refused(Nfs3Status.NFS3ERR_ACCES, () -> mkdir(user, "new", 0755));
+        refused(Nfs3Status.NFS3ERR_ACCES, () -> remove(user, "f"));
+        XDR rename = name("/", "f");
+        handle("/").serialize(rename);
+        rename.writeString("g");
+        refused(Nfs3Status.NFS3ERR_ACCES, () -> service.names().rename(call(user, rename)));
+        mode(directory, 0700);
+        refused(Nfs3Status.NFS3ERR_ACCES, () -> service.names().lookup(call(user, name("/", "f"))));
+        XDR list = on("/");
+        for (int i = 0; i < 4; i++) {
+            list.writeInt(0);
+        }
+        list.writeInt(4096);
+        refused(Nfs3Status.NFS3ERR_ACCES, () -> service.directories().readdir(call(user, list)));
+        mode(directory, 01777);
+        file("others", OTHER, 0666);
+        refused(Nfs3Status.NFS3ERR_PERM, () -> remove(user, "others"));
+        assertThatCode(() -> remove(user, "f")).doesNotThrowAnyException();
+        assertThat(file).doesNotExist();
+    }
+
+    @Test
+    void whatIsMadeBelongsToTheCallerAndToTheGroupOfASetGroupDirectory() throws IOException {
+        mode(directory, 0777);
+        create(user(USER), "f", 02755, NOTHING);
+        assertThat((int) Files.getAttribute(directory.resolve("f"), "unix:uid")).isEqualTo(USER);
+        assertThat((int) Files.getAttribute(directory.resolve("f"), "unix:gid")).isEqualTo(USER);
+        Files.setAttribute(directory, "unix:gid", OTHER);
+        mode(directory, 02777);
+        create(user(USER), "g", 02755, NOTHING);
+        assertThat((int) Files.getAttribute(directory.resolve("g"), "unix:gid")).isEqualTo(OTHER);
+        assertThat(mode(directory.resolve("g"))).isEqualTo(0755);
+        mkdir(user(USER), "d", 0750);
+        assertThat((int) Files.getAttribute(directory.resolve("d"), "unix:gid")).isEqualTo(OTHER);
+        assertThat(mode(directory.resolve("d")) & 0777).isEqualTo(0750);
+    }
+
+    @Test
+    void rootIsNobodyUnlessItIsTrusted() throws IOException {
+        Path file = file("f", 0, 0600);
+        Caller root = Caller.of(0, 0, List.of(0), Caller.Policy.ROOT_SQUASHED);
+        assertThat(root.uid()).isEqualTo(65534);
+        assertThat(root.isInGroup(0)).isFalse();
+        refused(Nfs3Status.NFS3ERR_ACCES, () -> read(root, "f"));
+        refused(Nfs3Status.NFS3ERR_PERM, () -> set(root, "f", 0777, NOTHING, NOTHING, NOTHING));
+        assertThat(mode(file)).isEqualTo(0600);
+    }
+
+    @Test
+    void aServerThatIsNotRootLeavesItToTheSystem() {
+        assertThat(Caller.Policy.of(USER, true)).isEqualTo(Caller.Policy.AS_SERVER);
+        assertThat(Caller.of(0, 0, List.of(), Caller.Policy.AS_SERVER).isChecked()).isFalse();
+    }
+}

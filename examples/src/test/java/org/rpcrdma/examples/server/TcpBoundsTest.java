@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.examples.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.DefaultChannelId;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.ReferenceCountUtil;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.util.ArrayDeque;
+import java.util.Queue;
+import org.junit.jupiter.api.Test;
+
+/** A client over TCP that takes no replies, or only begins, has a bound: it stops nobody else. */
+class TcpBoundsTest {
+
+    private static final int LAST_FRAGMENT = 0x80000000;
+
+    private final ConnectionLimit connections = new ConnectionLimit(2, 3);
+    private final Queue<ChannelPromise> untaken = new ArrayDeque<>();
+    private int calls;
+
+    /** Replies go into a socket that nobody reads from. */
+    private final class FullSocket extends ChannelOutboundHandlerAdapter {
+        @Override
+        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+            ReferenceCountUtil.release(message);
+            untaken.add(promise);
+        }
+    }
+
+    /** Answers at once. */
+    private final class Program extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object call) {
+            calls++;
+            ctx.writeAndFlush(call);
+        }
+    }
+
+    private static final class FromAddress extends EmbeddedChannel {
+        private final SocketAddress address;
+
+        FromAddress(String host, ChannelHandler handler) {
+            super(DefaultChannelId.newInstance(), false, false);
+            address = new InetSocketAddress(host, 1000);
+            pipeline().addLast(handler);
+            try {
+                register();
+            } catch (Exception e) {
+                throw new AssertionError(e);
+            }
+        }
+
+        @Override
+        protected SocketAddress remoteAddress0() {
+            return address;
+        }
+    }
+
+    private static ByteBuf records(int count) {
+        ByteBuf records = Unpooled.buffer();
+        for (int i = 0; i < count; i++) {
+            records.writeInt(4 | LAST_FRAGMENT).writeInt(i);
+        }
+        return records;
+    }
+
+    @Test
+    void callsWaitUntilRepliesAreTaken() {
+        EmbeddedChannel channel = new FromAddress("127.0.0.1", new ChannelInboundHandlerAdapter());
+        channel.pipeline().addLast(new FullSocket());
+        NfsServer.addFraming(channel.pipeline(), connections);
+        channel.pipeline().addLast(new Program());
+        channel.writeInbound(records(1500));
+        assertThat(calls).isEqualTo(CallLimit.CALLS_MAX);
+        assertThat(channel.config().isAutoRead()).isFalse();
+        // Each reply is two writes, the mark and the message.
+        for (int taken = 0; !untaken.isEmpty(); taken++) {
+            assertThat(calls).isLessThanOrEqualTo(CallLimit.CALLS_MAX + taken / 2 + 1);
+            untaken.remove().setSuccess();
+            channel.runPendingTasks();
+        }
+        assertThat(calls).isEqualTo(1500);
+        assertThat(channel.config().isAutoRead()).isTrue();
+        channel.finishAndReleaseAll();
+    }
+
+    @Test
+    void aCallWithoutAConnectionEndsToo() {
+        EmbeddedChannel channel = new FromAddress("127.0.0.1", new ChannelInboundHandlerAdapter());
+        channel.pipeline().addLast(new FullSocket());
+        NfsServer.addFraming(channel.pipeline(), connections);
+        channel.pipeline().addLast(new Program());
+        channel.writeInbound(records(1500));
+        channel.close();
+        channel.runPendingTasks();
+        untaken.forEach(promise -> promise.setFailure(new IllegalStateException("closed")));
+        channel.runPendingTasks();
+        assertThat(calls).isEqualTo(CallLimit.CALLS_MAX);
+        assertThat(channel.isOpen()).isFalse();
+    }
+
+    @Test
+    void connectionsAreBounded() {
+        Channel first = new FromAddress("10.0.0.1", connections);
+        Channel second = new FromAddress("10.0.0.1", connections);
+        assertThat(new FromAddress("10.0.0.1", connections).isOpen()).isFalse();
+        Channel other = new FromAddress("10.0.0.2", connections);
+        assertThat(new FromAddress("10.0.0.3", connections).isOpen()).isFalse();
+        first.close();
+        Channel next = new FromAddress("10.0.0.3", connections);
+        assertThat(next.isOpen() && second.isOpen() && other.isOpen()).isTrue();
+    }
+}
