@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.simulation;
+
+import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
+
+/**
+ * Runs the whole stack in a deterministic simulation: servers, clients and rogues on one virtual clock and a network in
+ * memory. A seed determines all that happens.
+ */
+public final class Simulator {
+
+    private Simulator() {}
+
+    /**
+     * Runs one history on a network that determines it by its seed.
+     *
+     * @param network a new one
+     * @throws AssertionError when something is wrong
+     */
+    public static void run(SimulatedNetwork network) {
+        run(network, SimulationPlan.of(network.seed()));
+    }
+
+    static void run(SimulatedNetwork network, SimulationPlan plan) {
+        try {
+            new SimulatedWorld(network, plan).run();
+        } catch (RuntimeException e) {
+            throw new AssertionError("the history ends by an exception", e);
+        }
+    }
+}
