@@ -71,13 +71,13 @@ final class OptionCaller {
                                 ByteBuffer.allocate(4).putInt(xid).array())
                         : SimulatedProgram.call(SimulatedProgram.UNBOUND, 0).setInt(0, xid);
         outstanding.put(xid, channel);
-        world.network.note(message + " with XID " + xid);
+        world.network.note(message.getClass() + " with XID " + xid);
         Channel by = channel;
         by.writeAndFlush(message)
                 .addListener(
                         done -> {
                             if (!done.isSuccess() && outstanding.remove(xid, by)) {
-                                world.network.note("XID " + xid + " fails: " + done.cause());
+                                world.network.note("XID " + xid + " fails: " + done.cause().getClass());
                                 if (!world.plan.hasLosses()) {
                                     world.wrong("an operation fails: " + done.cause());
                                 }
@@ -135,7 +135,7 @@ final class OptionCaller {
                 reply.release();
                 ended(xid);
             } else {
-                world.network.note("the codec says " + message);
+                world.network.note("the codec says " + message.getClass());
                 ReferenceCountUtil.release(message);
             }
         }

@@ -149,7 +149,7 @@ final class RogueClient {
                 }
             }
         } catch (RuntimeException e) {
-            world.network.note(host + " cannot: " + e);
+            world.network.note(host + " cannot: " + e.getClass());
         }
     }
 
@@ -295,7 +295,7 @@ final class RogueClient {
 
         @Override
         public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-            world.network.note(host + " is told of " + cause);
+            world.network.note(host + " is told of " + cause.getClass());
         }
     }
 }

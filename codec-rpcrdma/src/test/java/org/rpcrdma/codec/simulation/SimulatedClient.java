@@ -51,6 +51,10 @@ final class SimulatedClient {
                         .config(config)
                         .callTimeoutMillis(world.callMillis)
                         .fenceCancelled(fences);
+        if (!world.plan.hasLosses()) {
+            // What is only late is not lost.
+            builder.firstCallTimeoutMillis(world.callMillis);
+        }
         if (world.settings.hasReverse()) {
             builder.keepConnected(isKept)
                     .reverseProgram(ReverseProgram::new)

@@ -10,15 +10,16 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
-import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.util.ReferenceCountUtil;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.RdmaChannel;
@@ -54,7 +55,7 @@ final class SimulatedServer {
     private final SimulatedWorld world;
     private final int number;
     private final RpcRdmaConfig config;
-    private final DefaultChannelGroup accepted;
+    private final Set<Channel> accepted = new LinkedHashSet<>();
     private final boolean answersInParts;
     private boolean mayOverrun;
     private Channel listener;
@@ -64,7 +65,6 @@ final class SimulatedServer {
         this.number = number;
         address = new InetSocketAddress(InetAddress.getLoopbackAddress(), PORT + number);
         host = new SimulatedHost(world.network, this.toString(), random);
-        accepted = new DefaultChannelGroup(host.group.next());
         answersInParts = random.nextInt(3) == 0;
         hasCache = random.nextBoolean();
         RpcRdmaConfig.Builder builder =
@@ -141,7 +141,8 @@ final class SimulatedServer {
     void stop() {
         world.network.note(this + " stops");
         listener.close();
-        accepted.close();
+        List.copyOf(accepted).forEach(Channel::close);
+        accepted.clear();
         world.expect(this + " stops", () -> !listener.isOpen());
     }
 
@@ -213,7 +214,7 @@ final class SimulatedServer {
 
         @Override
         public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-            world.network.note(SimulatedServer.this + " is told of " + cause);
+            world.network.note(SimulatedServer.this + " is told of " + cause.getClass());
         }
 
         @Override

@@ -50,7 +50,7 @@ final class SimulatedWorld {
         this.network = network;
         this.plan = plan;
         callMillis = plan.hasLosses() ? CALL_MILLIS : DELAYED_CALL_MILLIS;
-        settings = new SimulationSettings(new Random(~plan.seed()));
+        settings = new SimulationSettings(new Random(~plan.seed()), plan.hasLosses());
     }
 
     // ------------------------------------------------------------------ history

@@ -19,13 +19,16 @@ final class SimulationSettings {
 
     private static final int REVERSE_CREDITS = 4;
 
+    /** More than all delays of a history. */
+    private static final int PATIENCE_MILLIS = 120_000;
+
     private final boolean isLong;
     private final int connectionBytes;
     private final boolean hasVersionTwo;
     private final boolean hasReverse;
     private final ReadChunkReplies readChunkReplies;
 
-    SimulationSettings(Random random) {
+    SimulationSettings(Random random, boolean hasLosses) {
         isLong = random.nextBoolean();
         connectionBytes = random.nextBoolean() ? 128 << 20 : 512 << 10;
         hasVersionTwo = random.nextInt(3) == 0;
@@ -33,10 +36,16 @@ final class SimulationSettings {
         ReadChunkReplies.ReplyChunks[] when = ReadChunkReplies.ReplyChunks.values();
         readChunkReplies =
                 random.nextInt(3) == 0
-                        ? ReadChunkReplies.DEFAULT
-                                .withMaxWaiting(1 + random.nextInt(8))
+                        ? waiting(random, hasLosses)
                                 .withReplyChunks(when[random.nextInt(when.length)])
                         : null;
+    }
+
+    /** With a limit, or after a time-out, replies that have no other way are refused. */
+    private static ReadChunkReplies waiting(Random random, boolean hasLosses) {
+        return hasLosses
+                ? ReadChunkReplies.DEFAULT.withMaxWaiting(1 + random.nextInt(8))
+                : ReadChunkReplies.DEFAULT.withCompletionTimeoutMillis(PATIENCE_MILLIS);
     }
 
     RpcRdmaConfig.Builder builder() {
@@ -46,7 +55,10 @@ final class SimulationSettings {
                         .maxConnectionBytes(connectionBytes)
                         .bindings(BindingRegistry.of(List.of(new SimulatedProgram())));
         if (hasVersionTwo) {
-            builder.versionTwo(VersionTwo.builder().option(OPTION, new Option()).build());
+            builder.versionTwo(VersionTwo.builder()
+                            .option(OPTION, new Option())
+                            .probeTimeoutMillis(PATIENCE_MILLIS)
+                            .build());
         }
         if (hasReverse) {
             builder.reverseCredits(REVERSE_CREDITS);
