@@ -78,7 +78,7 @@ final class SimulatedCall {
         byte[] data = SimulatedProgram.data(~number, isRead ? 0 : length(random));
         int millis = random.nextInt(5) == 0 ? random.nextInt(1500) : 0;
         CallOptions options = CallOptions.DEFAULT;
-        if (random.nextInt(12) == 0) {
+        if (random.nextInt(6) == 0 && world.settings.hasDeadlines()) {
             options = options.withTimeoutMillis(1 + random.nextInt(2000));
             made.mayFail = true;
         }
@@ -135,7 +135,8 @@ final class SimulatedCall {
         made.expect(call, 0);
         made.results = made.arguments;
         // Before the client has come back there is nobody to call.
-        made.mayFail = callback.state() != RpcRdmaCallback.State.UP;
+        made.mayFail =
+                callback.state() != RpcRdmaCallback.State.UP || world.settings.hasDeadlines();
         made.note("calls back, " + data.length + " bytes");
         made.future = callback.call(call);
         made.watch();

@@ -26,6 +26,7 @@ final class SimulationSettings {
     private final int connectionBytes;
     private final boolean hasVersionTwo;
     private final boolean hasReverse;
+    private final boolean hasDeadlines;
     private final ReadChunkReplies readChunkReplies;
 
     SimulationSettings(Random random, boolean hasLosses) {
@@ -33,6 +34,7 @@ final class SimulationSettings {
         connectionBytes = random.nextBoolean() ? 128 << 20 : 512 << 10;
         hasVersionTwo = random.nextInt(3) == 0;
         hasReverse = random.nextInt(3) == 0;
+        hasDeadlines = random.nextBoolean();
         ReadChunkReplies.ReplyChunks[] when = ReadChunkReplies.ReplyChunks.values();
         readChunkReplies =
                 random.nextInt(3) == 0
@@ -71,6 +73,11 @@ final class SimulationSettings {
 
     boolean hasReverse() {
         return hasReverse;
+    }
+
+    /** Whether some calls have short ones; a call that is late may cost a silent connection. */
+    boolean hasDeadlines() {
+        return hasDeadlines;
     }
 
     boolean hasVersionTwo() {

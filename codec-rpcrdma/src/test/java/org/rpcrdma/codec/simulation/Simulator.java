@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.simulation;
 
+import org.rpcrdma.channel.StreamSimulation;
 import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
 
 /**
@@ -19,6 +20,30 @@ public final class Simulator {
      */
     public static void run(SimulatedNetwork network) {
         run(network, SimulationPlan.of(network.seed()));
+    }
+
+    /**
+     * Runs histories of one kind until one fails.
+     *
+     * @param kind {@code world} or {@code stream}
+     * @param first seed
+     * @param count of the seeds
+     * @return the seed and what is wrong; {@code null} when each history is right
+     */
+    public static String firstFailure(String kind, long first, long count) {
+        for (long seed = first; seed < first + count; seed++) {
+            SimulatedNetwork network = new SimulatedNetwork(seed, false);
+            try {
+                if (kind.equals("stream")) {
+                    new StreamSimulation(network).run();
+                } else {
+                    run(network);
+                }
+            } catch (AssertionError | RuntimeException e) {
+                return "seed " + seed + ": " + e.getMessage();
+            }
+        }
+        return null;
     }
 
     static void run(SimulatedNetwork network, SimulationPlan plan) {

@@ -10,9 +10,12 @@ import org.rpcrdma.verbs.iwarp.SimulationSeeds;
 /** Histories of {@link SimulatedWorld}; {@link SimulationSeeds} tells how to run others. */
 class WorldSimulationTest {
 
+    /** Of a plain build. */
+    static final int SEEDS = 1000;
+
     @Test
     void holdsForManySeeds() {
-        assertThat(SimulationSeeds.failures(1000, Simulator::run))
+        assertThat(SimulationSeeds.failures(SEEDS, Simulator::run))
                 .as("-Dsimulation.seeds=1 -Dsimulation.record=true prints what happens")
                 .isEmpty();
     }
