@@ -102,7 +102,8 @@ record SimulationPlan(
 
     /** The same with other actions and clients, for a smaller history. */
     SimulationPlan with(int fewerClients, List<SimulationAction> fewer) {
-        return new SimulationPlan(seed, servers, fewerClients, weather, List.copyOf(fewer));
+        return new SimulationPlan(
+                seed, Math.min(servers, fewerClients), fewerClients, weather, List.copyOf(fewer));
     }
 
     boolean hasLosses() {
