@@ -77,7 +77,8 @@ final class OptionCaller {
                 .addListener(
                         done -> {
                             if (!done.isSuccess() && outstanding.remove(xid, by)) {
-                                world.network.note("XID " + xid + " fails: " + done.cause().getClass());
+                                world.network.note(
+                                        "XID " + xid + " fails: " + done.cause().getClass());
                                 if (!world.plan.hasLosses()) {
                                     world.wrong("an operation fails: " + done.cause());
                                 }

@@ -60,8 +60,7 @@ final class RogueClient {
     private final List<Integer> xids = new ArrayList<>();
     private Channel channel;
 
-    RogueClient(
-            SimulatedWorld world, Personality personality, SimulatedServer server, long seed) {
+    RogueClient(SimulatedWorld world, Personality personality, SimulatedServer server, long seed) {
         this.world = world;
         this.personality = personality;
         this.server = server;
@@ -221,8 +220,7 @@ final class RogueClient {
             memory.add(mine);
             RemoteAccess[] accesses = RemoteAccess.values();
             remember(
-                    handles,
-                    to.expose(mine, 0, 60_000, accesses[random.nextInt(accesses.length)]));
+                    handles, to.expose(mine, 0, 60_000, accesses[random.nextInt(accesses.length)]));
         }
         return anyOf(handles);
     }

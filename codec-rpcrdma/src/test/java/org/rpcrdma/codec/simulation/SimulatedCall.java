@@ -36,6 +36,12 @@ final class SimulatedCall {
     /** Whether something else than the network may end it: its own time-out, or who has called. */
     private boolean mayFail;
 
+    /** Whether it has called somebody who lies. */
+    private boolean isDeceived;
+
+    /** The reply to one that was deceived. */
+    private byte[] seen;
+
     private boolean isCancelled;
     private int endings;
 
@@ -63,7 +69,8 @@ final class SimulatedCall {
     }
 
     /** A call of a client, of any kind. */
-    static SimulatedCall of(SimulatedWorld world, int number, SimulatedClient client, Random random) {
+    static SimulatedCall of(
+            SimulatedWorld world, int number, SimulatedClient client, Random random) {
         SimulatedCall made = new SimulatedCall(world, number, client.toString());
         int procedure = random.nextInt(6);
         boolean isBound = procedure != 0 && procedure != 5;
@@ -171,6 +178,13 @@ final class SimulatedCall {
                 : message.maximumReply(2000);
     }
 
+    /** It may end in any way, with any bytes; but it ends, and what it has lent is its own then. */
+    SimulatedCall deceived() {
+        isDeceived = true;
+        mayFail = true;
+        return this;
+    }
+
     // ------------------------------------------------------------------ end
 
     private void watch() {
@@ -212,11 +226,8 @@ final class SimulatedCall {
             }
         } else if (!isCancelled && !mayFail && !world.plan.hasLosses()) {
             throw new AssertionError(this + " fails, though nothing was lost", future.cause());
-        } else if (!isCancelled
-                && !mayFail
-                && !(future.cause() instanceof RpcRdmaException)) {
-            throw new AssertionError(
-                    this + " fails without an error of the codec", future.cause());
+        } else if (!isCancelled && !mayFail && !(future.cause() instanceof RpcRdmaException)) {
+            throw new AssertionError(this + " fails without an error of the codec", future.cause());
         }
     }
 
@@ -240,6 +251,13 @@ final class SimulatedCall {
 
     private void compare(ReferenceCounted reply) {
         byte[] came = reply instanceof RpcMessage parts ? whole(parts) : bytes((ByteBuf) reply);
+        if (isDeceived) {
+            if (seen != null && !Arrays.equals(seen, came)) {
+                throw new AssertionError(this + " has other bytes than when it ended");
+            }
+            seen = came;
+            return;
+        }
         boolean isError = came.length == SimulatedProgram.REPLY_BYTES && came[came.length - 1] != 0;
         if (isError && world.plan.hasLosses()) {
             return; // a device has refused, and the server has said SYSTEM_ERR

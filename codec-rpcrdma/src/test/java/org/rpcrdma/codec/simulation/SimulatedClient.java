@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.SimpleChannelInboundHandler;
+import java.net.InetSocketAddress;
 import java.util.Random;
 import org.rpcrdma.codec.CallOptions;
 import org.rpcrdma.codec.RpcRdmaClient;
@@ -18,6 +19,7 @@ final class SimulatedClient {
     final SimulatedHost host;
     final SimulatedServer server;
     final int number;
+    private final InetSocketAddress address;
     final OptionCaller options;
     RpcRdmaClient rpc;
     private final SimulatedWorld world;
@@ -26,9 +28,24 @@ final class SimulatedClient {
     private final boolean isKept;
 
     SimulatedClient(SimulatedWorld world, int number, SimulatedServer server, Random random) {
+        this(world, number, server, server.address, random);
+    }
+
+    /** A client of somebody who is no server of this world. */
+    SimulatedClient(SimulatedWorld world, int number, InetSocketAddress address, Random random) {
+        this(world, number, null, address, random);
+    }
+
+    private SimulatedClient(
+            SimulatedWorld world,
+            int number,
+            SimulatedServer server,
+            InetSocketAddress address,
+            Random random) {
         this.world = world;
         this.number = number;
         this.server = server;
+        this.address = address;
         host = new SimulatedHost(world.network, toString(), random);
         config =
                 world.settings
@@ -39,15 +56,14 @@ final class SimulatedClient {
         // A fence may cost the connection, and all other calls with it.
         fences = world.plan.hasLosses() && random.nextBoolean();
         isKept = random.nextBoolean();
-        options = new OptionCaller(world, host, server.address, config);
+        options = new OptionCaller(world, host, address, config);
         start();
     }
 
     private void start() {
         RpcRdmaClient.Builder builder =
                 SimulatedClocks.on(
-                                world.network::nanoTime,
-                                RpcRdmaClient.builder(host.group, server.address))
+                                world.network::nanoTime, RpcRdmaClient.builder(host.group, address))
                         .config(config)
                         .callTimeoutMillis(world.callMillis)
                         .fenceCancelled(fences);
@@ -89,8 +105,7 @@ final class SimulatedClient {
     /** Never more calls out than were granted, while grants only grow. */
     void check() {
         if (rpc.outstandingCalls() != 0) {
-            throw new AssertionError(
-                    this + " is left with " + rpc.outstandingCalls() + " calls");
+            throw new AssertionError(this + " is left with " + rpc.outstandingCalls() + " calls");
         }
         for (RpcRdmaConnection connection : rpc.openConnections()) {
             if (connection.creditsGranted() < 1) {

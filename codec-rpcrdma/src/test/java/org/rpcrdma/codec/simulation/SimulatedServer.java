@@ -277,7 +277,6 @@ final class SimulatedServer {
         }
     }
 
-
     @Override
     public String toString() {
         return "server " + number;

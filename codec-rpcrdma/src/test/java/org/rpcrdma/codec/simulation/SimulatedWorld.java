@@ -43,6 +43,7 @@ final class SimulatedWorld {
     private final List<SimulatedClient> clients = new ArrayList<>();
     private final List<SimulatedCall> calls = new ArrayList<>();
     private final List<RogueClient> rogues = new ArrayList<>();
+    private final List<RogueServer> rogueServers = new ArrayList<>();
     private final Map<Integer, byte[]> arguments = new HashMap<>();
     private String wrong;
 
@@ -69,8 +70,7 @@ final class SimulatedWorld {
         }
         for (int i = 0; i < plan.clients(); i++) {
             SimulatedServer server = servers.get(i % plan.servers());
-            clients.add(
-                    new SimulatedClient(this, i, server, new Random(plan.seed() * 37 + i)));
+            clients.add(new SimulatedClient(this, i, server, new Random(plan.seed() * 37 + i)));
         }
         for (SimulationAction action : plan.actions()) {
             act(action, new Random(action.seed()));
@@ -78,7 +78,10 @@ final class SimulatedWorld {
         }
         hosts().forEach(SimulatedHost::recover);
         servers.forEach(SimulatedServer::start);
-        expect("all calls end", () -> calls.stream().allMatch(SimulatedCall::isDone), 3 * callMillis);
+        expect(
+                "all calls end",
+                () -> calls.stream().allMatch(SimulatedCall::isDone),
+                3 * callMillis);
         int kept = 0;
         for (SimulatedCall call : calls) {
             call.check(++kept % 4 == 0);
@@ -96,6 +99,7 @@ final class SimulatedWorld {
     private void end() {
         clients.forEach(SimulatedClient::check);
         rogues.forEach(RogueClient::close);
+        rogueServers.forEach(RogueServer::close);
         clients.forEach(SimulatedClient::close);
         calls.forEach(SimulatedCall::checkReply);
         hosts().forEach(SimulatedHost::recover);
@@ -105,6 +109,7 @@ final class SimulatedWorld {
                 () -> clients.stream().allMatch(client -> client.host.isEmpty()));
         clients.forEach(client -> client.host.shutdown());
         rogues.forEach(RogueClient::shutdown);
+        rogueServers.forEach(RogueServer::shutdown);
         expect("all event loops end", () -> network.threadCount() == 0);
         calls.forEach(SimulatedCall::checkLent);
         servers.forEach(SimulatedServer::check);
@@ -117,9 +122,11 @@ final class SimulatedWorld {
     }
 
     private Stream<SimulatedHost> hosts() {
-        return Stream.concat(
-                servers.stream().map(server -> server.host),
-                clients.stream().map(client -> client.host));
+        return Stream.of(
+                        servers.stream().map(server -> server.host),
+                        clients.stream().map(client -> client.host),
+                        rogueServers.stream().map(rogue -> rogue.victim.host))
+                .flatMap(each -> each);
     }
 
     // ------------------------------------------------------------------ actions
@@ -209,6 +216,10 @@ final class SimulatedWorld {
     private void rogue(SimulatedServer server, Random random) {
         RogueClient.Personality[] all = RogueClient.Personality.values();
         RogueClient.Personality personality = all[random.nextInt(all.length)];
+        if (random.nextBoolean()) {
+            deceive(personality, random);
+            return;
+        }
         RogueClient rogue =
                 rogues.stream()
                         .filter(known -> known.is(personality, server))
@@ -220,6 +231,21 @@ final class SimulatedWorld {
             rogues.add(rogue);
         }
         rogue.act(1 + random.nextInt(6));
+    }
+
+    private void deceive(RogueClient.Personality personality, Random random) {
+        RogueServer rogue =
+                rogueServers.stream()
+                        .filter(known -> known.is(personality))
+                        .findFirst()
+                        .orElse(null);
+        if (rogue == null) {
+            rogue = new RogueServer(this, personality, rogueServers.size(), random.nextLong());
+            rogueServers.add(rogue);
+        }
+        for (int i = random.nextInt(4); i >= 0; i--) {
+            calls.add(SimulatedCall.of(this, nextNumber(), rogue.victim, random).deceived());
+        }
     }
 
     private int nextNumber() {

@@ -112,7 +112,13 @@ record SimulationPlan(
 
     @Override
     public String toString() {
-        return servers + " servers, " + clients + " clients, " + weather + ", " + actions.size()
+        return servers
+                + " servers, "
+                + clients
+                + " clients, "
+                + weather
+                + ", "
+                + actions.size()
                 + " actions";
     }
 }

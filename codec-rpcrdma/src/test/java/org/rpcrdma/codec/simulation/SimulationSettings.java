@@ -57,7 +57,8 @@ final class SimulationSettings {
                         .maxConnectionBytes(connectionBytes)
                         .bindings(BindingRegistry.of(List.of(new SimulatedProgram())));
         if (hasVersionTwo) {
-            builder.versionTwo(VersionTwo.builder()
+            builder.versionTwo(
+                    VersionTwo.builder()
                             .option(OPTION, new Option())
                             .probeTimeoutMillis(PATIENCE_MILLIS)
                             .build());

@@ -66,7 +66,10 @@ public final class Simulator {
         Verdict verdict = verdict(network, () -> run(network, plan));
         List<String> lines =
                 new ArrayList<>(
-                        network.events().lines().filter(line -> !line.contains(" delivers ")).toList());
+                        network.events()
+                                .lines()
+                                .filter(line -> !line.contains(" delivers "))
+                                .toList());
         lines.add("actions left: " + plan.actions());
         lines.add("in the end: " + verdict.failure());
         return lines;
@@ -85,8 +88,7 @@ public final class Simulator {
         } catch (AssertionError | RuntimeException e) {
             failure = e.getMessage() + (e.getCause() == null ? "" : ": " + e.getCause());
         }
-        return new Verdict(
-                network.seed(), network.steps(), network.nanoTime() - start, failure);
+        return new Verdict(network.seed(), network.steps(), network.nanoTime() - start, failure);
     }
 
     /**
