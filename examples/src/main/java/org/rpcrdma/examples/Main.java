@@ -17,6 +17,7 @@ import picocli.CommandLine.Command;
             ServeNfsCommand.class,
             DevicesCommand.class,
             VerifyDeviceCommand.class,
+            SimulateCommand.class,
             TopCommand.class,
             CommandLine.HelpCommand.class
         },

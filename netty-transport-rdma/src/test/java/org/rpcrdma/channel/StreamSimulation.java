@@ -30,7 +30,7 @@ import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
  * promise succeeds, and each end sees the end of its input. With losses the received bytes are a prefix of the written
  * ones, and each promise is completed.
  */
-final class StreamSimulation {
+public final class StreamSimulation {
 
     private static final InetSocketAddress ADDRESS =
             new InetSocketAddress(InetAddress.getLoopbackAddress(), 20111);
@@ -45,7 +45,8 @@ final class StreamSimulation {
 
     private final List<End> ends = new ArrayList<>();
 
-    StreamSimulation(SimulatedNetwork network) {
+    /** A history that has not begun. */
+    public StreamSimulation(SimulatedNetwork network) {
         this.network = network;
         random = new Random(~network.seed());
         hasLosses = random.nextInt(3) == 0;
@@ -56,7 +57,7 @@ final class StreamSimulation {
      *
      * @throws AssertionError when a check fails
      */
-    void run() {
+    public void run() {
         RdmaEventLoopGroup servers = group();
         List<RdmaEventLoopGroup> groups = new ArrayList<>(List.of(servers));
         ServerBootstrap server =

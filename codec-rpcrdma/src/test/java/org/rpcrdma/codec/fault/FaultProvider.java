@@ -11,10 +11,20 @@ import org.rpcrdma.verbs.VerbsProvider;
 /** The software RNIC behind a device that fails on demand, holds events back, and keeps account of what it has lent. */
 public final class FaultProvider implements VerbsProvider {
 
-    private final VerbsProvider device = Rdma.provider();
+    private final VerbsProvider device;
     private final List<FaultContext> contexts = new CopyOnWriteArrayList<>();
     private volatile boolean exactExposure = true;
     private volatile boolean remoteInvalidation = true;
+
+    /** The usual device. */
+    public FaultProvider() {
+        this(Rdma.provider());
+    }
+
+    /** Another device. */
+    public FaultProvider(VerbsProvider device) {
+        this.device = device;
+    }
 
     /** A device without exact exposure: the handle of the whole registration is what a peer gets. */
     public FaultProvider withoutExactExposure() {

@@ -46,6 +46,11 @@ public final class SimulatedConnection {
         pipe(isForward).silence();
     }
 
+    /** Resets both directions when so many more bytes have arrived in one of them: in the middle of whatever it is. */
+    public void cutAfter(boolean isForward, long bytes) {
+        pipe(isForward).cutAfter(bytes);
+    }
+
     /** Delivers nothing in one direction before a time of {@link SimulatedNetwork#nanoTime}. */
     public void stall(boolean isForward, long until) {
         pipe(isForward).stall(until);

@@ -82,7 +82,9 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpHos
     private long now = TimeUnit.SECONDS.toNanos(1);
     private int nextPort = 40_000;
     private int established;
+    private long steps;
     private long hash = 1;
+    private Runnable check = () -> {};
 
     /**
      * A network without connections.
@@ -180,6 +182,16 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpHos
         }
     }
 
+    /** {@return how many steps were taken} */
+    public long steps() {
+        return steps;
+    }
+
+    /** Checks something after each step; what it throws ends the history. */
+    public void afterEachStep(Runnable action) {
+        check = action;
+    }
+
     // ------------------------------------------------------------------ steps
 
     /** Moves the clock on without a step: to the event loops, a pause of the whole host. */
@@ -221,6 +233,8 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpHos
     /** Takes the steps of the network until a thread is selected; {@code null} for that of the test. */
     private SimulatedThread schedule() {
         while (!goal.getAsBoolean() && now - end <= 0 && stepsLeft-- > 0) {
+            steps++;
+            check.run();
             now += 500 + random.nextInt(2000);
             collectPossible();
             if (!possible.isEmpty()) {

@@ -31,6 +31,9 @@ final class SimulatedPipe {
     private boolean isReaderClosed;
     private boolean isSilent;
 
+    /** How many bytes arrive before both directions are reset; negative for no end. */
+    private long left = -1;
+
     SimulatedPipe(String name, int capacity) {
         this.name = name;
         this.capacity = capacity;
@@ -128,6 +131,11 @@ final class SimulatedPipe {
         isSilent = true;
     }
 
+    /** Resets the connection behind so many more bytes. */
+    void cutAfter(long bytes) {
+        left = bytes;
+    }
+
     void stall(long until) {
         stalledUntil = until;
     }
@@ -157,7 +165,15 @@ final class SimulatedPipe {
             isEndDelivered = true;
             return;
         }
-        delivered = Math.min(tail, delivered + count);
+        int arriving = Math.min(tail - delivered, count);
+        if (left >= 0 && arriving >= left) {
+            delivered += (int) left;
+            reset();
+            opposite.reset();
+            return;
+        }
+        delivered += arriving;
+        left -= left < 0 ? 0 : arriving;
         if (isEnded && delivered == tail) {
             isEndDelivered = true;
         }

@@ -11,8 +11,10 @@ import java.nio.channels.spi.AbstractSelector;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 /**
  * Selects sockets of a {@link SimulatedNetwork}. Each selection is a point at which another thread may be scheduled.
@@ -79,6 +81,32 @@ final class SimulatedSelector extends AbstractSelector implements SimulatedThrea
                         : network.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
         network.threads.await(this);
         return collect();
+    }
+
+    /** In the order of registration. The usual implementation takes that of a hash table. */
+    @Override
+    public int selectNow(Consumer<SelectionKey> action) {
+        selectNow();
+        return consume(action);
+    }
+
+    @Override
+    public int select(Consumer<SelectionKey> action) {
+        select(0);
+        return consume(action);
+    }
+
+    @Override
+    public int select(Consumer<SelectionKey> action, long millis) {
+        select(millis);
+        return consume(action);
+    }
+
+    private int consume(Consumer<SelectionKey> action) {
+        List<SelectionKey> ready = new ArrayList<>(selected);
+        selected.clear();
+        ready.forEach(action);
+        return ready.size();
     }
 
     private int collect() {

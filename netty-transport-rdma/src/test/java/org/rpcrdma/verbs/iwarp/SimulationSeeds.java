@@ -20,6 +20,8 @@ public final class SimulationSeeds {
     private static final Long COUNT = Long.getLong("simulation.seeds");
     private static final boolean IS_RECORDED = Boolean.getBoolean("simulation.record");
 
+    private static final int BLOCK = 250;
+
     private SimulationSeeds() {}
 
     /**
@@ -30,9 +32,41 @@ public final class SimulationSeeds {
      * @return a line for each seed that fails
      */
     public static List<String> failures(long count, Consumer<SimulatedNetwork> simulation) {
+        return failures(FIRST, end(count), simulation);
+    }
+
+    /**
+     * The first seeds of blocks, each of which is a test that takes no longer than one may.
+     *
+     * @param count how many seeds all blocks have, unless a property says so
+     */
+    public static List<Long> blocks(long count) {
+        List<Long> blocks = new ArrayList<>();
+        for (long first = FIRST; first < end(count); first += BLOCK) {
+            blocks.add(first);
+        }
+        return blocks;
+    }
+
+    /**
+     * As {@link #failures(long, Consumer)}, of one block.
+     *
+     * @param first one of {@link #blocks}
+     * @param count as there
+     */
+    public static List<String> failuresOfBlock(
+            long first, long count, Consumer<SimulatedNetwork> simulation) {
+        return failures(first, Math.min(first + BLOCK, end(count)), simulation);
+    }
+
+    private static long end(long count) {
+        return FIRST + (COUNT == null ? count : COUNT);
+    }
+
+    private static List<String> failures(
+            long first, long end, Consumer<SimulatedNetwork> simulation) {
         List<String> failures = new ArrayList<>();
-        long end = FIRST + (COUNT == null ? count : COUNT);
-        for (long seed = FIRST; seed < end; seed++) {
+        for (long seed = first; seed < end; seed++) {
             SimulatedNetwork network = new SimulatedNetwork(seed, IS_RECORDED);
             try {
                 simulation.accept(network);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+
+/** Gives callers of a simulation its clock. */
+public final class SimulatedClocks {
+
+    private SimulatedClocks() {}
+
+    /** A client whose deadlines go by the clock. */
+    public static RpcRdmaClient.Builder on(LongSupplier clock, RpcRdmaClient.Builder builder) {
+        return builder.clock(of(clock));
+    }
+
+    /** A caller in the reverse direction whose deadlines go by the clock. */
+    public static RpcRdmaCallback.Builder on(LongSupplier clock, RpcRdmaCallback.Builder builder) {
+        return builder.clock(of(clock));
+    }
+
+    private static CallClock of(LongSupplier clock) {
+        return new CallClock() {
+            @Override
+            public long nanoTime() {
+                return clock.getAsLong();
+            }
+
+            @Override
+            public Future<?> schedule(EventLoop loop, Runnable task, long nanos) {
+                return loop.schedule(task, nanos, TimeUnit.NANOSECONDS);
+            }
+        };
+    }
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.simulation;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.util.ReferenceCounted;
+import io.netty.util.concurrent.Future;
+import java.util.Arrays;
+import java.util.Random;
+import org.rpcrdma.codec.CallOptions;
+import org.rpcrdma.codec.RpcMessage;
+import org.rpcrdma.codec.RpcRdmaCallback;
+import org.rpcrdma.codec.RpcRdmaException;
+import org.rpcrdma.codec.fault.UserMemory;
+
+/** A call, what it has to be answered with, and what it has lent. */
+final class SimulatedCall {
+
+    private final SimulatedWorld world;
+    private final int number;
+    private final String caller;
+    private Future<? extends ReferenceCounted> future;
+
+    /** From the first byte after the RPC header; {@code null} for a call without any. */
+    private byte[] arguments;
+
+    /** As {@link #arguments}. */
+    private byte[] results;
+
+    private UserMemory lent;
+
+    /** The reply is kept to the end of the history, where it has to be what it was. */
+    private ReferenceCounted kept;
+
+    /** Whether something else than the network may end it: its own time-out, or who has called. */
+    private boolean mayFail;
+
+    /** Whether it has called somebody who lies. */
+    private boolean isDeceived;
+
+    /** The reply to one that was deceived. */
+    private byte[] seen;
+
+    private boolean isCancelled;
+    private int endings;
+
+    private SimulatedCall(SimulatedWorld world, int number, String caller) {
+        this.world = world;
+        this.number = number;
+        this.caller = caller;
+    }
+
+    // ------------------------------------------------------------------ kinds
+
+    /** Appends number, what is wanted, after how many milliseconds, and the opaque. */
+    static ByteBuf arguments(ByteBuf call, int number, int wanted, int millis, byte[] data) {
+        call.writeInt(number).writeInt(wanted).writeInt(millis);
+        return SimulatedProgram.opaque(call, data);
+    }
+
+    private static int length(Random random) {
+        return switch (random.nextInt(6)) {
+            case 0 -> 0;
+            case 1 -> random.nextInt(5000);
+            case 2 -> random.nextInt(120_000);
+            default -> random.nextInt(400);
+        };
+    }
+
+    /** A call of a client, of any kind. */
+    static SimulatedCall of(
+            SimulatedWorld world, int number, SimulatedClient client, Random random) {
+        SimulatedCall made = new SimulatedCall(world, number, client.toString());
+        int procedure = random.nextInt(6);
+        boolean isBound = procedure != 0 && procedure != 5;
+        int most =
+                switch (procedure) {
+                    case SimulatedProgram.READ -> SimulatedProgram.SINK;
+                    case SimulatedProgram.WRITE, SimulatedProgram.APPEND -> SimulatedProgram.SHORT;
+                    default -> SimulatedProgram.LONGEST_COPY;
+                };
+        int wanted = Math.min(most, random.nextInt(3) == 0 ? random.nextInt(most) : length(random));
+        boolean isRead = procedure == SimulatedProgram.READ;
+        byte[] data = SimulatedProgram.data(~number, isRead ? 0 : length(random));
+        int millis = random.nextInt(5) == 0 ? random.nextInt(1500) : 0;
+        CallOptions options = CallOptions.DEFAULT;
+        if (random.nextInt(6) == 0 && world.settings.hasDeadlines()) {
+            options = options.withTimeoutMillis(1 + random.nextInt(2000));
+            made.mayFail = true;
+        }
+        ByteBuf call =
+                isBound
+                        ? SimulatedProgram.call(SimulatedProgram.PROGRAM, procedure)
+                        : SimulatedProgram.call(SimulatedProgram.UNBOUND, 1);
+        if (procedure == 0 && random.nextBoolean()) {
+            made.results = new byte[0];
+        } else {
+            arguments(call, number, wanted, millis, data);
+            made.expect(call, wanted);
+        }
+        made.note("calls procedure " + procedure + ", " + data.length + " bytes, wants " + wanted);
+        boolean isLent = isBound && random.nextBoolean();
+        int fails = random.nextInt(60);
+        if (fails == 0) {
+            made.mayFail = true;
+            call.release();
+            made.future =
+                    client.rpc.<ByteBuf>call(
+                            xid -> {
+                                throw new AssertionError("the encoder of " + number);
+                            },
+                            options);
+        } else if (isLent) {
+            made.future = client.rpc.call(made.lend(client, call, procedure, data), options);
+        } else {
+            made.future = client.rpc.call(call, options);
+        }
+        made.watch();
+        return made;
+    }
+
+    /** A call without anything that may end it but the network. */
+    static SimulatedCall plain(SimulatedWorld world, int number, SimulatedClient client) {
+        SimulatedCall made = new SimulatedCall(world, number, client.toString());
+        ByteBuf call = SimulatedProgram.call(SimulatedProgram.UNBOUND, 1);
+        arguments(call, number, 64, 0, SimulatedProgram.data(~number, 64));
+        made.expect(call, 64);
+        made.note("calls");
+        made.future = client.rpc.call(call);
+        made.watch();
+        return made;
+    }
+
+    /** A call of a server to its client. */
+    static SimulatedCall reverse(
+            SimulatedWorld world, int number, RpcRdmaCallback callback, Random random) {
+        SimulatedCall made = new SimulatedCall(world, number, "a server");
+        ByteBuf call = SimulatedProgram.call(SimulatedProgram.UNBOUND, 1);
+        byte[] data = SimulatedProgram.data(~number, 4 * random.nextInt(200));
+        arguments(call, number, 0, 0, data);
+        made.expect(call, 0);
+        made.results = made.arguments;
+        // Before the client has come back there is nobody to call.
+        made.mayFail =
+                callback.state() != RpcRdmaCallback.State.UP || world.settings.hasDeadlines();
+        made.note("calls back, " + data.length + " bytes");
+        made.future = callback.call(call);
+        made.watch();
+        return made;
+    }
+
+    private void expect(ByteBuf call, int wanted) {
+        int length = call.readableBytes() - SimulatedProgram.CALL_BYTES;
+        arguments = ByteBufUtil.getBytes(call, SimulatedProgram.CALL_BYTES, length);
+        ByteBuf out = Unpooled.buffer().writeInt(number);
+        SimulatedProgram.opaque(out, SimulatedProgram.data(number, wanted));
+        results = ByteBufUtil.getBytes(out);
+        world.expectArguments(number, arguments);
+    }
+
+    private RpcMessage lend(SimulatedClient client, ByteBuf call, int procedure, byte[] data) {
+        if (procedure == SimulatedProgram.READ) {
+            lent = new UserMemory(SimulatedProgram.SINK);
+            lent.lentTo(client.host.context());
+            return new RpcMessage(call).addSink(lent);
+        }
+        if (data.length == 0) {
+            return new RpcMessage(call);
+        }
+        int position = SimulatedProgram.CALL_BYTES + 16;
+        call.writerIndex(position);
+        lent = new UserMemory(data);
+        lent.lentTo(client.host.context());
+        RpcMessage message = new RpcMessage(call).addItem(position, lent);
+        return procedure == SimulatedProgram.COPY
+                ? message.maximumReply(64 << 10)
+                : message.maximumReply(2000);
+    }
+
+    /** It may end in any way, with any bytes; but it ends, and what it has lent is its own then. */
+    SimulatedCall deceived() {
+        isDeceived = true;
+        mayFail = true;
+        return this;
+    }
+
+    // ------------------------------------------------------------------ end
+
+    private void watch() {
+        future.addListener(
+                done -> {
+                    if (++endings > 1) {
+                        world.wrong(this + " ends again");
+                    }
+                    note(done.isSuccess() ? "is answered" : "fails: " + done.cause().getClass());
+                });
+    }
+
+    void cancel() {
+        isCancelled = future.cancel(false);
+        note("is cancelled: " + isCancelled);
+    }
+
+    boolean isDone() {
+        return future.isDone();
+    }
+
+    boolean isSuccess() {
+        return future.isSuccess();
+    }
+
+    /** Whoever has called does not wait any more. */
+    void excuse() {
+        mayFail |= !future.isDone();
+    }
+
+    /** When it has ended. */
+    void check(boolean isKept) {
+        if (future.isSuccess()) {
+            compare(future.getNow());
+            if (isKept) {
+                kept = future.getNow();
+            } else {
+                ((ReferenceCounted) future.getNow()).release();
+            }
+        } else if (!isCancelled && !mayFail && !world.plan.hasLosses()) {
+            throw new AssertionError(this + " fails, though nothing was lost", future.cause());
+        } else if (!isCancelled && !mayFail && !(future.cause() instanceof RpcRdmaException)) {
+            throw new AssertionError(this + " fails without an error of the codec", future.cause());
+        }
+    }
+
+    /** At the end of the history: nobody has written to what is the caller's. */
+    void checkReply() {
+        if (kept != null) {
+            compare(kept);
+            kept.release();
+        }
+    }
+
+    /** When all connections have ended: what was lent is back, and was never given back too early. */
+    void checkLent() {
+        if (lent != null && !lent.problems().isEmpty()) {
+            throw new AssertionError(this + ": " + lent.problems());
+        }
+        if (lent != null && lent.refCnt() != 0) {
+            throw new AssertionError(this + " has its memory still");
+        }
+    }
+
+    private void compare(ReferenceCounted reply) {
+        byte[] came = reply instanceof RpcMessage parts ? whole(parts) : bytes((ByteBuf) reply);
+        if (isDeceived) {
+            if (seen != null && !Arrays.equals(seen, came)) {
+                throw new AssertionError(this + " has other bytes than when it ended");
+            }
+            seen = came;
+            return;
+        }
+        boolean isError = came.length == SimulatedProgram.REPLY_BYTES && came[came.length - 1] != 0;
+        if (isError && world.plan.hasLosses()) {
+            return; // a device has refused, and the server has said SYSTEM_ERR
+        }
+        byte[] body = Arrays.copyOfRange(came, SimulatedProgram.REPLY_BYTES, came.length);
+        if (!Arrays.equals(body, results)) {
+            throw new AssertionError(
+                    this + " has wrong bytes: " + body.length + " of " + results.length);
+        }
+    }
+
+    private static byte[] bytes(ByteBuf reply) {
+        return ByteBufUtil.getBytes(reply);
+    }
+
+    /** A result in a sink comes last, and its round-up is not sent. */
+    private static byte[] whole(RpcMessage message) {
+        byte[] payload = bytes(message.content());
+        if (message.sinks() == 0 || message.sinkLength(0) == 0) {
+            return payload;
+        }
+        int length = message.sinkLength(0);
+        byte[] all = Arrays.copyOf(payload, payload.length + length + (-length & 3));
+        ByteBuf sink = message.sink(0);
+        int from = sink.writerIndex() - length;
+        System.arraycopy(ByteBufUtil.getBytes(sink, from, length), 0, all, payload.length, length);
+        return all;
+    }
+
+    private void note(String what) {
+        world.network.note(this + " " + what);
+    }
+
+    @Override
+    public String toString() {
+        return "call " + number + " of " + caller;
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.simulation;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.SimpleChannelInboundHandler;
+import java.net.InetSocketAddress;
+import java.util.Random;
+import org.rpcrdma.codec.CallOptions;
+import org.rpcrdma.codec.RpcRdmaClient;
+import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.RpcRdmaConnection;
+import org.rpcrdma.codec.SimulatedClocks;
+
+/** A client of one server, which can be restarted. */
+final class SimulatedClient {
+
+    final SimulatedHost host;
+    final SimulatedServer server;
+    final int number;
+    private final InetSocketAddress address;
+    final OptionCaller options;
+    RpcRdmaClient rpc;
+    private final SimulatedWorld world;
+    private final RpcRdmaConfig config;
+    private final boolean fences;
+    private final boolean isKept;
+
+    SimulatedClient(SimulatedWorld world, int number, SimulatedServer server, Random random) {
+        this(world, number, server, server.address, random);
+    }
+
+    /** A client of somebody who is no server of this world. */
+    SimulatedClient(SimulatedWorld world, int number, InetSocketAddress address, Random random) {
+        this(world, number, null, address, random);
+    }
+
+    private SimulatedClient(
+            SimulatedWorld world,
+            int number,
+            SimulatedServer server,
+            InetSocketAddress address,
+            Random random) {
+        this.world = world;
+        this.number = number;
+        this.server = server;
+        this.address = address;
+        host = new SimulatedHost(world.network, toString(), random);
+        config =
+                world.settings
+                        .builder()
+                        .requestedCredits(1 + random.nextInt(random.nextBoolean() ? 4 : 64))
+                        .remoteInvalidation(random.nextInt(4) != 0)
+                        .build();
+        // A fence may cost the connection, and all other calls with it.
+        fences = world.plan.hasLosses() && random.nextBoolean();
+        isKept = random.nextBoolean();
+        options = new OptionCaller(world, host, address, config);
+        start();
+    }
+
+    private void start() {
+        RpcRdmaClient.Builder builder =
+                SimulatedClocks.on(
+                                world.network::nanoTime, RpcRdmaClient.builder(host.group, address))
+                        .config(config)
+                        .callTimeoutMillis(world.callMillis)
+                        .fenceCancelled(fences);
+        if (!world.plan.hasLosses()) {
+            // What is only late is not lost.
+            builder.firstCallTimeoutMillis(world.callMillis);
+        }
+        if (world.settings.hasReverse()) {
+            builder.keepConnected(isKept)
+                    .reverseProgram(ReverseProgram::new)
+                    .onConnection(
+                            made ->
+                                    made.call(
+                                                    SimulatedCall.arguments(
+                                                            SimulatedProgram.call(
+                                                                    SimulatedProgram.UNBOUND,
+                                                                    SimulatedProgram.READY),
+                                                            number,
+                                                            0,
+                                                            0,
+                                                            new byte[0]),
+                                                    CallOptions.DEFAULT)
+                                            .addListener(
+                                                    done -> {
+                                                        if (done.isSuccess()) {
+                                                            ((ByteBuf) done.getNow()).release();
+                                                        }
+                                                    }));
+        }
+        rpc = builder.build();
+    }
+
+    void restart() {
+        world.network.note(this + " starts anew");
+        rpc.close();
+        start();
+    }
+
+    /** Never more calls out than were granted, while grants only grow. */
+    void check() {
+        if (rpc.outstandingCalls() != 0) {
+            throw new AssertionError(this + " is left with " + rpc.outstandingCalls() + " calls");
+        }
+        for (RpcRdmaConnection connection : rpc.openConnections()) {
+            if (connection.creditsGranted() < 1) {
+                throw new AssertionError(this + " is left without credits: " + connection);
+            }
+        }
+    }
+
+    void close() {
+        options.close();
+        rpc.close();
+    }
+
+    @Override
+    public String toString() {
+        return "client " + number;
+    }
+
+    /** Answers reverse calls with their own bytes. */
+    private static final class ReverseProgram extends SimpleChannelInboundHandler<ByteBuf> {
+        @Override
+        protected void channelRead0(ChannelHandlerContext ctx, ByteBuf call) {
+            int body = call.readerIndex() + SimulatedProgram.CALL_BYTES;
+            byte[] bytes = ByteBufUtil.getBytes(call, body, call.readableBytes() - 40);
+            int xid = call.getInt(call.readerIndex());
+            ctx.channel().writeAndFlush(SimulatedProgram.reply(xid).writeBytes(bytes));
+        }
+    }
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.simulation;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.util.ReferenceCountUtil;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RdmaServerChannel;
+import org.rpcrdma.codec.BoundedDuplicateRequestCache;
+import org.rpcrdma.codec.CreditPolicy;
+import org.rpcrdma.codec.RpcMessage;
+import org.rpcrdma.codec.RpcRdmaCallback;
+import org.rpcrdma.codec.RpcRdmaCodec;
+import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.RpcRdmaCounter;
+import org.rpcrdma.codec.RpcRdmaGauge;
+import org.rpcrdma.codec.RpcRdmaMetrics;
+import org.rpcrdma.codec.SimulatedClocks;
+import org.rpcrdma.codec.wire.TransportHeader;
+
+/** A server of {@link SimulatedProgram}, which counts how often it executes each call. */
+final class SimulatedServer {
+
+    private static final int PORT = 20049;
+
+    /** What no peer of this project gives a reason for, unless something was lost. */
+    private static final List<RpcRdmaCounter> NEVER_BETWEEN_US =
+            List.of(
+                    RpcRdmaCounter.DROPPED_COMPLETIONS,
+                    RpcRdmaCounter.READ_CHUNK_REPLIES_EXPIRED,
+                    RpcRdmaCounter.DROPPED_SHORT,
+                    RpcRdmaCounter.DROPPED_VERSION,
+                    RpcRdmaCounter.DROPPED_PROCEDURE,
+                    RpcRdmaCounter.DROPPED_DUPLICATE_XID,
+                    RpcRdmaCounter.DROPPED_UNEXPECTED_CALL);
+
+    final SimulatedHost host;
+    final InetSocketAddress address;
+    final boolean hasCache;
+    final RpcRdmaMetrics metrics = new RpcRdmaMetrics();
+
+    /** By the numbers of the clients. */
+    final Map<Integer, RpcRdmaCallback> callbacks = new TreeMap<>();
+
+    /** By the numbers of the calls. */
+    final Map<Integer, Integer> executions = new HashMap<>();
+
+    private final SimulatedWorld world;
+    private final int number;
+    private final RpcRdmaConfig config;
+    private final Set<Channel> accepted = new LinkedHashSet<>();
+    private final boolean answersInParts;
+    private final int backlog;
+    private boolean mayOverrun;
+    private Channel listener;
+
+    SimulatedServer(SimulatedWorld world, int number, Random random) {
+        this.world = world;
+        this.number = number;
+        address = new InetSocketAddress(InetAddress.getLoopbackAddress(), PORT + number);
+        host = new SimulatedHost(world.network, this.toString(), random);
+        answersInParts = random.nextInt(3) == 0;
+        hasCache = random.nextBoolean();
+        backlog = random.nextBoolean() ? 1 : 128;
+        RpcRdmaConfig.Builder builder =
+                world.settings
+                        .builder()
+                        .grantedCredits(1 + random.nextInt(random.nextBoolean() ? 4 : 64))
+                        .annotatedCalls(random.nextInt(3) == 0)
+                        .remoteInvalidation(random.nextInt(4) != 0)
+                        .metrics(metrics);
+        if (random.nextInt(3) == 0) {
+            builder.creditPolicy(CreditPolicy.adaptive(4));
+        }
+        if (hasCache) {
+            builder.duplicateRequestCache(
+                            new BoundedDuplicateRequestCache(
+                                    4096,
+                                    1 << 20,
+                                    64 << 20,
+                                    (program, version, procedure) ->
+                                            program == SimulatedProgram.PROGRAM
+                                                    && procedure == SimulatedProgram.APPEND))
+                    .lateReplyMillis((int) TimeUnit.HOURS.toMillis(1));
+        }
+        config = builder.build();
+        host.context().atCreation(made -> made.watch(this::checkGrant));
+    }
+
+    /** A peer that lies may have more calls out than it was granted. */
+    void expectOverruns() {
+        mayOverrun = true;
+    }
+
+    /** No more is granted than there are receives for (RFC 8166, 3.3.1). Calls of this side carry no grant. */
+    private void checkGrant(int length, int xid, int credits, int procedure, int covered) {
+        if (world.settings.hasReverse()
+                || mayOverrun
+                || procedure == TransportHeader.RDMA2_OPTIONAL
+                || procedure == TransportHeader.RDMA_DONE) {
+            return;
+        }
+        if (credits > covered) {
+            world.wrong(this + " grants " + credits + ", and has receives for " + covered);
+        }
+    }
+
+    void start() {
+        if (listener != null && listener.isActive()) {
+            return;
+        }
+        world.network.note(this + " starts");
+        for (int i = 0; i < 3; i++) {
+            ServerBootstrap bootstrap =
+                    new ServerBootstrap()
+                            .group(host.group)
+                            .channel(RdmaServerChannel.class)
+                            .option(ChannelOption.SO_BACKLOG, backlog);
+            config.applyTo(bootstrap)
+                    .childHandler(
+                            new ChannelInitializer<RdmaChannel>() {
+                                @Override
+                                protected void initChannel(RdmaChannel channel) {
+                                    accepted.add(channel);
+                                    channel.pipeline()
+                                            .addLast(new RpcRdmaCodec(config), new Program());
+                                }
+                            });
+            ChannelFuture bound = bootstrap.bind(address);
+            world.expect(this + " listens", bound::isDone);
+            if (bound.isSuccess()) {
+                listener = bound.channel();
+                return;
+            }
+        }
+        throw new AssertionError(this + " does not listen");
+    }
+
+    void stop() {
+        world.network.note(this + " stops");
+        listener.close();
+        List.copyOf(accepted).forEach(Channel::close);
+        accepted.clear();
+        world.expect(this + " stops", () -> !listener.isOpen());
+    }
+
+    void close() {
+        stop();
+        callbacks.values().forEach(RpcRdmaCallback::close);
+        host.shutdown();
+    }
+
+    void check() {
+        if (!mayOverrun && metrics.value(RpcRdmaCounter.CREDIT_OVERRUNS) > 0) {
+            throw new AssertionError("more calls are out at " + this + " than it has granted");
+        }
+        if (!mayOverrun && !world.plan.hasLosses()) {
+            for (RpcRdmaCounter counter : NEVER_BETWEEN_US) {
+                if (metrics.value(counter) != 0) {
+                    throw new AssertionError(
+                            this + " has counted " + metrics.value(counter) + " of " + counter);
+                }
+            }
+        }
+        for (RpcRdmaGauge gauge : RpcRdmaGauge.values()) {
+            if (metrics.value(gauge) != 0) {
+                throw new AssertionError(
+                        this + " is left with " + metrics.value(gauge) + " of " + gauge);
+            }
+        }
+    }
+
+    /** Answers, some calls later than others. */
+    private final class Program extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object message) {
+            byte[] call;
+            if (message instanceof RpcMessage parts) {
+                call = SimulatedProgram.whole(parts);
+            } else if (message instanceof ByteBuf bytes) {
+                call = ByteBufUtil.getBytes(bytes);
+            } else {
+                return;
+            }
+            ReferenceCountUtil.release(message);
+            if (call.length < SimulatedProgram.CALL_BYTES + 12) {
+                ctx.channel().writeAndFlush(reply(call, new byte[0]));
+                return;
+            }
+            ByteBuf in = Unpooled.wrappedBuffer(call);
+            int id = in.getInt(SimulatedProgram.CALL_BYTES);
+            int wanted = in.getInt(SimulatedProgram.CALL_BYTES + 4);
+            int delay = in.getInt(SimulatedProgram.CALL_BYTES + 8);
+            if (in.getInt(20) == SimulatedProgram.READY) {
+                attach(ctx.channel(), id);
+            }
+            int times = executions.merge(id, 1, Integer::sum);
+            world.network.note(this + " executes call " + id);
+            if (id >= 0 && times > 1 && hasCache && in.getInt(20) == SimulatedProgram.APPEND) {
+                world.wrong("call " + id + " is executed " + times + " times");
+            }
+            byte[] sent = Arrays.copyOfRange(call, SimulatedProgram.CALL_BYTES, call.length);
+            if (!world.isRight(id, sent)) {
+                world.wrong("call " + id + " arrives with other bytes");
+            }
+            byte[] data = SimulatedProgram.data(id, Math.min(wanted, 1 << 17));
+            if (delay == 0) {
+                ctx.channel().writeAndFlush(reply(call, data));
+            } else {
+                ctx.channel()
+                        .eventLoop()
+                        .schedule(
+                                () -> {
+                                    ctx.channel().writeAndFlush(reply(call, data));
+                                },
+                                delay,
+                                TimeUnit.MILLISECONDS);
+            }
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+            world.network.note(SimulatedServer.this + " is told of " + cause.getClass());
+        }
+
+        @Override
+        public String toString() {
+            return SimulatedServer.this.toString();
+        }
+    }
+
+    private Object reply(byte[] call, byte[] data) {
+        ByteBuf in = Unpooled.wrappedBuffer(call);
+        ByteBuf out = SimulatedProgram.reply(in.getInt(0));
+        if (call.length < SimulatedProgram.CALL_BYTES + 4) {
+            return out;
+        }
+        out.writeInt(in.getInt(SimulatedProgram.CALL_BYTES));
+        if (!answersInParts || in.getInt(12) != SimulatedProgram.PROGRAM || data.length == 0) {
+            return SimulatedProgram.opaque(out, data);
+        }
+        out.writeInt(data.length);
+        int position = out.readableBytes();
+        return new RpcMessage(out)
+                .addItem(position, Unpooled.directBuffer(data.length).writeBytes(data));
+    }
+
+    private void attach(Channel channel, int client) {
+        RpcRdmaCallback known = callbacks.get(client);
+        if (known == null) {
+            callbacks.put(
+                    client,
+                    SimulatedClocks.on(world.network::nanoTime, RpcRdmaCallback.builder(config))
+                            .callTimeoutMillis(world.callMillis)
+                            .attachTo(channel));
+        } else {
+            known.attach(channel);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "server " + number;
+    }
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.simulation;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
+import org.rpcrdma.codec.RpcRdmaCallback;
+import org.rpcrdma.verbs.iwarp.SimulatedConnection;
+import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
+
+/**
+ * Carries a {@link SimulationPlan} out and checks it. Each call ends once, in time, with the right bytes or a typed
+ * error; one that is not idempotent is executed once where there is a cache. Without losses each call is answered,
+ * whatever rogues do on connections of their own. When the faults are over, each client is served again without
+ * anything from outside; and at the end nothing is left.
+ */
+final class SimulatedWorld {
+
+    /** The time-out of calls that may be lost. */
+    private static final long CALL_MILLIS = 20_000;
+
+    /** The time-out of calls that are only delayed: more than all delays of a history. */
+    private static final long DELAYED_CALL_MILLIS = 600_000;
+
+    /** For what needs no reply. */
+    private static final long PATIENCE_MILLIS = 120_000;
+
+    private static final long MILLI = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final int MOST_FAULT_MILLIS = 4000;
+    private static final int LATE_CALLS = 3;
+
+    final SimulatedNetwork network;
+    final SimulationPlan plan;
+    final SimulationSettings settings;
+    final long callMillis;
+    private final List<SimulatedServer> servers = new ArrayList<>();
+    private final List<SimulatedClient> clients = new ArrayList<>();
+    private final List<SimulatedCall> calls = new ArrayList<>();
+    private final List<RogueClient> rogues = new ArrayList<>();
+    private final List<RogueServer> rogueServers = new ArrayList<>();
+    private final Map<Integer, byte[]> arguments = new HashMap<>();
+    private String wrong;
+
+    SimulatedWorld(SimulatedNetwork network, SimulationPlan plan) {
+        this.network = network;
+        this.plan = plan;
+        callMillis = plan.hasLosses() ? CALL_MILLIS : DELAYED_CALL_MILLIS;
+        settings = new SimulationSettings(new Random(~plan.seed()), plan.hasLosses());
+    }
+
+    // ------------------------------------------------------------------ history
+
+    /**
+     * Runs the history.
+     *
+     * @throws AssertionError when something is wrong
+     */
+    void run() {
+        network.note(plan + ", " + settings);
+        network.afterEachStep(this::checkNow);
+        for (int i = 0; i < plan.servers(); i++) {
+            servers.add(new SimulatedServer(this, i, new Random(plan.seed() * 31 + i)));
+            servers.get(i).start();
+        }
+        for (int i = 0; i < plan.clients(); i++) {
+            SimulatedServer server = servers.get(i % plan.servers());
+            clients.add(new SimulatedClient(this, i, server, new Random(plan.seed() * 37 + i)));
+        }
+        for (SimulationAction action : plan.actions()) {
+            act(action, new Random(action.seed()));
+            network.run(action.steps());
+        }
+        hosts().forEach(SimulatedHost::recover);
+        servers.forEach(SimulatedServer::start);
+        expect(
+                "all calls end",
+                () -> calls.stream().allMatch(SimulatedCall::isDone),
+                3 * callMillis);
+        int kept = 0;
+        for (SimulatedCall call : calls) {
+            call.check(++kept % 4 == 0);
+        }
+        clients.forEach(this::checkIsServed);
+        expect(
+                "operations end",
+                () -> clients.stream().allMatch(client -> client.options.isIdle()),
+                // A half-open connection without calls of a client is nobody's to notice.
+                plan.hasLosses() ? 0 : PATIENCE_MILLIS,
+                plan.hasLosses());
+        end();
+    }
+
+    private void end() {
+        clients.forEach(SimulatedClient::check);
+        rogues.forEach(RogueClient::close);
+        rogueServers.forEach(RogueServer::close);
+        clients.forEach(SimulatedClient::close);
+        calls.forEach(SimulatedCall::checkReply);
+        hosts().forEach(SimulatedHost::recover);
+        servers.forEach(SimulatedServer::close);
+        expect(
+                "no message has memory",
+                () -> clients.stream().allMatch(client -> client.host.isEmpty()));
+        clients.forEach(client -> client.host.shutdown());
+        rogues.forEach(RogueClient::shutdown);
+        rogueServers.forEach(RogueServer::shutdown);
+        expect("all event loops end", () -> network.threadCount() == 0);
+        calls.forEach(SimulatedCall::checkLent);
+        servers.forEach(SimulatedServer::check);
+        hosts().map(SimulatedHost::problem)
+                .filter(problem -> problem != null)
+                .forEach(
+                        problem -> {
+                            throw new AssertionError(problem);
+                        });
+    }
+
+    private Stream<SimulatedHost> hosts() {
+        return Stream.of(
+                        servers.stream().map(server -> server.host),
+                        clients.stream().map(client -> client.host),
+                        rogueServers.stream().map(rogue -> rogue.victim.host))
+                .flatMap(each -> each);
+    }
+
+    // ------------------------------------------------------------------ actions
+
+    private void act(SimulationAction action, Random random) {
+        SimulatedClient client = clients.get(action.peer() % clients.size());
+        SimulatedServer server = servers.get(action.peer() % servers.size());
+        SimulatedHost host = random.nextBoolean() ? server.host : client.host;
+        List<SimulatedConnection> open = network.connections();
+        SimulatedConnection connection =
+                open.isEmpty() ? null : open.get(action.peer() % open.size());
+        boolean isForward = random.nextBoolean();
+        long until = network.nanoTime() + random.nextInt(MOST_FAULT_MILLIS) * MILLI;
+        switch (action.kind()) {
+            case CALL -> {
+                for (int i = random.nextInt(3); i >= 0; i--) {
+                    calls.add(SimulatedCall.of(this, nextNumber(), client, random));
+                }
+            }
+            case CANCEL -> cancel(random);
+            case REVERSE_CALL -> {
+                RpcRdmaCallback callback = client.server.callbacks.get(client.number);
+                if (callback != null) {
+                    calls.add(SimulatedCall.reverse(this, nextNumber(), callback, random));
+                }
+            }
+            case OPTION -> {
+                if (settings.hasVersionTwo()) {
+                    client.options.call();
+                }
+            }
+            case ROGUE -> rogue(server, random);
+            case JUMP -> {
+                network.note("time passes");
+                network.advance(random.nextInt(MOST_FAULT_MILLIS) * MILLI);
+            }
+            case PAUSE -> {
+                int thread = random.nextInt(servers.size() + clients.size());
+                network.note("thread " + thread + " pauses");
+                network.pause(thread, until);
+            }
+            case REFUSE -> {
+                network.note(host + " will refuse");
+                host.refuse(random.nextInt(random.nextBoolean() ? 12 : 200));
+            }
+            case RESTART_CLIENT -> {
+                calls.forEach(SimulatedCall::excuse);
+                client.restart();
+            }
+            case RESTART_SERVER -> {
+                server.stop();
+                network.run(random.nextInt(200));
+                server.start();
+            }
+            default -> {
+                if (connection != null) {
+                    network.note(connection + ": " + action.kind());
+                    disturb(action.kind(), connection, isForward, until, random);
+                }
+            }
+        }
+    }
+
+    private static void disturb(
+            SimulationAction.Kind kind,
+            SimulatedConnection connection,
+            boolean isForward,
+            long until,
+            Random random) {
+        switch (kind) {
+            case STALL -> connection.stall(isForward, until);
+            case RESET -> connection.reset();
+            case CUT -> connection.cutAfter(isForward, random.nextInt(1 << random.nextInt(17)));
+            case SILENCE -> connection.silence(isForward);
+            default -> throw new IllegalArgumentException(kind.toString());
+        }
+    }
+
+    private void cancel(Random random) {
+        List<SimulatedCall> out = calls.stream().filter(call -> !call.isDone()).toList();
+        if (!out.isEmpty()) {
+            // The oldest of a client is often the head of a queue.
+            out.get(random.nextInt(Math.min(4, out.size()))).cancel();
+        }
+    }
+
+    private void rogue(SimulatedServer server, Random random) {
+        RogueClient.Personality[] all = RogueClient.Personality.values();
+        RogueClient.Personality personality = all[random.nextInt(all.length)];
+        if (random.nextBoolean()) {
+            deceive(personality, random);
+            return;
+        }
+        RogueClient rogue =
+                rogues.stream()
+                        .filter(known -> known.is(personality, server))
+                        .findFirst()
+                        .orElse(null);
+        if (rogue == null) {
+            server.expectOverruns();
+            rogue = new RogueClient(this, personality, server, random.nextLong());
+            rogues.add(rogue);
+        }
+        rogue.act(1 + random.nextInt(6));
+    }
+
+    private void deceive(RogueClient.Personality personality, Random random) {
+        RogueServer rogue =
+                rogueServers.stream()
+                        .filter(known -> known.is(personality))
+                        .findFirst()
+                        .orElse(null);
+        if (rogue == null) {
+            rogue = new RogueServer(this, personality, rogueServers.size(), random.nextLong());
+            rogueServers.add(rogue);
+        }
+        for (int i = random.nextInt(4); i >= 0; i--) {
+            calls.add(SimulatedCall.of(this, nextNumber(), rogue.victim, random).deceived());
+        }
+    }
+
+    private int nextNumber() {
+        // Those of the clients' own announcements come before.
+        return 100 + calls.size();
+    }
+
+    // ------------------------------------------------------------------ checks
+
+    /** Remembers the first thing that is wrong, which ends the history. Event loops may call. */
+    void wrong(String what) {
+        network.note("WRONG: " + what);
+        if (wrong == null) {
+            wrong = what;
+        }
+    }
+
+    private void checkNow() {
+        if (wrong != null) {
+            throw new AssertionError(wrong);
+        }
+    }
+
+    void expectArguments(int number, byte[] bytes) {
+        arguments.put(number, bytes);
+    }
+
+    /** Whether a call has arrived as it was sent; true for what no client of this world has sent. */
+    boolean isRight(int number, byte[] came) {
+        byte[] sent = arguments.get(number);
+        return sent == null || Arrays.equals(sent, came);
+    }
+
+    /** A silent connection costs the calls on it. Those that are submitted later go out on another one. */
+    private void checkIsServed(SimulatedClient client) {
+        for (int i = 0; i < LATE_CALLS; i++) {
+            SimulatedCall call = SimulatedCall.plain(this, nextNumber(), client);
+            calls.add(call);
+            expect(call + " ends", call::isDone, 2 * callMillis);
+            call.check(false);
+            if (call.isSuccess()) {
+                return;
+            }
+        }
+        throw new AssertionError(client + " is not served any more");
+    }
+
+    void expect(String what, BooleanSupplier condition) {
+        expect(what, condition, PATIENCE_MILLIS);
+    }
+
+    private void expect(String what, BooleanSupplier condition, long millis) {
+        expect(what, condition, millis, false);
+    }
+
+    private void expect(String what, BooleanSupplier condition, long millis, boolean isOptional) {
+        boolean isSo;
+        try {
+            isSo = network.runUntil(condition, millis * MILLI);
+        } catch (AssertionError e) {
+            if (wrong != null) {
+                throw new AssertionError(wrong, e);
+            }
+            throw e;
+        }
+        if (!isSo && !isOptional) {
+            StringBuilder state = new StringBuilder();
+            calls.stream()
+                    .filter(call -> !call.isDone())
+                    .forEach(call -> state.append("; not ended: ").append(call));
+            clients.forEach(client -> state.append("; ").append(client.rpc));
+            throw new AssertionError("not so: " + what + state);
+        }
+        checkNow();
+    }
+}

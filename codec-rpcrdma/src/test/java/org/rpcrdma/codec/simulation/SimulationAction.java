@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.simulation;
+
+/**
+ * One action of a {@link SimulationPlan}.
+ *
+ * @param number its place in the whole plan
+ * @param kind what is done
+ * @param peer by whom or to whom, modulo those that there are
+ * @param seed of its details
+ * @param steps of the network behind it
+ */
+record SimulationAction(int number, Kind kind, int peer, long seed, int steps) {
+
+    /** What is done. */
+    enum Kind {
+        CALL,
+        CANCEL,
+        REVERSE_CALL,
+        OPTION,
+        ROGUE,
+        STALL,
+        PAUSE,
+        JUMP,
+        RESET,
+        CUT,
+        SILENCE,
+        REFUSE,
+        RESTART_SERVER,
+        RESTART_CLIENT
+    }
+}

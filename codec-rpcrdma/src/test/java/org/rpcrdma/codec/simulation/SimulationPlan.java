@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.simulation;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+
+/**
+ * What happens in one history, apart from the order in which threads run and bytes arrive: the size of the world, and
+ * actions that any others can be left out of. Each action has a seed of its own, so that it stays what it is when
+ * others are left out.
+ *
+ * @param seed of the whole history
+ * @param servers how many
+ * @param clients how many; each calls one server
+ * @param weather which faults there are
+ * @param actions in their order
+ */
+record SimulationPlan(
+        long seed, int servers, int clients, Weather weather, List<SimulationAction> actions) {
+
+    /** Which faults there are. */
+    enum Weather {
+        /** None but calls that are given up. */
+        CALM,
+        /** Whatever is only late: stalls, pauses, jumps of the clock. Each call is answered. */
+        DELAYS,
+        /** Connections, servers and clients are lost too, and devices refuse. */
+        LOSSES
+    }
+
+    private static final int MOST_ACTIONS = 60;
+
+    /** Determines all of it by a seed. */
+    static SimulationPlan of(long seed) {
+        Random random = new Random(seed * 0x9E3779B97F4A7C15L + 1);
+        // Small worlds are as often as large ones, and find what needs many events of the same few.
+        boolean isSmall = random.nextBoolean();
+        int servers = isSmall ? 1 : 1 + random.nextInt(3);
+        int clients = isSmall ? 1 + random.nextInt(2) : 1 + random.nextInt(6);
+        Weather weather =
+                switch (random.nextInt(5)) {
+                    case 0 -> Weather.CALM;
+                    case 1, 2 -> Weather.DELAYS;
+                    default -> Weather.LOSSES;
+                };
+        boolean hasRogues = random.nextInt(3) == 0;
+        List<SimulationAction> actions = new ArrayList<>();
+        int count = 20 + random.nextInt(MOST_ACTIONS - 20);
+        for (int i = 0; i < count; i++) {
+            SimulationAction.Kind kind = kind(random, weather, hasRogues);
+            int steps = random.nextInt(3) == 0 ? 0 : random.nextInt(60);
+            actions.add(
+                    new SimulationAction(i, kind, random.nextInt(64), random.nextLong(), steps));
+        }
+        return new SimulationPlan(seed, servers, clients, weather, actions);
+    }
+
+    private static SimulationAction.Kind kind(Random random, Weather weather, boolean hasRogues) {
+        int roll = random.nextInt(100);
+        if (roll < 60) {
+            return SimulationAction.Kind.CALL;
+        }
+        if (roll < 66) {
+            return SimulationAction.Kind.CANCEL;
+        }
+        if (roll < 70) {
+            return SimulationAction.Kind.REVERSE_CALL;
+        }
+        if (roll < 74) {
+            return SimulationAction.Kind.OPTION;
+        }
+        if (hasRogues && roll < 82) {
+            return SimulationAction.Kind.ROGUE;
+        }
+        SimulationAction.Kind[] kinds =
+                switch (weather) {
+                    case CALM -> new SimulationAction.Kind[] {SimulationAction.Kind.CALL};
+                    case DELAYS ->
+                            new SimulationAction.Kind[] {
+                                SimulationAction.Kind.STALL,
+                                SimulationAction.Kind.PAUSE,
+                                SimulationAction.Kind.JUMP,
+                            };
+                    case LOSSES ->
+                            new SimulationAction.Kind[] {
+                                SimulationAction.Kind.STALL,
+                                SimulationAction.Kind.PAUSE,
+                                SimulationAction.Kind.JUMP,
+                                SimulationAction.Kind.RESET,
+                                SimulationAction.Kind.CUT,
+                                SimulationAction.Kind.CUT,
+                                SimulationAction.Kind.SILENCE,
+                                SimulationAction.Kind.REFUSE,
+                                SimulationAction.Kind.REFUSE,
+                                SimulationAction.Kind.RESTART_SERVER,
+                                SimulationAction.Kind.RESTART_CLIENT,
+                            };
+                };
+        return kinds[random.nextInt(kinds.length)];
+    }
+
+    /** The same with other actions and clients, for a smaller history. */
+    SimulationPlan with(int fewerClients, List<SimulationAction> fewer) {
+        return new SimulationPlan(
+                seed, Math.min(servers, fewerClients), fewerClients, weather, List.copyOf(fewer));
+    }
+
+    boolean hasLosses() {
+        return weather == Weather.LOSSES;
+    }
+
+    @Override
+    public String toString() {
+        return servers
+                + " servers, "
+                + clients
+                + " clients, "
+                + weather
+                + ", "
+                + actions.size()
+                + " actions";
+    }
+}

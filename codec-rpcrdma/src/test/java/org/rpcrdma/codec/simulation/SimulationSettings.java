@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.simulation;
+
+import io.netty.channel.Channel;
+import java.util.List;
+import java.util.Random;
+import org.rpcrdma.codec.OptionHandler;
+import org.rpcrdma.codec.ReadChunkReplies;
+import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.RpcRdmaOption;
+import org.rpcrdma.codec.VersionTwo;
+import org.rpcrdma.codec.binding.BindingRegistry;
+
+/** What all peers of a world have in common. */
+final class SimulationSettings {
+
+    /** The optional operation of simulations: the answer has the information of the call. */
+    static final int OPTION = 0xFFFF0007;
+
+    private static final int REVERSE_CREDITS = 4;
+
+    /** More than all delays of a history. */
+    private static final int PATIENCE_MILLIS = 120_000;
+
+    private final boolean isLong;
+    private final int connectionBytes;
+    private final boolean hasVersionTwo;
+    private final boolean hasReverse;
+    private final boolean hasDeadlines;
+    private final ReadChunkReplies readChunkReplies;
+
+    SimulationSettings(Random random, boolean hasLosses) {
+        isLong = random.nextBoolean();
+        connectionBytes = random.nextBoolean() ? 128 << 20 : 512 << 10;
+        hasVersionTwo = random.nextInt(3) == 0;
+        hasReverse = random.nextInt(3) == 0;
+        hasDeadlines = random.nextBoolean();
+        ReadChunkReplies.ReplyChunks[] when = ReadChunkReplies.ReplyChunks.values();
+        readChunkReplies =
+                random.nextInt(3) == 0
+                        ? waiting(random, hasLosses)
+                                .withReplyChunks(when[random.nextInt(when.length)])
+                        : null;
+    }
+
+    /** With a limit, or after a time-out, replies that have no other way are refused. */
+    private static ReadChunkReplies waiting(Random random, boolean hasLosses) {
+        return hasLosses
+                ? ReadChunkReplies.DEFAULT.withMaxWaiting(1 + random.nextInt(8))
+                : ReadChunkReplies.DEFAULT.withCompletionTimeoutMillis(PATIENCE_MILLIS);
+    }
+
+    RpcRdmaConfig.Builder builder() {
+        RpcRdmaConfig.Builder builder =
+                RpcRdmaConfig.builder()
+                        .longSize(isLong ? 128 << 10 : 0)
+                        .maxConnectionBytes(connectionBytes)
+                        .bindings(BindingRegistry.of(List.of(new SimulatedProgram())));
+        if (hasVersionTwo) {
+            builder.versionTwo(
+                    VersionTwo.builder()
+                            .option(OPTION, new Option())
+                            .probeTimeoutMillis(PATIENCE_MILLIS)
+                            .build());
+        }
+        if (hasReverse) {
+            builder.reverseCredits(REVERSE_CREDITS);
+        }
+        if (readChunkReplies != null) {
+            builder.readChunkReplies(readChunkReplies);
+        }
+        return builder;
+    }
+
+    boolean hasReverse() {
+        return hasReverse;
+    }
+
+    /** Whether some calls have short ones; a call that is late may cost a silent connection. */
+    boolean hasDeadlines() {
+        return hasDeadlines;
+    }
+
+    boolean hasVersionTwo() {
+        return hasVersionTwo;
+    }
+
+    @Override
+    public String toString() {
+        return (isLong ? "long Sends" : "Sends of 4 KiB")
+                + ", at most "
+                + connectionBytes
+                + " bytes of a connection"
+                + (hasVersionTwo ? ", version 2" : "")
+                + (hasReverse ? ", reverse calls" : "")
+                + (readChunkReplies == null ? "" : ", " + readChunkReplies);
+    }
+
+    /** Answers with what has come; tells {@link OptionCaller} of answers. */
+    private static final class Option implements OptionHandler {
+        @Override
+        public Payload payload() {
+            return Payload.NONE;
+        }
+
+        @Override
+        public void received(Channel channel, RpcRdmaOption message) {
+            try {
+                if (message.isReply()) {
+                    channel.attr(OptionCaller.KEY).get().answered(message);
+                } else {
+                    channel.writeAndFlush(message.reply(message.information()));
+                }
+            } finally {
+                message.release();
+            }
+        }
+    }
+}

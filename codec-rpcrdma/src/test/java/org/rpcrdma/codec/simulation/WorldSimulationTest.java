@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.simulation;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
+import org.rpcrdma.verbs.iwarp.SimulationSeeds;
+
+/** Histories of {@link SimulatedWorld}; {@link SimulationSeeds} tells how to run others. */
+class WorldSimulationTest {
+
+    /** Of a plain build. */
+    static final int SEEDS = 1000;
+
+    static List<Long> blocks() {
+        return SimulationSeeds.blocks(SEEDS);
+    }
+
+    @ParameterizedTest(name = "from {0}")
+    @MethodSource("blocks")
+    void holdsForManySeeds(long first) {
+        assertThat(SimulationSeeds.failuresOfBlock(first, SEEDS, Simulator::run))
+                .as("-Dsimulation.seeds=1 -Dsimulation.record=true prints what happens")
+                .isEmpty();
+    }
+
+    /** Seeds that have failed, each for a reason of its own. */
+    @ParameterizedTest
+    @ValueSource(longs = {0, 22, 31, 86, 174, 200, 544, 725, 998})
+    void holdsForSeedsThatHaveFailed(long seed) {
+        assertThat(Simulator.run(seed).failure()).isNull();
+    }
+
+    @Test
+    void aSeedDeterminesTheHistory() {
+        for (long seed = 0; seed < 20; seed++) {
+            assertThat(history(seed)).isEqualTo(history(seed)).contains("is answered");
+        }
+    }
+
+    private static String history(long seed) {
+        SimulatedNetwork network = new SimulatedNetwork(seed, true);
+        Simulator.run(network);
+        return network.events() + network.hash();
+    }
+}
