@@ -85,7 +85,8 @@ final class InboundReplyReceiver {
      * @param notPulled why it could not be pulled; {@code null} when it was
      * @return the call that is answered; {@code null} when the reply was dropped
      */
-    OutboundCall take(ChannelHandlerContext ctx, InboundReadListPull undetermined, String notPulled) {
+    OutboundCall take(
+            ChannelHandlerContext ctx, InboundReadListPull undetermined, String notPulled) {
         TransportHeader header = undetermined.header();
         OutboundCall call = requester.unanswered(undetermined.xid());
         if (call == null || mismatch(call, header) != null) {

@@ -14,7 +14,7 @@ import java.util.Random;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaRead;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.PrivateData;
@@ -123,7 +123,7 @@ final class RogueClient {
                 }
                 case INVALIDATIONS -> {
                     ByteBuf message = message(withChunks(to), call(20));
-                    to.writeAndFlush(new RdmaSend(message, anyOf(handles)));
+                    to.writeAndFlush(new RdmaSendWithInvalidate(message, anyOf(handles)));
                 }
                 case XIDS -> {
                     int xid = random.nextInt(4);

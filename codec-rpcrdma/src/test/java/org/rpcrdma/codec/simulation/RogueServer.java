@@ -19,7 +19,7 @@ import java.util.Set;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaRead;
-import org.rpcrdma.channel.RdmaSend;
+import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.codec.PrivateData;
@@ -154,7 +154,7 @@ final class RogueServer {
                         known.isEmpty() || random.nextInt(4) == 0
                                 ? random.nextInt()
                                 : known.get(random.nextInt(known.size())).handle;
-                to.writeAndFlush(new RdmaSend(reply(call, xid, 8), handle));
+                to.writeAndFlush(new RdmaSendWithInvalidate(reply(call, xid, 8), handle));
             }
             case XIDS -> {
                 to.writeAndFlush(reply(call, random.nextBoolean() ? lastXid : xid, 8));

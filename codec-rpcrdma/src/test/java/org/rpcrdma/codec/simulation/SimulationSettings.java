@@ -4,7 +4,7 @@ package org.rpcrdma.codec.simulation;
 import io.netty.channel.Channel;
 import java.util.List;
 import java.util.Random;
-import org.rpcrdma.codec.OptionHandler;
+import org.rpcrdma.codec.OptionalOperationHandler;
 import org.rpcrdma.codec.ReadChunkReplies;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaOption;
@@ -97,7 +97,7 @@ final class SimulationSettings {
     }
 
     /** Answers with what has come; tells {@link OptionCaller} of answers. */
-    private static final class Option implements OptionHandler {
+    private static final class Option implements OptionalOperationHandler {
         @Override
         public Payload payload() {
             return Payload.NONE;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp;
 
-import io.netty.util.internal.logging.InternalLogger;
-import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.SelectionKey;
@@ -33,9 +31,6 @@ import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
 final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwner, AutoCloseable {
 
     static final int MAX_READ_DEPTH = 128;
-
-    private static final InternalLogger LOGGER =
-            InternalLoggerFactory.getInstance(IwarpQueuePair.class);
 
     private enum State {
         IDLE,

@@ -2,7 +2,6 @@
 package org.rpcrdma.verbs.iwarp;
 
 import java.util.IdentityHashMap;
-import java.util.Map;
 import java.util.TreeSet;
 
 /** The deadlines of one context, the next one first. Thousands of connections may close at a time. */
@@ -20,7 +19,7 @@ final class Timers {
     }
 
     private final TreeSet<Entry> entries = new TreeSet<>();
-    private final Map<Timer, Entry> byTimer = new IdentityHashMap<>();
+    private final IdentityHashMap<Timer, Entry> byTimer = new IdentityHashMap<>();
     private final IwarpHost host;
     private long added;
 

@@ -155,7 +155,13 @@ class TimersTest {
         assertThat(calls[0]).isLessThan(100L * count);
     }
 
-    private record Clock(long[] nanos) implements IwarpHost {
+    private static final class Clock implements IwarpHost {
+
+        private final long[] nanos;
+
+        Clock(long[] nanos) {
+            this.nanos = nanos;
+        }
 
         @Override
         public SelectorProvider sockets() {
