@@ -84,7 +84,7 @@ final class SimulateCommand implements Callable<Integer> {
         histories++;
         steps += verdict.steps();
         simulatedSeconds += verdict.simulatedNanos() / 1e9;
-        if (hours == null && seed != null || verdict.failure() != null) {
+        if ((hours == null && seed != null) || verdict.failure() != null) {
             PrintWriter out = spec.commandLine().getOut();
             out.printf(
                     "seed %d, %s: %d steps, %.3f simulated seconds, %s%n",

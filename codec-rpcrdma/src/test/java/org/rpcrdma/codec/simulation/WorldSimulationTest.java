@@ -15,7 +15,7 @@ import org.rpcrdma.verbs.iwarp.SimulationSeeds;
 class WorldSimulationTest {
 
     /** Of a plain build. */
-    static final int SEEDS = 1000;
+    static final int SEEDS = 500;
 
     static List<Long> blocks() {
         return SimulationSeeds.blocks(SEEDS);
