@@ -8,10 +8,10 @@ import io.netty.util.ReferenceCounted;
 import io.netty.util.concurrent.Future;
 import java.util.Arrays;
 import java.util.Random;
-import org.rpcrdma.codec.CallOptions;
 import org.rpcrdma.codec.RpcMessage;
-import org.rpcrdma.codec.RpcRdmaCallback;
 import org.rpcrdma.codec.RpcRdmaException;
+import org.rpcrdma.codec.client.CallOptions;
+import org.rpcrdma.codec.client.RpcRdmaCallback;
 import org.rpcrdma.codec.fault.UserMemory;
 
 /** A call, what it has to be answered with, and what it has lent. */

@@ -7,11 +7,11 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.SimpleChannelInboundHandler;
 import java.net.InetSocketAddress;
 import java.util.Random;
-import org.rpcrdma.codec.CallOptions;
-import org.rpcrdma.codec.RpcRdmaClient;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
-import org.rpcrdma.codec.SimulatedClocks;
+import org.rpcrdma.codec.client.CallOptions;
+import org.rpcrdma.codec.client.RpcRdmaClient;
+import org.rpcrdma.codec.client.SimulatedClocks;
 
 /** A client of one server, which can be restarted. */
 final class SimulatedClient {

@@ -28,13 +28,13 @@ import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.BoundedDuplicateRequestCache;
 import org.rpcrdma.codec.CreditPolicy;
 import org.rpcrdma.codec.RpcMessage;
-import org.rpcrdma.codec.RpcRdmaCallback;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaGauge;
 import org.rpcrdma.codec.RpcRdmaMetrics;
-import org.rpcrdma.codec.SimulatedClocks;
+import org.rpcrdma.codec.client.RpcRdmaCallback;
+import org.rpcrdma.codec.client.SimulatedClocks;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** A server of {@link SimulatedProgram}, which counts how often it executes each call. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package org.rpcrdma.codec;
+package org.rpcrdma.codec.client;
 
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
