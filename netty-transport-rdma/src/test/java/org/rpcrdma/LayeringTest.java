@@ -31,6 +31,7 @@ class LayeringTest {
                     .withImportOption(new ImportOption.DoNotIncludeTests())
                     .importPackages("org.rpcrdma");
     private static final String CHANNEL = "org.rpcrdma.channel..";
+    private static final String CHANNEL_MEMORY = "org.rpcrdma.channel.memory..";
     private static final String STREAM = "org.rpcrdma.stream..";
     private static final String VERBS = "org.rpcrdma.verbs";
     private static final String PROVIDERS = "org.rpcrdma.verbs.*..";
@@ -43,6 +44,17 @@ class LayeringTest {
     private static final String RDMAP = "org.rpcrdma.verbs.iwarp.rdmap..";
     private static final String MEMORY = "org.rpcrdma.verbs.iwarp.memory..";
     private static final String SHARED = "org.rpcrdma.verbs.iwarp.shared..";
+
+    @Test
+    void registeredMemoryKnowsNoChannel() {
+        noClasses()
+                .that()
+                .resideInAPackage(CHANNEL_MEMORY)
+                .should()
+                .dependOnClassesThat()
+                .resideInAnyPackage("org.rpcrdma.channel", STREAM, PROVIDERS)
+                .check(ALL);
+    }
 
     @Test
     void needsNettyAndTheJdkOnly() {

@@ -4,6 +4,8 @@ package org.rpcrdma.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import java.util.Arrays;
+import org.rpcrdma.channel.memory.RegisteredBufferPool;
+import org.rpcrdma.channel.memory.RegisteredMemory;
 import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.ReceiveMemory;

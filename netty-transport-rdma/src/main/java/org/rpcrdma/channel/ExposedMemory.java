@@ -3,6 +3,8 @@ package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
+import org.rpcrdma.channel.memory.RegisteredBufferPool;
+import org.rpcrdma.channel.memory.RegisteredMemory;
 
 /**
  * Memory that is there before the peer writes: a receive buffer is one piece of it. Until it is full only copies are

@@ -3,6 +3,7 @@ package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
+import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.ReceiveMemory;

@@ -2,6 +2,7 @@
 package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
+import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 

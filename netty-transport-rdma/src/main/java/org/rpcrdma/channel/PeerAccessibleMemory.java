@@ -4,6 +4,7 @@ package org.rpcrdma.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.util.collection.IntObjectHashMap;
 import io.netty.util.collection.IntObjectMap;
+import org.rpcrdma.channel.memory.RegisteredMemory;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 

@@ -3,6 +3,8 @@ package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.util.internal.MathUtil;
+import org.rpcrdma.channel.memory.RegisteredBufferPool;
+import org.rpcrdma.channel.memory.RegisteredMemory;
 import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.stream.TargetEntry;
 import org.rpcrdma.verbs.MemoryRegion;

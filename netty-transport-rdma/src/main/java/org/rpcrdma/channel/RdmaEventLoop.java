@@ -20,6 +20,7 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.VerbsContext;
 
@@ -92,7 +93,12 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         this.mode = mode;
         this.pause = new PollPause(context);
         this.pool =
-                new RegisteredBufferPool(context, budget, this::inEventLoop, this::callCollector);
+                new RegisteredBufferPool(
+                        context,
+                        budget,
+                        this::inEventLoop,
+                        this::callCollector,
+                        FlightEvents::memoryRefused);
     }
 
     private static Queue<Runnable> newTaskQueue(EventLoopTaskQueueFactory factory) {

@@ -6,6 +6,8 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.ChannelInputShutdownReadComplete;
 import java.io.IOException;
+import org.rpcrdma.channel.memory.RegisteredBufferPool;
+import org.rpcrdma.channel.memory.RegisteredMemory;
 import org.rpcrdma.stream.ConnectionData;
 import org.rpcrdma.stream.StreamEnds;
 import org.rpcrdma.stream.StreamMessage;

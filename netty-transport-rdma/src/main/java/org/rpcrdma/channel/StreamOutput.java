@@ -5,6 +5,8 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.FileRegion;
 import java.io.IOException;
+import org.rpcrdma.channel.memory.RegisteredBufferPool;
+import org.rpcrdma.channel.memory.RegisteredMemory;
 import org.rpcrdma.stream.ConnectionData;
 import org.rpcrdma.stream.SendCredits;
 import org.rpcrdma.stream.StreamMessage;

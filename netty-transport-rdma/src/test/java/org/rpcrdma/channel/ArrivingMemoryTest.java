@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
+import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.QueuePair;
@@ -50,7 +51,13 @@ class ArrivingMemoryTest {
     @BeforeEach
     void begin() throws IOException {
         context = Rdma.provider().open();
-        pool = new RegisteredBufferPool(context, new DirectMemory(64 << 20), () -> true, () -> {});
+        pool =
+                new RegisteredBufferPool(
+                        context,
+                        new DirectMemory(64 << 20),
+                        () -> true,
+                        () -> {},
+                        (bytes, why) -> {});
         QueuePair device =
                 (QueuePair)
                         Proxy.newProxyInstance(

@@ -12,6 +12,8 @@ import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.channel.memory.RegisteredBufferPool;
+import org.rpcrdma.channel.memory.RegisteredMemory;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.MemoryRegion;
@@ -45,7 +47,7 @@ class MemoryAfterFailureTest {
 
     private final DirectMemory budget = new DirectMemory(4 << 20);
     private final RegisteredBufferPool pool =
-            new RegisteredBufferPool(context, budget, () -> true, () -> {});
+            new RegisteredBufferPool(context, budget, () -> true, () -> {}, (bytes, why) -> {});
     private final MessageRegistration memory = new MessageRegistration(pool, true);
     private int registrations;
 

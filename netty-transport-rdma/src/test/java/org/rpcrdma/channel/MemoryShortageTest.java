@@ -25,6 +25,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.NeedsDevice;
+import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.VerbsContext;

@@ -31,6 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.channel.StreamPair.Collector;
+import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.VerbsProvider;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package org.rpcrdma.channel;
+package org.rpcrdma.channel.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -26,6 +26,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.VerbsContext;
 
@@ -45,7 +46,9 @@ class RegisteredMemoryTest {
     @BeforeEach
     void take() throws IOException {
         context = Rdma.provider().open();
-        pool = new RegisteredBufferPool(context, DirectMemory.jvm(), () -> true, () -> {});
+        pool =
+                new RegisteredBufferPool(
+                        context, DirectMemory.jvm(), () -> true, () -> {}, (bytes, why) -> {});
         before = pool.registered(256).writeZero(256);
         buffer = pool.registered(SIZE);
         behind = pool.registered(256).writeZero(256);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package org.rpcrdma.channel;
+package org.rpcrdma.channel.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -16,6 +16,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.disni.software.SoftwareDisniProvider;
@@ -34,7 +35,8 @@ class RegisteredBufferPoolTest {
         DirectMemory budget = new DirectMemory(limit);
         try (VerbsContext context = Rdma.provider().open()) {
             RegisteredBufferPool pool =
-                    new RegisteredBufferPool(context, budget, () -> true, () -> {});
+                    new RegisteredBufferPool(
+                            context, budget, () -> true, () -> {}, (bytes, why) -> {});
             try {
                 body.run(pool, budget);
                 assertThat(pool.lentBytes()).isZero();
@@ -93,9 +95,11 @@ class RegisteredBufferPoolTest {
         DirectMemory budget = new DirectMemory(16 * MIB);
         try (VerbsContext context = Rdma.provider().open()) {
             RegisteredBufferPool idle =
-                    new RegisteredBufferPool(context, budget, () -> true, () -> {});
+                    new RegisteredBufferPool(
+                            context, budget, () -> true, () -> {}, (bytes, why) -> {});
             RegisteredBufferPool other =
-                    new RegisteredBufferPool(context, budget, () -> true, () -> {});
+                    new RegisteredBufferPool(
+                            context, budget, () -> true, () -> {}, (bytes, why) -> {});
             idle.take(100).release();
             assertThat(idle.bytes()).isEqualTo(MIB);
             RegisteredMemory little = idle.take(100);
@@ -121,7 +125,8 @@ class RegisteredBufferPoolTest {
         DirectMemory budget = new DirectMemory(4 * MIB);
         try (VerbsContext context = new SoftwareDisniProvider().open()) {
             RegisteredBufferPool pool =
-                    new RegisteredBufferPool(context, budget, () -> true, () -> {});
+                    new RegisteredBufferPool(
+                            context, budget, () -> true, () -> {}, (bytes, why) -> {});
             device.limitMemory(device.registeredBytes());
             assertThatThrownBy(() -> pool.take(100))
                     .isInstanceOf(IllegalStateException.class)
@@ -180,7 +185,8 @@ class RegisteredBufferPoolTest {
                 (pool, budget) -> {
                     try (VerbsContext context = Rdma.provider().open()) {
                         RegisteredBufferPool other =
-                                new RegisteredBufferPool(context, budget, () -> true, () -> {});
+                                new RegisteredBufferPool(
+                                        context, budget, () -> true, () -> {}, (bytes, why) -> {});
                         List<ByteBuf> buffers = fill(pool, 4096);
                         assertThatThrownBy(() -> other.take(1))
                                 .isInstanceOf(IllegalStateException.class)
@@ -199,7 +205,8 @@ class RegisteredBufferPoolTest {
         DirectMemory budget = new DirectMemory(4 * MIB);
         try (VerbsContext context = Rdma.provider().open()) {
             RegisteredBufferPool pool =
-                    new RegisteredBufferPool(context, budget, () -> true, () -> {});
+                    new RegisteredBufferPool(
+                            context, budget, () -> true, () -> {}, (bytes, why) -> {});
             ByteBuf first = pool.registered(1000).writeInt(1);
             ByteBuf second = pool.registered(2 * MIB).writeInt(2);
             pool.close();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package org.rpcrdma.channel;
+package org.rpcrdma.channel.memory;
 
 import io.netty.buffer.ByteBuf;
 import org.rpcrdma.verbs.MemoryRegion;
@@ -9,7 +9,7 @@ import org.rpcrdma.verbs.ReceiveMemory;
  * A buffer of a {@link RegisteredBufferPool}: the block that it was lent. When its last reference is
  * released, on whatever thread, it goes back to its pool, which gives it another block one day.
  */
-final class RegisteredMemory extends SlabBytes implements ReceiveMemory {
+public final class RegisteredMemory extends SlabBytes implements ReceiveMemory {
 
     private final RegisteredBufferPool pool;
     private SlabBlock block;
@@ -36,7 +36,7 @@ final class RegisteredMemory extends SlabBytes implements ReceiveMemory {
     }
 
     /** Has no more room than that, which holds all that is written. */
-    void shrink(int newCapacity) {
+    public void shrink(int newCapacity) {
         maxCapacity(newCapacity);
         capacity = newCapacity;
     }
@@ -53,7 +53,7 @@ final class RegisteredMemory extends SlabBytes implements ReceiveMemory {
     }
 
     /** This object, to those who look at the bytes alone. */
-    ByteBuf buffer() {
+    public ByteBuf buffer() {
         return this;
     }
 

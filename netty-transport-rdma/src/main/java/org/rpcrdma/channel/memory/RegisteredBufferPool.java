@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package org.rpcrdma.channel;
+package org.rpcrdma.channel.memory;
 
 import static io.netty.util.internal.ObjectUtil.checkInRange;
 
@@ -25,7 +25,7 @@ import org.rpcrdma.verbs.VerbsContext;
  *
  * <p>Buffers are taken on the event loop and may be released anywhere.
  */
-final class RegisteredBufferPool extends AbstractByteBufAllocator {
+public final class RegisteredBufferPool extends AbstractByteBufAllocator {
 
     private static final int LARGEST = 1 << 30;
 
@@ -38,11 +38,22 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     private static final int BUSY = SLAB / 2;
 
     /** Less is not worth taking back from a buffer that is lent. */
-    static final int LEAST_TRIMMED = 4096;
+    public static final int LEAST_TRIMMED = 4096;
 
     /** Buffers without memory that are kept for later. */
     private static final int MOST_SHELLS = 1024;
 
+    /** Told of each buffer that there is no memory for, on the event loop or where {@link #take} was called. */
+    @FunctionalInterface
+    public interface RefusalListener {
+        /**
+         * @param bytes of the buffer
+         * @param why in words
+         */
+        void refused(long bytes, String why);
+    }
+
+    private final RefusalListener refusalListener;
     private final DirectMemory budget;
     private final BooleanSupplier inEventLoop;
     private final Slabs slabs;
@@ -79,17 +90,20 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     /**
      * @param budget what slabs are allocated from
      * @param collector called on other threads: has {@link #collect()} called on the event loop
+     * @param refusals told of each buffer that there is no memory for
      */
-    RegisteredBufferPool(
+    public RegisteredBufferPool(
             VerbsContext context,
             DirectMemory budget,
             BooleanSupplier inEventLoop,
-            Runnable collector) {
+            Runnable collector,
+            RefusalListener refusals) {
         super(true);
         this.budget = budget;
         slabs = new Slabs(context, budget);
         this.inEventLoop = inEventLoop;
         this.collector = collector;
+        refusalListener = refusals;
     }
 
     /**
@@ -97,7 +111,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
      *
      * @throws IllegalStateException when there is no memory for it; nothing waits for some
      */
-    ByteBuf registered(int capacity) {
+    public ByteBuf registered(int capacity) {
         return toLeakAwareBuffer(take(capacity));
     }
 
@@ -105,7 +119,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
      * As {@link #registered} for a message that is written at once: it is watched only where all buffers are, for a
      * record of a buffer costs more than the buffer.
      */
-    ByteBuf toSend(int capacity) {
+    public ByteBuf toSend(int capacity) {
         RegisteredMemory memory = take(capacity);
         return ResourceLeakDetector.getLevel().compareTo(ResourceLeakDetector.Level.SIMPLE) > 0
                 ? toLeakAwareBuffer(memory)
@@ -113,7 +127,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     /** As {@link #registered} for a buffer that stays with the transport and is not watched. */
-    RegisteredMemory take(int capacity) {
+    public RegisteredMemory take(int capacity) {
         checkInRange(capacity, 0, LARGEST, "capacity");
         assert inEventLoop.getAsBoolean();
         if (isCollectorCalled.get()) {
@@ -163,7 +177,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
             return blocks.whole(slabs.make(allocate(Math.max(size, SLAB))));
         } catch (Throwable t) {
             refusals++;
-            FlightEvents.memoryRefused(size, t.getMessage());
+            refusalListener.refused(size, t.getMessage());
             throw t;
         }
     }
@@ -174,7 +188,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
      * @param buffer nobody but the transport has it
      * @param used its bytes that are needed, from index 0 on
      */
-    void trim(RegisteredMemory buffer, int used) {
+    public void trim(RegisteredMemory buffer, int used) {
         SlabBlock block = buffer.block();
         int size = FreeBlockLists.size(used);
         int spared = block.size - size;
@@ -194,7 +208,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
      * Takes back what was released on other threads: an event loop without work holds no memory for it. Event
      * loop only.
      */
-    void collect() {
+    public void collect() {
         isCollectorCalled.set(false);
         fetchReturned();
     }
@@ -253,38 +267,38 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     /** Bytes that are lent: posted as receives, in messages, under way. Event loop only. */
-    long lentBytes() {
+    public long lentBytes() {
         fetchReturned();
         return lentBytes;
     }
 
     /** As {@link #lentBytes()} without those that were just released on other threads taken off. Any thread. */
-    long lentBytesLately() {
+    public long lentBytesLately() {
         return lentBytes;
     }
 
     /** Buffers that there was no memory for. Any thread. */
-    long refusals() {
+    public long refusals() {
         return refusals;
     }
 
     /** Registrations that were made, of slabs and of memory of others. Any thread. */
-    long registrations() {
+    public long registrations() {
         return slabs.registrations();
     }
 
     /** Bytes of all slabs. Any thread. */
-    long bytes() {
+    public long bytes() {
         return slabs.bytes();
     }
 
     /** Bytes of slabs of which nothing is lent, included in {@link #bytes()}. */
-    long spareBytes() {
+    public long spareBytes() {
         return slabs.bytes() - usedBytes;
     }
 
     /** Lets a buffer out of the hands of the transport: from now on it is watched by Netty's leak detector. */
-    static ByteBuf watched(ByteBuf memory) {
+    public static ByteBuf watched(ByteBuf memory) {
         return toLeakAwareBuffer(memory);
     }
 
@@ -307,7 +321,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     /** The region that holds these bytes, or {@code null} when they are not registered memory of this pool. */
-    MemoryRegion region(long address, int length) {
+    public MemoryRegion region(long address, int length) {
         return slabs.region(address, length);
     }
 
@@ -316,7 +330,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
      *
      * @param buffer direct and in one piece
      */
-    MemoryRegion register(ByteBuf buffer, int index, int length) {
+    public MemoryRegion register(ByteBuf buffer, int index, int length) {
         return slabs.register(buffer, index, length);
     }
 
@@ -344,7 +358,7 @@ final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     /** Ends all registrations, and frees what is not lent. Buffers that are still lent keep their memory. */
-    synchronized void close() {
+    public synchronized void close() {
         slabs.forgetAll();
         closed = true;
         giveBackSpare();

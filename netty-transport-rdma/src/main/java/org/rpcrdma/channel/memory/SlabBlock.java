@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package org.rpcrdma.channel;
+package org.rpcrdma.channel.memory;
 
 /** A part of a {@link Slab}, lent or free. The blocks of a slab stand side by side without gaps. */
 final class SlabBlock {

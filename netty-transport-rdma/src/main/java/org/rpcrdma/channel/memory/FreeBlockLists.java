@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package org.rpcrdma.channel;
+package org.rpcrdma.channel.memory;
 
 /**
  * Free blocks by size. Sizes of blocks are multiples of 256; between two powers of two there are eight lists, and a bit

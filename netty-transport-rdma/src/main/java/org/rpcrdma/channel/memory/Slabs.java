@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package org.rpcrdma.channel;
+package org.rpcrdma.channel.memory;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.util.internal.PlatformDependent;

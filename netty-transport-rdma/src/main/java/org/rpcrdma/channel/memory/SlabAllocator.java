@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package org.rpcrdma.channel;
+package org.rpcrdma.channel.memory;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
