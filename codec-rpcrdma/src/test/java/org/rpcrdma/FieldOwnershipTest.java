@@ -28,7 +28,7 @@ class FieldOwnershipTest {
     @ValueSource(
             strings = {
                 "InboundCall",
-                "InboundRequest",
+                "InboundCallRequest",
                 "InboundChunks",
                 "OutboundReply",
             })

@@ -41,7 +41,7 @@ class LayeringTest {
         "VersionTwoProbeHandler"
     };
     private static final String[] REQUESTER_NAMES = {
-        "Requester",
+        "RequesterState",
         "RequesterCredits",
         "OutboundCall",
         "OutboundCallRequest",
@@ -57,10 +57,10 @@ class LayeringTest {
         "InboundReplyAssembler"
     };
     private static final String[] RESPONDER_NAMES = {
-        "Responder",
+        "ResponderState",
         "ResponderCredits",
         "InboundCall",
-        "InboundRequest",
+        "InboundCallRequest",
         "ResponderLongMessages",
         "InboundChunks",
         "OutboundReply",
@@ -69,8 +69,8 @@ class LayeringTest {
         "OutboundReplyChunkWriter",
         "OutboundReadChunkReply",
         "OutboundReplyCompletion",
-        "PendingReadChunkReplies",
-        "PendingReadChunkReply",
+        "ExposedReadChunkReplies",
+        "ExposedReadChunkReply",
         "CreditGrantController",
         "ConnectionDuplicateRequests"
     };

@@ -31,7 +31,7 @@ final class AdvertisedChunks {
     /** The memory behind the Reply chunk. Owned. */
     private ByteBuf replySink;
 
-    /** What it counts for in {@link Requester#hasRoom}. */
+    /** What it counts for in {@link RequesterState#hasRoom}. */
     private long countedBytes;
 
     /**

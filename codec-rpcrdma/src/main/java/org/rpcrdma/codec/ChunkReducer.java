@@ -16,8 +16,8 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
     private final RpcRdmaConnection connection;
     private final ConnectionContext link;
     private final ConnectionMetrics metrics;
-    private final Requester requester;
-    private final Responder responder;
+    private final RequesterState requester;
+    private final ResponderState responder;
     private final OutboundCallChunkPlanner callPlan;
     private final InboundReplyAssembler replyReader;
     private final InboundCallValidator callChecks;
@@ -55,7 +55,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
         if (duplicates != null) {
             duplicates.close();
             if (connection.isClosed() && duplicates.isExecuting()) {
-                ctx.pipeline().addLast(new LateReplyHandler(duplicates));
+                ctx.pipeline().addLast(new OutboundLateReplyCacheHandler(duplicates));
             }
         }
     }
@@ -242,7 +242,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
 
     /** The call keeps its message until a handler gets it. */
     private void deliver(InboundCall call) throws BindingException {
-        InboundRequest request = call.request;
+        InboundCallRequest request = call.request;
         ByteBuf whole = request.message;
         boolean isDecoded =
                 (call.chunks.header.writes().chunks() > 0 || duplicates != null)

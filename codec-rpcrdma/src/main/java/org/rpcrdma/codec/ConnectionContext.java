@@ -35,7 +35,7 @@ final class ConnectionContext {
 
     private boolean takesInvalidate;
     private boolean bothTakeInvalidate;
-    private ReadChunkReplies readChunkReplies;
+    private ReadChunkReplyConfig readChunkReplies;
 
     /** {@code null} unless the connection is captured. */
     private ExposureListener exposures;
@@ -79,7 +79,7 @@ final class ConnectionContext {
         bothTakeInvalidate = takesInvalidate && theirs.remoteInvalidation();
         readChunkReplies = config.readChunkReplies();
         if (readChunkReplies == null && own.readChunkReplies() && theirs.readChunkReplies()) {
-            readChunkReplies = ReadChunkReplies.announced(config.maxConnectionBytes());
+            readChunkReplies = ReadChunkReplyConfig.announced(config.maxConnectionBytes());
         }
     }
 
@@ -118,7 +118,7 @@ final class ConnectionContext {
     }
 
     /** How replies in Read chunks are sent and taken; {@code null} when they are not. */
-    ReadChunkReplies readChunkReplies() {
+    ReadChunkReplyConfig readChunkReplies() {
         return readChunkReplies;
     }
 

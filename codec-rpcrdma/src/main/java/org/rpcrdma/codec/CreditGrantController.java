@@ -14,7 +14,7 @@ final class CreditGrantController implements ResponderLoad {
     private final ConnectionContext link;
 
     /** {@code null} at a side that sends no replies in Read chunks. */
-    private final PendingReadChunkReplies waiting;
+    private final ExposedReadChunkReplies waiting;
 
     private final LongSupplier pulledBytes;
     private final RdmaChannel channel;
@@ -31,7 +31,7 @@ final class CreditGrantController implements ResponderLoad {
     CreditGrantController(
             ConnectionContext link,
             ResponderCredits credits,
-            PendingReadChunkReplies waiting,
+            ExposedReadChunkReplies waiting,
             LongSupplier pulledBytes) {
         this.link = link;
         this.waiting = waiting;

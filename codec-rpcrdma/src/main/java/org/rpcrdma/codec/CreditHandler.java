@@ -15,8 +15,8 @@ final class CreditHandler extends CodecStageHandler {
 
     private final RpcRdmaConnection connection;
     private final ConnectionContext link;
-    private final Requester requester;
-    private final Responder responder;
+    private final RequesterState requester;
+    private final ResponderState responder;
     private final ArrayDeque<OutboundCall> queue = new ArrayDeque<>();
 
     CreditHandler(RpcRdmaConnection connection) {

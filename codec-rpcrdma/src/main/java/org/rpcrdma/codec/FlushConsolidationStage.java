@@ -14,7 +14,7 @@ import java.io.IOException;
 final class FlushConsolidationStage extends CodecStageHandler {
 
     private final ConnectionContext link;
-    private final Requester requester;
+    private final RequesterState requester;
     private final FlushConsolidation flushes;
 
     FlushConsolidationStage(RpcRdmaConnection connection) {

@@ -6,7 +6,7 @@ import io.netty.buffer.ByteBuf;
 /**
  * A call of the peer, from its header until its reply is handed to the device, in three parts: what was received, the
  * chunks that the requester provides, and the answer. It travels between the stages in the place of the message.
- * Belongs to one {@link Responder}, lives on its event loop and is used again for later calls: a reset is that of its
+ * Belongs to one {@link ResponderState}, lives on its event loop and is used again for later calls: a reset is that of its
  * parts.
  *
  * <p>Others read the fields; only this class writes them.
@@ -30,7 +30,7 @@ final class InboundCall {
 
     State state = State.RECEIVED;
 
-    final InboundRequest request = new InboundRequest();
+    final InboundCallRequest request = new InboundCallRequest();
 
     final InboundChunks chunks = new InboundChunks();
 

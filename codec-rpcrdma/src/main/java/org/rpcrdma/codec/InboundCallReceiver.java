@@ -6,20 +6,20 @@ import io.netty.channel.ChannelHandlerContext;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Calls as a responder takes them: what is wrong with one is answered before anything is kept of it (RFC
- * 8166, 4.5.2).
+ * Validates inbound calls and admits them at the responder, or refuses them before any state is kept (RFC 8166,
+ * 4.5.2).
  */
 final class InboundCallReceiver {
 
     private final ConnectionContext link;
-    private final Responder responder;
+    private final ResponderState responder;
     private final ReadChunkPulls pulls;
-    private final InboundHeaderValidator checks;
+    private final InboundChunkListValidator checks;
     private final OutboundTransportErrors errors;
 
     InboundCallReceiver(
             RpcRdmaConnection connection,
-            InboundHeaderValidator checks,
+            InboundChunkListValidator checks,
             OutboundTransportErrors errors) {
         link = connection.link();
         responder = connection.responder();

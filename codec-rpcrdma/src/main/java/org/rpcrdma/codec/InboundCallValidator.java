@@ -47,7 +47,7 @@ final class InboundCallValidator {
         cursor.wrap(whole, 0, rpc.argumentsIndex(), whole.writerIndex(), reduction);
         boolean isMalformed = !procedure.walkArguments(cursor);
         for (int chunk = 0; chunk < layout.chunks(); chunk++) {
-            int item = OutboundDdpItemValidator.find(cursor, layout.position(chunk));
+            int item = OutboundDdpEligibilityValidator.find(cursor, layout.position(chunk));
             if (item < 0) {
                 return isMalformed ? GARBAGE : NOT_ELIGIBLE;
             }

@@ -10,10 +10,10 @@ import org.rpcrdma.codec.wire.WriteList;
 final class InboundErrorReceiver {
 
     private final ConnectionContext link;
-    private final Requester requester;
+    private final RequesterState requester;
     private final OutboundCallSizes sizes;
 
-    InboundErrorReceiver(ConnectionContext link, Requester requester) {
+    InboundErrorReceiver(ConnectionContext link, RequesterState requester) {
         this.link = link;
         this.requester = requester;
         sizes = new OutboundCallSizes(link);

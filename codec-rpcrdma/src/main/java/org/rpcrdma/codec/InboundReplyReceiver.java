@@ -13,16 +13,16 @@ final class InboundReplyReceiver {
 
     private final ConnectionContext link;
     private final ConnectionMetrics metrics;
-    private final Requester requester;
+    private final RequesterState requester;
     private final ReadChunkPulls pulls;
-    private final InboundHeaderValidator checks;
+    private final InboundChunkListValidator checks;
     private final OutboundCallEncoder encoder;
 
     InboundReplyReceiver(
             ConnectionContext link,
-            Requester requester,
+            RequesterState requester,
             ReadChunkPulls pulls,
-            InboundHeaderValidator checks,
+            InboundChunkListValidator checks,
             OutboundCallEncoder encoder) {
         this.link = link;
         metrics = link.metrics();

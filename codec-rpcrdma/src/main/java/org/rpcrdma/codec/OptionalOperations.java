@@ -15,8 +15,8 @@ final class OptionalOperations extends CodecStageHandler {
 
     private final RpcRdmaConnection connection;
     private final ConnectionContext link;
-    private final Requester requester;
-    private final Responder responder;
+    private final RequesterState requester;
+    private final ResponderState responder;
 
     OptionalOperations(RpcRdmaConnection connection) {
         this.connection = connection;

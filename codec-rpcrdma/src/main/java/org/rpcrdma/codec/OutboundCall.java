@@ -8,7 +8,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
 /**
  * A call that was made here, from its write until its reply is read. It travels between the stages in the place of the
  * message. Its parts belong to phases: {@link #request} what was requested, {@link #chunks} what the responder can
- * reach, {@link #reply} what has come back. Belongs to one {@link Requester}, lives on its event loop and is used again
+ * reach, {@link #reply} what has come back. Belongs to one {@link RequesterState}, lives on its event loop and is used again
  * for later calls.
  */
 final class OutboundCall {

@@ -230,21 +230,21 @@ final class OutboundCallChunkPlanner {
     // ------------------------------------------------------------------ arguments
 
     /** Moves eligible arguments into Read chunks when the call does not fit inline but does so without them. */
-    private MessageForm form(OutboundCall call) throws BindingException {
+    private OutboundCallForm form(OutboundCall call) throws BindingException {
         OutboundPayload payload = call.request.payload;
         Procedure procedure = call.request.procedure;
         ByteBuf message = payload.stream();
         if (message.readableBytes() <= sizes.inlineRoom(call, 0)) {
-            return MessageForm.INLINE;
+            return OutboundCallForm.INLINE;
         }
         if (!procedure.isReducible() || !mayHaveChunks) {
-            return MessageForm.LONG;
+            return OutboundCallForm.LONG;
         }
         XdrCursor in = argumentsOf(message, Reduction.NONE);
         if (!procedure.walkArguments(in)) {
-            return MessageForm.LONG; // carried whole: the responder judges it
+            return OutboundCallForm.LONG; // carried whole: the responder judges it
         }
-        ItemList items = payload.items();
+        OutboundReducedItems items = payload.items();
         int most = procedure.mostChunks(config);
         for (int i = 0; i < in.items(); i++) {
             if (mayReduce(in, i) && longer(in, i) < most) {
@@ -252,10 +252,10 @@ final class OutboundCallChunkPlanner {
             }
         }
         if (payload.reducedBytes() <= sizes.inlineRoom(call, items.count())) {
-            return MessageForm.REDUCED;
+            return OutboundCallForm.REDUCED;
         }
         items.clear(); // whole: one handle for all of it, which one Send With Invalidate frees
-        return MessageForm.LONG;
+        return OutboundCallForm.LONG;
     }
 
     private boolean mayReduce(XdrCursor in, int item) {
@@ -275,30 +275,30 @@ final class OutboundCallChunkPlanner {
     }
 
     /** Puts the items of a user into Read chunks, or back when all of it is short or nothing may be reduced. */
-    private MessageForm formOfItems(OutboundCall call, RpcMessage message)
+    private OutboundCallForm formOfItems(OutboundCall call, RpcMessage message)
             throws RpcRdmaException, BindingException {
         OutboundPayload payload = call.request.payload;
         Procedure procedure = call.request.procedure;
-        OutboundDdpItemValidator.positions(message);
+        OutboundDdpEligibilityValidator.positions(message);
         if (message.wholeLength() <= sizes.inlineRoom(call, 0)) {
             sizes.checkLength(message.wholeLength());
             payload.sendWhole();
-            return MessageForm.INLINE;
+            return OutboundCallForm.INLINE;
         }
         if (!procedure.isReducible() || !mayHaveChunks) {
             sizes.checkLength(message.wholeLength());
             merge(payload, message);
-            return MessageForm.LONG;
+            return OutboundCallForm.LONG;
         }
         ByteBuf stream = payload.stream();
         XdrCursor in = argumentsOf(stream, message.reduction());
         boolean isComplete = procedure.walkArguments(in);
-        OutboundDdpItemValidator.items(message, in);
+        OutboundDdpEligibilityValidator.items(message, in);
         addItems(payload, message, stream);
-        OutboundDdpItemValidator.complete(isComplete);
+        OutboundDdpEligibilityValidator.complete(isComplete);
         return payload.reducedBytes() <= sizes.inlineRoom(call, payload.items().count())
-                ? MessageForm.REDUCED
-                : MessageForm.LONG;
+                ? OutboundCallForm.REDUCED
+                : OutboundCallForm.LONG;
     }
 
     private void addItems(OutboundPayload payload, RpcMessage message, ByteBuf stream)

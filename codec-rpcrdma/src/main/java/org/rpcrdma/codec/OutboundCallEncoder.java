@@ -12,11 +12,11 @@ import org.rpcrdma.codec.wire.RpcCallHeader;
 final class OutboundCallEncoder {
 
     private final ConnectionContext link;
-    private final Requester requester;
+    private final RequesterState requester;
     private final SendEncoder sends;
     private final LeadingContiguousPiece piece = new LeadingContiguousPiece();
 
-    OutboundCallEncoder(ConnectionContext link, Requester requester, SendEncoder sends) {
+    OutboundCallEncoder(ConnectionContext link, RequesterState requester, SendEncoder sends) {
         this.link = link;
         this.requester = requester;
         this.sends = sends;
@@ -30,10 +30,10 @@ final class OutboundCallEncoder {
         if (option != null) {
             return sends.option(protocol, option, credit);
         }
-        MessageForm form = request.form();
+        OutboundCallForm form = request.form();
         call.header.set(
                 call.xid(), protocol.number(), credit, form.procedure(), RpcCallHeader.CALL);
-        boolean isInPlace = form != MessageForm.INLINE && exposeArguments(call, form);
+        boolean isInPlace = form != OutboundCallForm.INLINE && exposeArguments(call, form);
         if (call.chunks.hasRoom()) {
             exposeRoom(call);
         }
@@ -51,13 +51,13 @@ final class OutboundCallEncoder {
     }
 
     /** Returns whether memory of the payload stream itself is exposed. */
-    private boolean exposeArguments(OutboundCall call, MessageForm form) {
+    private boolean exposeArguments(OutboundCall call, OutboundCallForm form) {
         ByteBuf stream = call.request.payload.stream();
         boolean isInPlace =
-                form == MessageForm.LONG
+                form == OutboundCallForm.LONG
                         && exposeArgument(
                                 call, stream, 0, stream.readerIndex(), stream.readableBytes());
-        ItemList items = call.request.payload.items();
+        OutboundReducedItems items = call.request.payload.items();
         for (int i = 0; i < items.count(); i++) {
             ByteBuf apart = items.apart(i);
             if (apart == null) {

@@ -17,7 +17,7 @@ final class OutboundCallRequest {
     /** An optional operation in the place of an RPC message. Owned. */
     private RpcRdmaOption option;
 
-    private MessageForm form = MessageForm.INLINE;
+    private OutboundCallForm form = OutboundCallForm.INLINE;
 
     /** The longest payload stream of the reply, what goes to Write chunks not counted. */
     private long replyMaximum;
@@ -73,11 +73,11 @@ final class OutboundCallRequest {
         return replyLimit;
     }
 
-    void send(MessageForm decided) {
+    void send(OutboundCallForm decided) {
         form = decided;
     }
 
-    MessageForm form() {
+    OutboundCallForm form() {
         return form;
     }
 
@@ -90,7 +90,7 @@ final class OutboundCallRequest {
         procedure.clear();
         ReferenceCountUtil.release(option);
         option = null;
-        form = MessageForm.INLINE;
+        form = OutboundCallForm.INLINE;
         replyMaximum = 0;
         replyLimit = 0;
         startNanos = 0;

@@ -97,7 +97,7 @@ final class OutboundCallSizes {
 
     /** Checks what is known of a call in the end: whether it may be sent in the form that was decided. */
     void check(OutboundCall call) throws CallTooLongException {
-        if (call.request.form() != MessageForm.LONG) {
+        if (call.request.form() != OutboundCallForm.LONG) {
             return;
         }
         int bytes = call.request.payload.stream().readableBytes();
@@ -158,6 +158,6 @@ final class OutboundCallSizes {
 
     private boolean neverOffersReplyChunk(OutboundCall call) {
         return link.takesReadChunkReplies(call.protocol().number())
-                && link.readChunkReplies().replyChunks() == ReadChunkReplies.ReplyChunks.NEVER;
+                && link.readChunkReplies().replyChunks() == ReadChunkReplyConfig.ReplyChunks.NEVER;
     }
 }

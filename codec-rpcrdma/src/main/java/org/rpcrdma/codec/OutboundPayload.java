@@ -15,7 +15,7 @@ final class OutboundPayload {
     /** What the user wrote in the place of a plain message, with the memory that belongs to it. Owned unless plain. */
     private RpcMessage parts = RpcMessage.PLAIN;
 
-    private final ItemList items = new ItemList();
+    private final OutboundReducedItems items = new OutboundReducedItems();
 
     /** The items of the user go with the payload stream. */
     private boolean isWhole;
@@ -60,7 +60,7 @@ final class OutboundPayload {
     }
 
     /** Arguments or results that go into chunks. */
-    ItemList items() {
+    OutboundReducedItems items() {
         return items;
     }
 

@@ -38,7 +38,7 @@ record OutboundPullCompletion(int xid, int version, boolean invalidates, int han
     }
 
     /** Whether a message, whose fixed words are decoded, is a pull completion. */
-    static boolean isIn(TransportHeader header, ByteBuf message, ReadChunkReplies settings) {
+    static boolean isIn(TransportHeader header, ByteBuf message, ReadChunkReplyConfig settings) {
         if (header.version() == TransportHeader.VERSION_ONE) {
             return header.proc() == TransportHeader.RDMA_DONE;
         }

@@ -17,11 +17,11 @@ final class OutboundReadChunkReply {
     private static final int MOST_PIECES = 8;
 
     private final ConnectionContext link;
-    private final Responder responder;
+    private final ResponderState responder;
     private final ReducedPayloadStream stream = new ReducedPayloadStream();
     private boolean isLacking;
 
-    OutboundReadChunkReply(ConnectionContext link, Responder responder) {
+    OutboundReadChunkReply(ConnectionContext link, ResponderState responder) {
         this.link = link;
         this.responder = responder;
     }
@@ -39,7 +39,7 @@ final class OutboundReadChunkReply {
         if (room < ReadList.ENTRY_BYTES) {
             return "no room for a Read list";
         }
-        PendingReadChunkReplies waiting = responder.waiting();
+        ExposedReadChunkReplies waiting = responder.waiting();
         boolean hasReceive =
                 link.readChunkReplies().areAnnounced()
                         || responder.grants().reserveReceives(waiting.count() + 1);
@@ -49,7 +49,7 @@ final class OutboundReadChunkReply {
                     + waiting.bytes()
                     + " bytes wait for their pull completion";
         }
-        PendingReadChunkReply exposed = waiting.prepare(call.xid);
+        ExposedReadChunkReply exposed = waiting.prepare(call.xid);
         try {
             if (isInPlace(call.reply.payload, Math.min(MOST_PIECES, room / ReadList.ENTRY_BYTES))) {
                 stream.of(call.reply.payload);
@@ -110,7 +110,7 @@ final class OutboundReadChunkReply {
     /** Takes the reference over, whatever happens. */
     private void expose(
             InboundCall call,
-            PendingReadChunkReply exposed,
+            ExposedReadChunkReply exposed,
             ByteBuf memory,
             ByteBuf reference,
             int index,

@@ -14,11 +14,11 @@ import org.rpcrdma.codec.wire.WriteList;
 final class OutboundReplyChunkWriter {
 
     private final ConnectionContext link;
-    private final Responder responder;
+    private final ResponderState responder;
     private final LeadingContiguousPiece piece = new LeadingContiguousPiece();
     private final ReducedPayloadStream stream = new ReducedPayloadStream();
 
-    OutboundReplyChunkWriter(ConnectionContext link, Responder responder) {
+    OutboundReplyChunkWriter(ConnectionContext link, ResponderState responder) {
         this.link = link;
         this.responder = responder;
     }
@@ -34,7 +34,7 @@ final class OutboundReplyChunkWriter {
     }
 
     private void pushItems(ChannelHandlerContext ctx, InboundCall call, WriteList writes) {
-        ItemList items = call.reply.payload.items();
+        OutboundReducedItems items = call.reply.payload.items();
         int item = 0;
         for (int c = 0; c < writes.chunks(); c++) {
             boolean isUsed = item < items.count() && items.chunk(item) == c;

@@ -30,7 +30,7 @@ final class OutboundResultPlacement {
             call.reply.payload.take(written);
             return;
         }
-        OutboundDdpItemValidator.positions(message);
+        OutboundDdpEligibilityValidator.positions(message);
         if (call.request.procedure.isReducible() && allHaveChunks(call, message)) {
             call.reply.payload.take(message);
             return;
@@ -48,11 +48,11 @@ final class OutboundResultPlacement {
     private boolean allHaveChunks(InboundCall call, RpcMessage message)
             throws EligibilityException, BindingException {
         boolean isComplete = walk(call, message.content(), message.reduction());
-        OutboundDdpItemValidator.items(message, cursor);
-        OutboundDdpItemValidator.complete(isComplete);
+        OutboundDdpEligibilityValidator.items(message, cursor);
+        OutboundDdpEligibilityValidator.complete(isComplete);
         WriteList writes = call.chunks.header.writes();
         for (int i = 0; i < message.items(); i++) {
-            int ordinal = OutboundDdpItemValidator.find(cursor, message.itemPosition(i));
+            int ordinal = OutboundDdpEligibilityValidator.find(cursor, message.itemPosition(i));
             if (ordinal >= writes.chunks() || writes.isEmptyChunk(ordinal)) {
                 return false;
             }
@@ -90,7 +90,7 @@ final class OutboundResultPlacement {
             return null; // carried as it is: the requester judges it
         }
         WriteList writes = call.chunks.header.writes();
-        ItemList items = call.reply.payload.items();
+        OutboundReducedItems items = call.reply.payload.items();
         XdrCursor in = cursor;
         for (int i = 0; i < in.items() && i < writes.chunks(); i++) {
             if (writes.isEmptyChunk(i)) {

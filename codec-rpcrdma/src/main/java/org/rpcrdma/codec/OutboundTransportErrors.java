@@ -14,8 +14,8 @@ import org.rpcrdma.codec.wire.TransportHeader;
 final class OutboundTransportErrors {
 
     private final ConnectionContext link;
-    private final Requester requester;
-    private final Responder responder;
+    private final RequesterState requester;
+    private final ResponderState responder;
     private final ReadChunkPulls pulls;
 
     OutboundTransportErrors(RpcRdmaConnection connection) {

@@ -8,7 +8,7 @@ import java.nio.ByteBuffer;
  * other may use Send With Invalidate. Behind these eight octets, which any implementation knows, this project puts
  * eight of its own, which others do not look at: identifier 0x6e52444d, version 1, flags, and in two octets, the higher
  * one first, the long size in units of 1024 bytes. Flag 1 says that replies in Read chunks are taken and sent
- * ({@link ReadChunkReplies}).
+ * ({@link ReadChunkReplyConfig}).
  *
  * @param sendSize the longest Send of this side in bytes: a multiple of 1024, 1024 to 262144
  * @param receiveSize the size of this side's receives in bytes: a multiple of 1024, 1024 to 262144

@@ -11,7 +11,7 @@ final class ReducedPayloadStream {
 
     private final LeadingContiguousPiece piece = new LeadingContiguousPiece();
     private ByteBuf message;
-    private ItemList items;
+    private OutboundReducedItems items;
     private int index;
     private int item;
 

@@ -12,7 +12,7 @@ final class RequesterLongMessages {
 
     private final CodecStageHandler stage;
     private final ConnectionContext link;
-    private final Requester requester;
+    private final RequesterState requester;
     private final ReadChunkPulls pulls;
 
     /**
@@ -21,7 +21,7 @@ final class RequesterLongMessages {
     RequesterLongMessages(
             CodecStageHandler stage,
             ConnectionContext link,
-            Requester requester,
+            RequesterState requester,
             ReadChunkPulls pulls) {
         this.stage = stage;
         this.link = link;

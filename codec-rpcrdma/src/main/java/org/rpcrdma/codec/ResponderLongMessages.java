@@ -14,7 +14,7 @@ final class ResponderLongMessages {
 
     private final CodecStageHandler stage;
     private final ConnectionContext link;
-    private final Responder responder;
+    private final ResponderState responder;
     private final ReadChunkPulls pulls;
     private final OutboundReadChunkReply offer;
     private final OutboundReplyChunkWriter writer;
@@ -26,7 +26,7 @@ final class ResponderLongMessages {
     ResponderLongMessages(
             CodecStageHandler stage,
             ConnectionContext link,
-            Responder responder,
+            ResponderState responder,
             ReadChunkPulls pulls) {
         this.stage = stage;
         this.link = link;

@@ -55,7 +55,7 @@ public final class RpcMessage implements ByteBufHolder {
     static final RpcMessage PLAIN = new RpcMessage(Unpooled.EMPTY_BUFFER);
 
     private final ByteBuf payload;
-    private final SharedMessageState parts;
+    private final RpcMessageContent parts;
 
     /**
      * Takes over a payload stream.
@@ -63,10 +63,10 @@ public final class RpcMessage implements ByteBufHolder {
      * @param payload reduced, XID first
      */
     public RpcMessage(ByteBuf payload) {
-        this(payload, new SharedMessageState(Objects.requireNonNull(payload, "payload")));
+        this(payload, new RpcMessageContent(Objects.requireNonNull(payload, "payload")));
     }
 
-    private RpcMessage(ByteBuf payload, SharedMessageState parts) {
+    private RpcMessage(ByteBuf payload, RpcMessageContent parts) {
         this.payload = payload;
         this.parts = parts;
     }

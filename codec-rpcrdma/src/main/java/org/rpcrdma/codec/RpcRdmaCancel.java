@@ -14,7 +14,7 @@ import java.util.concurrent.CancellationException;
  * with the transport, until the late reply: the connection lives, and nobody else gets the memory meanwhile.
  *
  * <p>A call that exposes nothing costs nothing either way: one that is short and has neither Write chunks nor, by
- * {@link ReadChunkReplies.ReplyChunks#NEVER}, a Reply chunk. Its late reply is told off with a pull completion.
+ * {@link ReadChunkReplyConfig.ReplyChunks#NEVER}, a Reply chunk. Its late reply is told off with a pull completion.
  *
  * @param xid of the call
  * @param fences whether the memory is taken away at once

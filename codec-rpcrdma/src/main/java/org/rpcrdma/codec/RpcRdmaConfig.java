@@ -51,7 +51,7 @@ public final class RpcRdmaConfig {
                         options.remoteInvalidation,
                         options.announcesReadChunkReplies || options.readChunkReplies != null,
                         0); // where the device can do it
-        int most = (int) Math.min(options.maxConnectionBytes, MemoryOptions.MAX_MESSAGE);
+        int most = (int) Math.min(options.maxConnectionBytes, ChunkOptions.MAX_MESSAGE);
         options.maxChunkBytes = options.maxChunkBytes == 0 ? most : options.maxChunkBytes;
         options.maxMessageBytes = options.maxMessageBytes == 0 ? most : options.maxMessageBytes;
     }
@@ -252,7 +252,7 @@ public final class RpcRdmaConfig {
     }
 
     /** {@return how replies in Read chunks are sent and taken; {@code null} when they are not} */
-    public ReadChunkReplies readChunkReplies() {
+    public ReadChunkReplyConfig readChunkReplies() {
         return options.readChunkReplies;
     }
 
@@ -304,7 +304,8 @@ public final class RpcRdmaConfig {
     }
 
     /** Builds a {@link RpcRdmaConfig}. */
-    public static final class Builder extends ProtocolOptions<Builder> implements Cloneable {
+    public static final class Builder extends ProtocolExtensionOptions<Builder>
+            implements Cloneable {
 
         private BindingRegistry bindings;
         private boolean annotatedCalls;

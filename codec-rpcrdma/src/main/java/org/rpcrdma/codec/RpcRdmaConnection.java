@@ -20,8 +20,8 @@ public final class RpcRdmaConnection {
     private final RdmaChannel channel;
     private final RpcRdmaConfig config;
     private final ReadChunkPulls pulls;
-    private final Requester requester;
-    private final Responder responder;
+    private final RequesterState requester;
+    private final ResponderState responder;
 
     /** The upper layer has opened the reverse direction (RFC 8167, 6). */
     private volatile boolean isReverse;
@@ -40,8 +40,8 @@ public final class RpcRdmaConnection {
         }
         link = new ConnectionContext(channel, config);
         pulls = new ReadChunkPulls(link);
-        requester = new Requester(link);
-        responder = new Responder(link, pulls);
+        requester = new RequesterState(link);
+        responder = new ResponderState(link, pulls);
         channel.attr(KEY).set(this);
         fitToDevice();
     }
@@ -353,12 +353,12 @@ public final class RpcRdmaConnection {
     }
 
     /** The side that calls. */
-    Requester requester() {
+    RequesterState requester() {
         return requester;
     }
 
     /** The side that answers. */
-    Responder responder() {
+    ResponderState responder() {
         return responder;
     }
 

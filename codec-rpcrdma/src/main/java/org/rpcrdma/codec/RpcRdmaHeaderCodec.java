@@ -19,15 +19,15 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
 
     private final RpcRdmaConnection connection;
     private final ConnectionContext link;
-    private final Requester requester;
-    private final Responder responder;
+    private final RequesterState requester;
+    private final ResponderState responder;
     private final ConnectionMetrics metrics;
     private final OutboundTransportErrors errors;
     private final InboundErrorReceiver receivedErrors;
     private final InboundCallReceiver calls;
     private final InboundReplyReceiver replies;
     private final UnclassifiedMessages unclassified;
-    private final InboundOptionMessages options;
+    private final InboundOptionalOperationReceiver options;
     private final SendEncoder sends;
     private final OutboundCallEncoder encoder;
 
@@ -44,8 +44,8 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         encoder = new OutboundCallEncoder(link, requester, sends);
         errors = new OutboundTransportErrors(connection);
         receivedErrors = new InboundErrorReceiver(link, requester);
-        options = new InboundOptionMessages(connection, errors);
-        InboundHeaderValidator checks = new InboundHeaderValidator(link);
+        options = new InboundOptionalOperationReceiver(connection, errors);
+        InboundChunkListValidator checks = new InboundChunkListValidator(link);
         calls = new InboundCallReceiver(connection, checks, errors);
         replies = new InboundReplyReceiver(link, requester, connection.pulls(), checks, encoder);
         unclassified = new UnclassifiedMessages(connection, checks, errors, calls, replies);
@@ -287,7 +287,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         call.sent();
         metrics.increment(RpcRdmaCounter.CALLS_SENT);
         if (!call.request.isOption()) {
-            boolean isLong = call.request.form() == MessageForm.LONG;
+            boolean isLong = call.request.form() == OutboundCallForm.LONG;
             metrics.countCall(RpcRdmaRole.REQUESTER, call.header, isLong);
         }
         toNetwork(send, promise);

@@ -13,10 +13,10 @@ import org.rpcrdma.codec.wire.TransportHeader;
 final class UnclassifiedMessages {
 
     private final ConnectionContext link;
-    private final Requester requester;
-    private final Responder responder;
+    private final RequesterState requester;
+    private final ResponderState responder;
     private final ReadChunkPulls pulls;
-    private final InboundHeaderValidator checks;
+    private final InboundChunkListValidator checks;
     private final OutboundTransportErrors errors;
     private final InboundCallReceiver calls;
     private final InboundReplyReceiver replies;
@@ -26,7 +26,7 @@ final class UnclassifiedMessages {
 
     UnclassifiedMessages(
             RpcRdmaConnection connection,
-            InboundHeaderValidator checks,
+            InboundChunkListValidator checks,
             OutboundTransportErrors errors,
             InboundCallReceiver calls,
             InboundReplyReceiver replies) {

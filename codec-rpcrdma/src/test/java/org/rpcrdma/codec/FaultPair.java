@@ -145,7 +145,7 @@ final class FaultPair implements AutoCloseable {
                     new ServerBootstrap()
                             .group(responders)
                             .channel(RdmaServerChannel.class)
-                            .childHandler(with(responderConfig, new Responder(service)));
+                            .childHandler(with(responderConfig, new ResponderState(service)));
             responderConfig.applyTo(server);
             if (memory != null) {
                 server.childAttr(PeerCache.KEY, memory);
@@ -352,10 +352,10 @@ final class FaultPair implements AutoCloseable {
             return null;
         }
 
-        private final class Responder extends ChannelInboundHandlerAdapter {
+        private final class ResponderState extends ChannelInboundHandlerAdapter {
             private final Function<ReferenceCounted, ReferenceCounted> service;
 
-            Responder(Function<ReferenceCounted, ReferenceCounted> service) {
+            ResponderState(Function<ReferenceCounted, ReferenceCounted> service) {
                 this.service = service;
             }
 

@@ -119,14 +119,14 @@ final class FuzzRun {
             builder.versionTwo(user.versionTwo().build());
         }
         if (has(READ_CHUNK_REPLIES)) {
-            ReadChunkReplies replies =
-                    ReadChunkReplies.DEFAULT
+            ReadChunkReplyConfig replies =
+                    ReadChunkReplyConfig.DEFAULT
                             .withMaxWaiting(6)
                             .withMaxWaitingBytes(48 << 10)
                             .withReplyChunks(
                                     has(NO_REPLY_CHUNKS)
-                                            ? ReadChunkReplies.ReplyChunks.NEVER
-                                            : ReadChunkReplies.ReplyChunks.IF_NEEDED);
+                                            ? ReadChunkReplyConfig.ReplyChunks.NEVER
+                                            : ReadChunkReplyConfig.ReplyChunks.IF_NEEDED);
             builder.readChunkReplies(
                     has(COMPLETES_IN_TWO) ? replies.withOptionType(COMPLETION) : replies);
         }
@@ -428,7 +428,7 @@ final class FuzzRun {
             problem(user.unanswered() + " calls to answer, granted: " + mostGranted());
         }
         int promised = servesHere() ? connection.responder().credits().outstanding() : 0;
-        PendingReadChunkReplies waiting = connection.responder().waiting();
+        ExposedReadChunkReplies waiting = connection.responder().waiting();
         int completions = waiting == null ? 0 : waiting.count();
         if (servesHere() && promised + completions > codec().keptReceives()) {
             problem(
@@ -535,7 +535,7 @@ final class FuzzRun {
         if (goodCalls > 0 && !peer.isAnswered(GOOD_XID)) {
             problem("a good call has no answer: " + this);
         }
-        PendingReadChunkReplies waiting = connection.responder().waiting();
+        ExposedReadChunkReplies waiting = connection.responder().waiting();
         if (waiting != null && (waiting.count() != 0 || waiting.bytes() != 0)) {
             problem("replies that wait: " + waiting.count() + ", bytes " + waiting.bytes());
         }

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.codec.ReadChunkReplies.ReplyChunks;
+import org.rpcrdma.codec.ReadChunkReplyConfig.ReplyChunks;
 import org.rpcrdma.codec.client.CallOptions;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 
@@ -49,7 +49,7 @@ class ReadChunkClientTest {
         return RpcPair.usual()
                 .bindings(List.of(new BlobBinding()))
                 .defaultMaximumReply(0)
-                .readChunkReplies(ReadChunkReplies.DEFAULT.withReplyChunks(when))
+                .readChunkReplies(ReadChunkReplyConfig.DEFAULT.withReplyChunks(when))
                 .build();
     }
 
@@ -120,7 +120,8 @@ class ReadChunkClientTest {
                         .bindings(List.of(new BlobBinding(true)))
                         .defaultMaximumReply(0)
                         .readChunkReplies(
-                                ReadChunkReplies.DEFAULT.withReplyChunks(ReplyChunks.IF_BOUNDED))
+                                ReadChunkReplyConfig.DEFAULT.withReplyChunks(
+                                        ReplyChunks.IF_BOUNDED))
                         .build();
         answering(OFF, config, 100_000);
         assertThat(get(call())).hasSize(24 + 100_004 + 4);
@@ -181,7 +182,7 @@ class ReadChunkClientTest {
         RpcRdmaConfig config =
                 RpcPair.usual()
                         .readChunkReplies(
-                                ReadChunkReplies.DEFAULT.withReplyChunks(ReplyChunks.NEVER))
+                                ReadChunkReplyConfig.DEFAULT.withReplyChunks(ReplyChunks.NEVER))
                         .versionTwo(VersionTwo.defaults())
                         .build();
         try (RpcPair pair = RpcPair.of(config, config)) {

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.codec.FaultPair.Role;
-import org.rpcrdma.codec.ReadChunkReplies.ReplyChunks;
+import org.rpcrdma.codec.ReadChunkReplyConfig.ReplyChunks;
 import org.rpcrdma.codec.fault.FaultContext.Delivery;
 import org.rpcrdma.codec.fault.NthStep;
 import org.rpcrdma.codec.fault.Step;

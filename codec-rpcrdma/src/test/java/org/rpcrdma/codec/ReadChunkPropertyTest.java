@@ -16,7 +16,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
 import org.rpcrdma.Proves;
-import org.rpcrdma.codec.ReadChunkReplies.ReplyChunks;
+import org.rpcrdma.codec.ReadChunkReplyConfig.ReplyChunks;
 import org.rpcrdma.codec.fault.FaultContext.Delivery;
 
 /** Replies of all lengths, in all kinds of memory, whatever the two sides are configured for. */

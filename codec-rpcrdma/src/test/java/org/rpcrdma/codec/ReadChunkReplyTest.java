@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Device;
 import org.rpcrdma.Proves;
-import org.rpcrdma.codec.ReadChunkReplies.ReplyChunks;
+import org.rpcrdma.codec.ReadChunkReplyConfig.ReplyChunks;
 
 /** Replies in Read chunks (draft-cel-nfsv4-rpcrdma-reliable-reply-04) from one RPC handler to the other. */
 class ReadChunkReplyTest {
@@ -201,11 +201,11 @@ class ReadChunkReplyTest {
     @Test
     @Proves({"API-18"})
     void limitsAreChecked() {
-        assertThatThrownBy(() -> ReadChunkReplies.DEFAULT.withMaxWaiting(0))
+        assertThatThrownBy(() -> ReadChunkReplyConfig.DEFAULT.withMaxWaiting(0))
                 .hasMessageContaining("maxWaiting: 0 (expected: 1 to 65535)");
-        assertThatThrownBy(() -> ReadChunkReplies.DEFAULT.withMaxWaitingBytes(1023))
+        assertThatThrownBy(() -> ReadChunkReplyConfig.DEFAULT.withMaxWaitingBytes(1023))
                 .hasMessageContaining("maxWaitingBytes: 1023");
-        assertThatThrownBy(() -> ReadChunkReplies.DEFAULT.withCompletionTimeoutMillis(0))
+        assertThatThrownBy(() -> ReadChunkReplyConfig.DEFAULT.withCompletionTimeoutMillis(0))
                 .hasMessageContaining("completionTimeoutMillis: 0");
     }
 

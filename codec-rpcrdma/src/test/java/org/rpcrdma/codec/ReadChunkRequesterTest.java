@@ -25,7 +25,7 @@ import org.rpcrdma.Device;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RemoteAccess;
-import org.rpcrdma.codec.ReadChunkReplies.ReplyChunks;
+import org.rpcrdma.codec.ReadChunkReplyConfig.ReplyChunks;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The requester's part of replies in Read chunks, towards a responder that is worked by hand. */

@@ -44,7 +44,7 @@ class ReadChunkResponderTest {
         client = RawPeer.client(pair);
     }
 
-    private static RpcRdmaConfig config(ReadChunkReplies replies) {
+    private static RpcRdmaConfig config(ReadChunkReplyConfig replies) {
         return RpcRdmaConfig.builder().readChunkReplies(replies).build();
     }
 
@@ -84,7 +84,7 @@ class ReadChunkResponderTest {
     @Test
     @Proves({"RR-02", "RR-03", "RR-12", "RR-15", "RR-22", "RR-29", "OLD-18"})
     void offerAndCompletion() throws Exception {
-        connect(config(ReadChunkReplies.DEFAULT));
+        connect(config(ReadChunkReplyConfig.DEFAULT));
         call(0xCAFE0005);
         byte[] bytes = ByteBufUtil.getBytes(ReadChunks.reply(0xCAFE0005, LENGTH));
         ByteBuf reply = ReadChunks.direct(Unpooled.wrappedBuffer(bytes));
@@ -121,7 +121,7 @@ class ReadChunkResponderTest {
     @Test
     @Proves({"RR-19", "RR-18"})
     void aHandleThatTheRequesterInvalidatesIsGone() throws Exception {
-        connect(config(ReadChunkReplies.DEFAULT));
+        connect(config(ReadChunkReplyConfig.DEFAULT));
         ByteBuf reply = offered(1, LENGTH);
         int handle = client.header.reads().handle(0);
         on(
@@ -146,7 +146,7 @@ class ReadChunkResponderTest {
     @EnumSource
     @Proves({"RR-29", "SEC-07"})
     void theChunkGivesOneRightOnExactlyItsBytes(Trespass how) throws Exception {
-        connect(config(ReadChunkReplies.DEFAULT));
+        connect(config(ReadChunkReplyConfig.DEFAULT));
         offered(1, LENGTH);
         int handle = client.header.reads().handle(0);
         long offset = client.header.reads().offset(0);
@@ -167,7 +167,7 @@ class ReadChunkResponderTest {
     @Test
     @Proves({"RR-29", "SEC-02"})
     void eachReplyHasAHandleOfItsOwn() throws Exception {
-        connect(config(ReadChunkReplies.DEFAULT));
+        connect(config(ReadChunkReplyConfig.DEFAULT));
         Set<Integer> seen = new HashSet<>();
         for (int xid = 1; xid <= 20; xid++) {
             offered(xid, LENGTH);
@@ -181,7 +181,7 @@ class ReadChunkResponderTest {
     @Test
     @Proves({"RR-12", "SEC-22", "OLD-18"})
     void completionsForNothingAreDropped() throws Exception {
-        connect(config(ReadChunkReplies.DEFAULT));
+        connect(config(ReadChunkReplyConfig.DEFAULT));
         offered(1, LENGTH);
         for (int i = 0; i < 1000; i++) {
             ByteBuf done = ReadChunks.done(0x1000 + i);
@@ -210,7 +210,7 @@ class ReadChunkResponderTest {
     @Test
     @Proves({"RR-22", "RR-12"})
     void completionsAreMatchedByXid() throws Exception {
-        connect(config(ReadChunkReplies.DEFAULT));
+        connect(config(ReadChunkReplyConfig.DEFAULT));
         ByteBuf first = offered(1, LENGTH);
         ByteBuf second = offered(2, LENGTH + 4);
         client.send(ReadChunks.done(2));
@@ -233,7 +233,7 @@ class ReadChunkResponderTest {
     @Test
     @Proves({"SEC-21", "RR-06"})
     void soManyMayWait() throws Exception {
-        connect(config(ReadChunkReplies.DEFAULT.withMaxWaiting(3).withMaxWaitingBytes(40_000)));
+        connect(config(ReadChunkReplyConfig.DEFAULT.withMaxWaiting(3).withMaxWaitingBytes(40_000)));
         offered(1, LENGTH);
         offered(2, LENGTH);
         offered(3, LENGTH);
@@ -263,7 +263,7 @@ class ReadChunkResponderTest {
         RpcRdmaConfig server =
                 RpcRdmaConfig.builder()
                         .grantedCredits(4)
-                        .readChunkReplies(ReadChunkReplies.DEFAULT.withMaxWaiting(6))
+                        .readChunkReplies(ReadChunkReplyConfig.DEFAULT.withMaxWaiting(6))
                         .build();
         connect(server);
         int[] grants = {3, 2, 1, 1, 1, 1};
@@ -288,7 +288,7 @@ class ReadChunkResponderTest {
         connect(
                 RpcRdmaConfig.builder()
                         .grantedCredits(4)
-                        .readChunkReplies(ReadChunkReplies.DEFAULT.withMaxWaiting(waiting))
+                        .readChunkReplies(ReadChunkReplyConfig.DEFAULT.withMaxWaiting(waiting))
                         .build());
         for (int xid = 0; xid < waiting; xid++) {
             offered(xid, LENGTH);
@@ -312,7 +312,7 @@ class ReadChunkResponderTest {
     @Test
     @Proves("RR-21")
     void thereIsAReceiveForEachCompletion() throws Exception {
-        connect(config(ReadChunkReplies.DEFAULT.withMaxWaiting(2)));
+        connect(config(ReadChunkReplyConfig.DEFAULT.withMaxWaiting(2)));
         int kept = on(pair.serverChannel, pair.serverChannel::keptReceives);
         assertThat(kept).isGreaterThanOrEqualTo(64 + 2);
         CreditGrantController grants = pair.serverConnection().responder().grants();
@@ -323,7 +323,7 @@ class ReadChunkResponderTest {
     @Test
     @Proves({"RR-14", "SEC-21", "OLD-09", "RR-12"})
     void aReplyWithoutCompletionIsFreedInTime() throws Exception {
-        connect(config(ReadChunkReplies.DEFAULT.withCompletionTimeoutMillis(60_000)));
+        connect(config(ReadChunkReplyConfig.DEFAULT.withCompletionTimeoutMillis(60_000)));
         ByteBuf first = offered(1, LENGTH);
         int handle = client.header.reads().handle(0);
         long offset = client.header.reads().offset(0);
@@ -407,7 +407,7 @@ class ReadChunkResponderTest {
     @Test
     @Proves({"RR-14", "SEC-21", "OLD-12"})
     void theTimerFreesOneReplyAfterTheOther() throws Exception {
-        connect(config(ReadChunkReplies.DEFAULT.withCompletionTimeoutMillis(1)));
+        connect(config(ReadChunkReplyConfig.DEFAULT.withCompletionTimeoutMillis(1)));
         List<ByteBuf> replies = new ArrayList<>();
         for (int xid = 1; xid <= 10; xid++) {
             replies.add(offered(xid, LENGTH));
@@ -421,7 +421,7 @@ class ReadChunkResponderTest {
     @Test
     @Proves({"RR-23", "SEC-06"})
     void nothingIsLeftOfALostConnection() throws Exception {
-        connect(config(ReadChunkReplies.DEFAULT));
+        connect(config(ReadChunkReplyConfig.DEFAULT));
         List<ByteBuf> replies = new ArrayList<>();
         for (int xid = 1; xid <= 5; xid++) {
             replies.add(offered(xid, LENGTH));
@@ -437,7 +437,7 @@ class ReadChunkResponderTest {
     @ValueSource(ints = {1, 2, 3, 4, 5000})
     @Proves({"RR-05", "RR-27", "RR-31"})
     void aReplyChunkThatIsTooSmallComesBackUnused(int missing) throws Exception {
-        connect(config(ReadChunkReplies.DEFAULT));
+        connect(config(ReadChunkReplyConfig.DEFAULT));
         ByteBuf memory = client.memory(LENGTH);
         int handle = client.expose(memory, RemoteAccess.WRITE);
         TransportHeader header = RawPeer.header(1, 0);
@@ -461,7 +461,7 @@ class ReadChunkResponderTest {
     @Test
     @Proves({"RR-05", "RR-25"})
     void aReplyChunkThatIsLargeEnoughIsUsed() throws Exception {
-        connect(config(ReadChunkReplies.DEFAULT));
+        connect(config(ReadChunkReplyConfig.DEFAULT));
         ByteBuf memory = client.memory(LENGTH);
         int handle = client.expose(memory, RemoteAccess.WRITE);
         TransportHeader header = RawPeer.header(1, 0);

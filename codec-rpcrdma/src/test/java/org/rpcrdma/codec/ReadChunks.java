@@ -3,7 +3,7 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
-import org.rpcrdma.codec.ReadChunkReplies.ReplyChunks;
+import org.rpcrdma.codec.ReadChunkReplyConfig.ReplyChunks;
 
 /** What the tests of replies in Read chunks have in common. */
 final class ReadChunks {
@@ -12,7 +12,7 @@ final class ReadChunks {
 
     static RpcRdmaConfig.Builder builder(ReplyChunks when) {
         return Enumeration.builder()
-                .readChunkReplies(ReadChunkReplies.DEFAULT.withReplyChunks(when));
+                .readChunkReplies(ReadChunkReplyConfig.DEFAULT.withReplyChunks(when));
     }
 
     /** On, without Reply chunks. */

@@ -419,8 +419,8 @@ class VersionTwoTest {
         return RpcRdmaConfig.builder()
                 .versionTwo(VersionTwo.defaults())
                 .readChunkReplies(
-                        ReadChunkReplies.DEFAULT
-                                .withReplyChunks(ReadChunkReplies.ReplyChunks.NEVER)
+                        ReadChunkReplyConfig.DEFAULT
+                                .withReplyChunks(ReadChunkReplyConfig.ReplyChunks.NEVER)
                                 .withOptionType(optionType))
                 .build();
     }
@@ -470,7 +470,7 @@ class VersionTwoTest {
     void aPullCompletionInAVersionThatIsNotSpoken() throws Exception {
         RpcRdmaConfig one =
                 RpcRdmaConfig.builder()
-                        .readChunkReplies(ReadChunkReplies.DEFAULT.withOptionType(5))
+                        .readChunkReplies(ReadChunkReplyConfig.DEFAULT.withOptionType(5))
                         .build();
         try (RpcPair pair = RpcPair.rawClient(config(), one);
                 RawPeer client = RawPeer.client(pair)) {

@@ -95,7 +95,7 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
         try {
             listener = loop().context().listen(address, config.getBacklog(), new Requests());
         } catch (BindException e) {
-            throw BindFailure.explained("listen at", address, e);
+            throw BindExceptionMessages.explained("listen at", address, e);
         }
         localAddress = listener.localAddress();
     }

@@ -67,7 +67,7 @@ final class ConnectionEstablishment {
         try {
             queuePair.bind(local);
         } catch (BindException e) {
-            throw BindFailure.explained("connect from", local, e);
+            throw BindExceptionMessages.explained("connect from", local, e);
         }
     }
 

@@ -81,7 +81,8 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         input =
                 new StreamInput(
                         exposures,
-                        InputMemory.of(device, pool, exposures, config.getReceiveBufferSize() / 2),
+                        StreamReceiveMemory.of(
+                                device, pool, exposures, config.getReceiveBufferSize() / 2),
                         config.getReceiveDepth());
         receives =
                 new PostedStreamReceives(

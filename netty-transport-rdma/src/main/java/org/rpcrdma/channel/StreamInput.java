@@ -19,7 +19,7 @@ final class StreamInput {
     static final int BUFFERS = 2;
 
     private final PeerAccessibleMemory exposures;
-    private final InputMemory memory;
+    private final StreamReceiveMemory memory;
     private final ReceiveCredits credits;
     private final PublishedBuffers published;
 
@@ -45,7 +45,7 @@ final class StreamInput {
      *
      * @param window the credits that the private data offers
      */
-    StreamInput(PeerAccessibleMemory exposures, InputMemory memory, int window) {
+    StreamInput(PeerAccessibleMemory exposures, StreamReceiveMemory memory, int window) {
         this.exposures = exposures;
         this.memory = memory;
         this.credits = new ReceiveCredits(window);
@@ -111,7 +111,7 @@ final class StreamInput {
         credits.received();
     }
 
-    /** Memory for bytes that the peer writes, see {@link InputMemory#forWrite}. */
+    /** Memory for bytes that the peer writes, see {@link StreamReceiveMemory#forWrite}. */
     ReceiveMemory forWrite(int key, int start, int bytes) {
         return memory.forWrite(key, start, bytes);
     }
@@ -137,7 +137,7 @@ final class StreamInput {
         return memory.isReadable();
     }
 
-    /** The next bytes, see {@link InputMemory#read}. */
+    /** The next bytes, see {@link StreamReceiveMemory#read}. */
     ByteBuf read(int most, ByteBufAllocator allocator) {
         ByteBuf bytes = memory.read(most, allocator);
         delivered(bytes.readableBytes());

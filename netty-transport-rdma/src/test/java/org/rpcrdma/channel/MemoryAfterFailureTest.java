@@ -131,7 +131,10 @@ class MemoryAfterFailureTest {
         assertThatThrownBy(
                         () ->
                                 new StreamInput(
-                                        exposures, new ExposedMemory(pool, exposures, 1 << 16), 8))
+                                        exposures,
+                                        new PreallocatedStreamReceiveMemory(
+                                                pool, exposures, 1 << 16),
+                                        8))
                 .isInstanceOf(OutOfMemoryError.class);
     }
 

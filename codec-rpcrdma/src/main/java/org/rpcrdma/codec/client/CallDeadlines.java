@@ -21,7 +21,7 @@ final class CallDeadlines {
      */
     CallDeadlines(
             DefaultCallSettings settings,
-            CallerEventLoop loop,
+            EventLoopAffinity loop,
             PendingCallTable table,
             OutboundCallChannel channel,
             Runnable due) {

@@ -30,13 +30,13 @@ final class CallSubmissionQueue {
 
     private final Starter starter;
     private final DefaultCallSettings settings;
-    private final CallerEventLoop loop;
+    private final EventLoopAffinity loop;
     private final Queue<CallReplyFuture<?>> submitted = PlatformDependent.newMpscQueue();
     private final AtomicBoolean isStarting = new AtomicBoolean();
     private final Runnable start = this::start;
     private volatile int outstanding;
 
-    CallSubmissionQueue(Starter starter, DefaultCallSettings settings, CallerEventLoop loop) {
+    CallSubmissionQueue(Starter starter, DefaultCallSettings settings, EventLoopAffinity loop) {
         this.starter = starter;
         this.settings = settings;
         this.loop = loop;

@@ -8,7 +8,7 @@ import java.util.concurrent.RejectedExecutionException;
 final class CallTimer {
 
     private final CallClock clock;
-    private final CallerEventLoop loop;
+    private final EventLoopAffinity loop;
     private final Runnable due;
     private Future<?> timer;
     private long deadline;
@@ -16,7 +16,7 @@ final class CallTimer {
     /**
      * @param due is run when the time has come; the timer is to be armed again then
      */
-    CallTimer(CallClock clock, CallerEventLoop loop, Runnable due) {
+    CallTimer(CallClock clock, EventLoopAffinity loop, Runnable due) {
         this.clock = clock;
         this.loop = loop;
         this.due = due;

@@ -4,7 +4,7 @@ package org.rpcrdma.codec.client;
 import org.rpcrdma.codec.internal.ArgumentChecks;
 
 /** Base class of the builder of clients: when connections are attempted, and for how long. */
-abstract class ConnectBuilder<B extends ConnectBuilder<B>> extends CallerBuilder<B> {
+abstract class ConnectBuilder<B extends ConnectBuilder<B>> extends AbstractRequesterBuilder<B> {
 
     long minBackOffMillis = 100;
     long maxBackOffMillis = 10_000;

@@ -57,7 +57,7 @@ final class PendingCalls implements CallSubmissionQueue.Starter {
 
     private final Owner owner;
     private final DefaultCallSettings settings;
-    private final CallerEventLoop loop;
+    private final EventLoopAffinity loop;
     private final CallSubmissionQueue intake;
 
     // ---- event loop only
@@ -75,7 +75,7 @@ final class PendingCalls implements CallSubmissionQueue.Starter {
     PendingCalls(Owner owner, DefaultCallSettings settings, EventLoop loop, int number, int log2) {
         this.owner = owner;
         this.settings = settings;
-        this.loop = new CallerEventLoop(loop, owner::terminated);
+        this.loop = new EventLoopAffinity(loop, owner::terminated);
         intake = new CallSubmissionQueue(this, settings, this.loop);
         outcomes = this.loop.outcomes();
         channel = new OutboundCallChannel(settings.fencesCancelled());
@@ -106,14 +106,14 @@ final class PendingCalls implements CallSubmissionQueue.Starter {
         run(() -> giveUp(call));
     }
 
-    /** As {@link CallerEventLoop#run}. */
+    /** As {@link EventLoopAffinity#run}. */
     boolean run(Runnable task) {
         return loop.run(task);
     }
 
     // ------------------------------------------------------------------ events
 
-    /** As {@link CallerEventLoop#event}. */
+    /** As {@link EventLoopAffinity#event}. */
     void event(Runnable what) {
         loop.event(what);
     }

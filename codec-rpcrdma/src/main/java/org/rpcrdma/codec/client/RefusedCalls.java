@@ -25,7 +25,7 @@ final class RefusedCalls {
     /**
      * @param due is run when calls are to be {@linkplain #poll repeated}
      */
-    RefusedCalls(CallClock clock, CallerEventLoop loop, Runnable due) {
+    RefusedCalls(CallClock clock, EventLoopAffinity loop, Runnable due) {
         this.clock = clock;
         timer = new CallTimer(clock, loop, due);
     }

@@ -178,7 +178,7 @@ public final class RpcRdmaCallback {
     }
 
     /** Builds an {@link RpcRdmaCallback}. */
-    public static final class Builder extends CallerBuilder<Builder> {
+    public static final class Builder extends AbstractRequesterBuilder<Builder> {
 
         private final RpcRdmaConfig config;
         private Consumer<? super State> listener = state -> {};

@@ -22,12 +22,12 @@ public final class ClientTestAccess {
     }
 
     /** Has a client, or a callback, live in the time of a test. */
-    public static <B extends CallerBuilder<B>> B clocked(B builder, ManualClock clock) {
+    public static <B extends AbstractRequesterBuilder<B>> B clocked(B builder, ManualClock clock) {
         return builder.clock(clock);
     }
 
     /** As the other one, in the time of somebody else. */
-    public static <B extends CallerBuilder<B>> B clocked(
+    public static <B extends AbstractRequesterBuilder<B>> B clocked(
             B builder, LongSupplier time, Scheduler scheduler) {
         return builder.clock(
                 new CallClock() {

@@ -5,7 +5,7 @@ import io.netty.channel.Channel;
 import java.util.List;
 import java.util.Random;
 import org.rpcrdma.codec.OptionalOperationHandler;
-import org.rpcrdma.codec.ReadChunkReplies;
+import org.rpcrdma.codec.ReadChunkReplyConfig;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaOption;
 import org.rpcrdma.codec.VersionTwo;
@@ -27,7 +27,7 @@ final class SimulationSettings {
     private final boolean hasVersionTwo;
     private final boolean hasReverse;
     private final boolean hasDeadlines;
-    private final ReadChunkReplies readChunkReplies;
+    private final ReadChunkReplyConfig readChunkReplies;
 
     SimulationSettings(Random random, boolean hasLosses) {
         isLong = random.nextBoolean();
@@ -35,7 +35,7 @@ final class SimulationSettings {
         hasVersionTwo = random.nextInt(3) == 0;
         hasReverse = random.nextInt(3) == 0;
         hasDeadlines = random.nextBoolean();
-        ReadChunkReplies.ReplyChunks[] when = ReadChunkReplies.ReplyChunks.values();
+        ReadChunkReplyConfig.ReplyChunks[] when = ReadChunkReplyConfig.ReplyChunks.values();
         readChunkReplies =
                 random.nextInt(3) == 0
                         ? waiting(random, hasLosses)
@@ -44,10 +44,10 @@ final class SimulationSettings {
     }
 
     /** With a limit, or after a time-out, replies that have no other way are refused. */
-    private static ReadChunkReplies waiting(Random random, boolean hasLosses) {
+    private static ReadChunkReplyConfig waiting(Random random, boolean hasLosses) {
         return hasLosses
-                ? ReadChunkReplies.DEFAULT.withMaxWaiting(1 + random.nextInt(8))
-                : ReadChunkReplies.DEFAULT.withCompletionTimeoutMillis(PATIENCE_MILLIS);
+                ? ReadChunkReplyConfig.DEFAULT.withMaxWaiting(1 + random.nextInt(8))
+                : ReadChunkReplyConfig.DEFAULT.withCompletionTimeoutMillis(PATIENCE_MILLIS);
     }
 
     RpcRdmaConfig.Builder builder() {

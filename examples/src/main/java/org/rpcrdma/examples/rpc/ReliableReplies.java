@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples.rpc;
 
-import org.rpcrdma.codec.ReadChunkReplies;
-import org.rpcrdma.codec.ReadChunkReplies.ReplyChunks;
+import org.rpcrdma.codec.ReadChunkReplyConfig;
+import org.rpcrdma.codec.ReadChunkReplyConfig.ReplyChunks;
 import org.rpcrdma.codec.RpcRdmaConfig;
 
 /** What {@code --reliable-replies} means: long replies are read by the client, and both ends are told so. */
@@ -19,7 +19,8 @@ public final class ReliableReplies {
      * For either end. No memory of the client is exposed for replies, and no call has to say how long its reply gets.
      */
     public static RpcRdmaConfig.Builder enable(RpcRdmaConfig.Builder config) {
-        return config.readChunkReplies(ReadChunkReplies.DEFAULT.withReplyChunks(ReplyChunks.NEVER))
+        return config.readChunkReplies(
+                        ReadChunkReplyConfig.DEFAULT.withReplyChunks(ReplyChunks.NEVER))
                 .maxChunkBytes(RESULTS_MAX + HEADER_MAX)
                 .maxMessageBytes(RESULTS_MAX + HEADER_MAX);
     }

@@ -18,7 +18,7 @@ import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.VerbsContext;
 
 /**
- * Registered memory of one event loop. It is allocated and registered slab by slab ({@link Slabs}) and lent in
+ * Registered memory of one event loop. It is allocated and registered slab by slab ({@link SlabRegistry}) and lent in
  * blocks of any size ({@link SlabAllocator}); small buffers wait with their memory for whoever needs it next ({@link
  * SizeClassBufferCache}). A slab of which nothing is lent is given back, but for what {@link DirectMemory}
  * spares.
@@ -56,7 +56,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     private final RefusalListener refusalListener;
     private final DirectMemory budget;
     private final BooleanSupplier inEventLoop;
-    private final Slabs slabs;
+    private final SlabRegistry slabs;
     private final SlabAllocator blocks = new SlabAllocator();
     private final SizeClassBufferCache ready = new SizeClassBufferCache();
     private final ArrayDeque<RegisteredMemory> buffers = new ArrayDeque<>();
@@ -100,7 +100,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
             RefusalListener refusals) {
         super(true);
         this.budget = budget;
-        slabs = new Slabs(context, budget);
+        slabs = new SlabRegistry(context, budget);
         this.inEventLoop = inEventLoop;
         this.collector = collector;
         refusalListener = refusals;

@@ -9,7 +9,7 @@ import org.rpcrdma.verbs.ReceiveMemory;
  * A buffer of a {@link RegisteredBufferPool}: the block that it was lent. When its last reference is
  * released, on whatever thread, it goes back to its pool, which gives it another block one day.
  */
-public final class RegisteredMemory extends SlabBytes implements ReceiveMemory {
+public final class RegisteredMemory extends AbstractSlabByteBuf implements ReceiveMemory {
 
     private final RegisteredBufferPool pool;
     private SlabBlock block;

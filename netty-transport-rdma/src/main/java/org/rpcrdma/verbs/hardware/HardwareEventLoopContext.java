@@ -169,7 +169,7 @@ public final class HardwareEventLoopContext implements VerbsContext {
             HardwareQueuePair queuePair =
                     new HardwareQueuePair(
                             loop, completions, this::closed, size, ++lastSerial, handler, mine);
-            HardwareConnection connection = queuePair.connection();
+            HardwareConnectionStateMachine connection = queuePair.connection();
             mine.handTo(device, connection, connection::happenedElsewhere);
             queuePair.createNative();
             return track(queuePair);

@@ -11,12 +11,12 @@ import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
 
 /**
- * Queue pair: posts work requests, exposes memory and reports completions. {@link HardwareConnection} has the states
+ * Queue pair: posts work requests, exposes memory and reports completions. {@link HardwareConnectionStateMachine} has the states
  * of its connection.
  */
 final class HardwareQueuePair
         implements QueuePair,
-                HardwareConnection.Owner,
+                HardwareConnectionStateMachine.Owner,
                 WindowBinder,
                 CompletionQueue.Target,
                 LoopDevice.ReceiveBatch {
@@ -41,7 +41,7 @@ final class HardwareQueuePair
     private final QueuePairConfig size;
     private final int serial;
     private final NativeEndpoint end;
-    private final HardwareConnection connection;
+    private final HardwareConnectionStateMachine connection;
     private final WorkQueues work;
     private final SendWorkRequestRing sends;
     private final ExposureTable exposures;
@@ -70,14 +70,15 @@ final class HardwareQueuePair
         work = new WorkQueues(loop, size, serial, handler);
         sends = work.sends();
         exposures = new ExposureTable(loop.registrations(), loop.windows(), this);
-        connection = new HardwareConnection(loop, handler, end, work, this, request != null);
+        connection =
+                new HardwareConnectionStateMachine(loop, handler, end, work, this, request != null);
     }
 
     int serial() {
         return serial;
     }
 
-    HardwareConnection connection() {
+    HardwareConnectionStateMachine connection() {
         return connection;
     }
 

@@ -30,7 +30,7 @@ final class LoopDevice {
     /** {@code null} where the device has none. */
     private final MemoryWindowPool windows;
 
-    private final DrainDeadlines deadlines = new DrainDeadlines();
+    private final FlushDeadlines deadlines = new FlushDeadlines();
 
     /** What is to be done by the next poll. */
     private final Queue<Runnable> pending = PlatformDependent.newMpscQueue();
@@ -65,7 +65,7 @@ final class LoopDevice {
         return windows;
     }
 
-    DrainDeadlines deadlines() {
+    FlushDeadlines deadlines() {
         return deadlines;
     }
 

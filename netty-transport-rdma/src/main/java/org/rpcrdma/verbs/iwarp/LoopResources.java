@@ -24,10 +24,10 @@ final class LoopResources {
 
     final IwarpConfig config;
     final IwarpHost host;
-    final VerbsEventQueue completions = new VerbsEventQueue();
+    final RnicEventQueue completions = new RnicEventQueue();
     final Timers timers;
     final SocketPoller poller;
-    final StreamSchedule streams;
+    final StreamRegistry streams;
     final PausedListeners pausedListeners = new PausedListeners();
     final StagTable stags;
     final LocalMemory memory;
@@ -40,13 +40,13 @@ final class LoopResources {
     final FpduBatchPool markedBatches;
     final SharedMemoryNegotiation sharedWire;
 
-    final CloseableSet queuePairs = new CloseableSet();
+    final OpenResources queuePairs = new OpenResources();
 
     /** Start-ups of initiators, and listeners, which close those of responders. */
-    final CloseableSet startups = new CloseableSet();
+    final OpenResources startups = new OpenResources();
 
     /** Connections whose queue pair is closed and whose last bytes are still sent. */
-    final CloseableSet lingering = new CloseableSet();
+    final OpenResources lingering = new OpenResources();
 
     private final InterfaceMtuCache mtu = new InterfaceMtuCache();
 
@@ -60,7 +60,7 @@ final class LoopResources {
         this.config = config;
         this.host = host;
         this.timers = new Timers(host);
-        this.streams = new StreamSchedule(timers, config);
+        this.streams = new StreamRegistry(timers, config);
         this.staging = ReceiveStagingPool.plain(budget);
         this.wholeStaging = ReceiveStagingPool.whole(budget);
         this.batches = FpduBatchPool.plain(budget);

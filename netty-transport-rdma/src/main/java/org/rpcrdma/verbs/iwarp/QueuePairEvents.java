@@ -15,12 +15,12 @@ import org.rpcrdma.verbs.iwarp.rdmap.ReceiveSource;
  * Queues the completions and connection events of one queue pair, and delivers them to its handler in that order. The
  * end of the connection is delivered behind the last completion.
  */
-final class QueuePairEvents implements VerbsEventHandler, Completions, ReceiveSource {
+final class QueuePairEvents implements RnicEventHandler, Completions, ReceiveSource {
 
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(QueuePairEvents.class);
 
-    private final VerbsEventQueue queue;
+    private final RnicEventQueue queue;
     private final QueuePairHandler handler;
     private final Consumer<OutOfMemoryError> onLost;
     private int undelivered;
@@ -28,7 +28,7 @@ final class QueuePairEvents implements VerbsEventHandler, Completions, ReceiveSo
 
     /** @param onLost called when an event is lost because the handler ran out of memory */
     QueuePairEvents(
-            VerbsEventQueue queue, QueuePairHandler handler, Consumer<OutOfMemoryError> onLost) {
+            RnicEventQueue queue, QueuePairHandler handler, Consumer<OutOfMemoryError> onLost) {
         this.queue = queue;
         this.handler = Objects.requireNonNull(handler, "handler");
         this.onLost = onLost;

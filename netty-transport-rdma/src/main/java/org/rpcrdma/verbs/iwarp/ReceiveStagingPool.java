@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
-import org.rpcrdma.verbs.iwarp.mpa.StagedReader;
+import org.rpcrdma.verbs.iwarp.mpa.StagingBufferHolder;
 
 /**
  * Lends the streams of one thread the buffers that they receive into, within the budget for direct memory. Where that
@@ -44,7 +44,7 @@ final class ReceiveStagingPool {
     }
 
     /** Lends a buffer to a reader that is about to receive, if it has none. */
-    void lend(StagedReader reader) {
+    void lend(StagingBufferHolder reader) {
         if (reader.hasStaging()) {
             return;
         }
@@ -65,12 +65,12 @@ final class ReceiveStagingPool {
      * Takes the buffer of a reader back that has received. It may keep one with much in it, which would have to be
      * copied, as long as only a few do: a peer that sends half an FPDU and no more pins what it has sent.
      */
-    void takeBack(StagedReader reader) {
+    void takeBack(StagingBufferHolder reader) {
         ByteBuffer buffer = reader.lent();
         boolean stays =
                 buffer != null
                         && buffer.isDirect()
-                        && reader.staged() > StagedReader.FEW_BYTES
+                        && reader.staged() > StagingBufferHolder.FEW_BYTES
                         && lent <= KEPT;
         if (!stays) {
             give(reader.takeStaging());
@@ -78,7 +78,7 @@ final class ReceiveStagingPool {
     }
 
     /** Takes the buffer of a reader back that receives no more. */
-    void drop(StagedReader reader) {
+    void drop(StagingBufferHolder reader) {
         give(reader.dropStaging());
     }
 

@@ -21,7 +21,7 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
 
     private static final int LONG_IDLE = 1 << 20;
 
-    private final PolledSharedRings awake;
+    private final SharedMemoryPollSet awake;
     private final SocketChannel channel;
     private final SelectionKey key;
     private final SharedSegment memory;
@@ -49,7 +49,7 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
 
     /** @param memory is closed with the carrier */
     SharedMemoryByteTransport(
-            PolledSharedRings awake,
+            SharedMemoryPollSet awake,
             SocketChannel channel,
             SelectionKey key,
             SharedSegment memory) {

@@ -36,7 +36,7 @@ final class SocketPoller {
     private final Consumer<SelectionKey> onReady = this::ready;
     private final AtomicReference<Wake> wake = new AtomicReference<>(Wake.RUNNING);
     private final BusyPollSet busy = new BusyPollSet();
-    private final PolledSharedRings rings = new PolledSharedRings();
+    private final SharedMemoryPollSet rings = new SharedMemoryPollSet();
     private long moved;
 
     SocketPoller(Selector selector, StreamErrorLog log) {
@@ -50,7 +50,7 @@ final class SocketPoller {
     }
 
     /** Shared memory that is looked into; all other memory announces itself by TCP. */
-    PolledSharedRings rings() {
+    SharedMemoryPollSet rings() {
         return rings;
     }
 

@@ -220,7 +220,7 @@ class CutSharedMemoryTest {
             SocketChannel channel = SocketChannel.open(server.getLocalAddress());
             channel.configureBlocking(false);
             SharedSegment memory = cut.memory().create(UUID.randomUUID(), UUID.randomUUID(), RING);
-            PolledSharedRings awake = new PolledSharedRings();
+            SharedMemoryPollSet awake = new SharedMemoryPollSet();
             SharedMemoryByteTransport carrier =
                     new SharedMemoryByteTransport(
                             awake, channel, channel.register(selector, 0), memory);

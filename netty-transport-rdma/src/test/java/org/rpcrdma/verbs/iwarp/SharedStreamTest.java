@@ -206,7 +206,7 @@ class SharedStreamTest {
             SelectionKey key = channel.register(selector, 0);
             SharedSegment memory =
                     new SharedMemory(directory).create(UUID.randomUUID(), UUID.randomUUID(), 4096);
-            PolledSharedRings awake = new PolledSharedRings();
+            SharedMemoryPollSet awake = new SharedMemoryPollSet();
             SharedMemoryByteTransport carrier =
                     new SharedMemoryByteTransport(awake, channel, key, memory);
             carrier.await(true, false);

@@ -89,7 +89,7 @@ class StallTest {
     }
 
     /** Sends bytes of which the count of the context may know nothing, and has time pass until the end. */
-    private void sendAndWait(byte[] bytes, StallWatch watch) {
+    private void sendAndWait(byte[] bytes, StalledReceiveTimer watch) {
         peer.send(bytes);
         pair.until(
                 () -> {
@@ -98,7 +98,7 @@ class StallTest {
                 });
     }
 
-    private void look(StallWatch watch, int times) {
+    private void look(StalledReceiveTimer watch, int times) {
         for (int i = 0; i < times; i++) {
             watch.look();
         }

@@ -6,7 +6,7 @@ import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.ddp.DdpError;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
-import org.rpcrdma.verbs.iwarp.ddp.UntaggedQueue;
+import org.rpcrdma.verbs.iwarp.ddp.UntaggedSegmentSequence;
 import org.rpcrdma.verbs.iwarp.memory.Exposure;
 import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
@@ -33,8 +33,8 @@ public final class RdmapReceiver implements UlpduHandler {
 
     private final DdpSegment segment = new DdpSegment();
     private final ReadRequest request = new ReadRequest();
-    private final UntaggedQueue sendQueue = new UntaggedQueue(Rdmap.QUEUE_SEND);
-    private final UntaggedQueue readQueue = new UntaggedQueue(Rdmap.QUEUE_READ);
+    private final UntaggedSegmentSequence sendQueue = new UntaggedSegmentSequence(Rdmap.QUEUE_SEND);
+    private final UntaggedSegmentSequence readQueue = new UntaggedSegmentSequence(Rdmap.QUEUE_READ);
 
     private int opcode;
     private int sendOpcode;

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
+import org.rpcrdma.codec.wire.Direction;
+import org.rpcrdma.codec.wire.TransportHeader;
+
+/** Takes optional operations of version 2 apart, and finds the calls they belong to. */
+final class InboundOptionalOperationReceiver {
+
+    private final ConnectionContext link;
+    private final RequesterState requester;
+    private final ResponderState responder;
+    private final ConnectionMetrics metrics;
+    private final OutboundTransportErrors errors;
+
+    InboundOptionalOperationReceiver(RpcRdmaConnection connection, OutboundTransportErrors errors) {
+        link = connection.link();
+        requester = connection.requester();
+        responder = connection.responder();
+        this.metrics = link.metrics();
+        this.errors = errors;
+    }
+
+    /**
+     * RDMA2_OPTIONAL (draft, 3.1 and 4.2.2).
+     *
+     * @return whether somebody else owns the message now
+     */
+    boolean receive(
+            ChannelHandlerContext ctx,
+            ByteBuf message,
+            TransportHeader header,
+            Direction direction) {
+        int type = RpcRdmaOption.type(message);
+        OptionalOperationHandler handler = link.config().versionTwo().option(type);
+        boolean isReply = direction == Direction.REPLY;
+        if (direction != Direction.UNKNOWN && handler == null) {
+            receiveUnknown(ctx, header, type, isReply);
+            return false;
+        }
+        String problem =
+                direction == Direction.UNKNOWN
+                        ? "option that is neither a call nor a reply"
+                        : RpcRdmaOption.problem(message, isReply, handler.payload());
+        if (problem != null) {
+            errors.refuse(
+                    ctx,
+                    header,
+                    errors.ofHeader(direction, RpcRdmaCounter.DROPPED_BAD_REPLY, problem));
+            return false;
+        }
+        return isReply
+                ? receiveReply(ctx, message, header, type)
+                : receiveCall(ctx, message, header);
+    }
+
+    /** Only calls are answered: an error could hit a call with this XID that goes the other way (draft, 4.2.2). */
+    private void receiveUnknown(
+            ChannelHandlerContext ctx, TransportHeader header, int type, boolean isReply) {
+        Refusal refusal = Refusal.unknownOption(type);
+        errors.refuse(
+                ctx,
+                header,
+                isReply
+                        ? Refusal.drop(RpcRdmaCounter.DROPPED_PROCEDURE, refusal.problem())
+                        : refusal);
+    }
+
+    private boolean receiveCall(
+            ChannelHandlerContext ctx, ByteBuf message, TransportHeader header) {
+        Refusal refusal = errors.ofCall(header);
+        if (refusal != null) {
+            errors.refuse(ctx, header, refusal);
+            return false;
+        }
+        InboundCall call = responder.newCall(header.xid(), header.version());
+        call.request.takeOption(RpcRdmaOption.decode(message, false));
+        metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
+        ctx.fireChannelRead(call);
+        return true;
+    }
+
+    private boolean receiveReply(
+            ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int type) {
+        OutboundCall call = requester.unanswered(header.xid());
+        RpcRdmaOption asked = call == null ? null : call.request.option();
+        if (asked == null || asked.type() != type) {
+            link.drop(
+                    RpcRdmaCounter.DROPPED_UNKNOWN_XID,
+                    header.xid(),
+                    "reply to an option that was not called");
+            return false;
+        }
+        call.answered(header.credit());
+        call.reply.option(RpcRdmaOption.decode(message, true));
+        metrics.increment(RpcRdmaCounter.REPLIES_RECEIVED);
+        ctx.fireChannelRead(call);
+        return true;
+    }
+}

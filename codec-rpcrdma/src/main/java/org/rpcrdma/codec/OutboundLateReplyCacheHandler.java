@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import org.rpcrdma.codec.wire.RecordMark;
+
+/**
+ * Passes replies that RPC handlers write after the channel was closed to the duplicate request cache. It is the only
+ * handler of such a channel; the write fails after that, like every write to a closed channel.
+ */
+final class OutboundLateReplyCacheHandler extends ChannelOutboundHandlerAdapter {
+
+    private final ConnectionDuplicateRequests duplicates;
+
+    OutboundLateReplyCacheHandler(ConnectionDuplicateRequests duplicates) {
+        this.duplicates = duplicates;
+    }
+
+    @Override
+    public void write(ChannelHandlerContext ctx, Object written, ChannelPromise promise) {
+        Object message =
+                written instanceof ByteBuf bytes ? RecordMark.without(bytes, ctx.alloc()) : written;
+        duplicates.answeredLate(message);
+        ctx.write(message, promise);
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import java.net.BindException;
+import java.net.InetSocketAddress;
+
+/**
+ * Explains in one sentence for users why an address cannot be bound: the socket's own message does not even have the
+ * address.
+ */
+final class BindExceptionMessages {
+
+    /** Below, ports may need a privilege: {@code net.ipv4.ip_unprivileged_port_start} of Linux. */
+    private static final int FIRST_UNPRIVILEGED = 1024;
+
+    private BindExceptionMessages() {}
+
+    /**
+     * The failure with its sentence.
+     *
+     * @param what was to be done there: "listen at", "connect from"
+     * @return the same one if it names the address: providers for hardware know what else is to be done
+     */
+    static BindException explained(String what, InetSocketAddress address, BindException failure) {
+        String message = String.valueOf(failure.getMessage());
+        if (message.contains(":" + address.getPort())) {
+            return failure;
+        }
+        BindException clear =
+                new BindException(
+                        "Cannot "
+                                + what
+                                + ' '
+                                + address
+                                + ": "
+                                + message
+                                + "; the port has to be free, and the address one of this machine"
+                                + privilege(address.getPort()));
+        clear.initCause(failure);
+        return clear;
+    }
+
+    private static String privilege(int port) {
+        return port == 0 || port >= FIRST_UNPRIVILEGED
+                ? ""
+                : "; ports below " + FIRST_UNPRIVILEGED + " may need a privilege";
+    }
+}

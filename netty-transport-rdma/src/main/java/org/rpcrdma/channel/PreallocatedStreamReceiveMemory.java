@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import org.rpcrdma.channel.memory.RegisteredBufferPool;
+import org.rpcrdma.channel.memory.RegisteredMemory;
+
+/**
+ * Receive memory of a stream on a device that has to have it before the peer writes: each receive buffer is one piece
+ * of registered memory. Until a buffer is full only copies are delivered, because the peer could change what it has
+ * written. A peer that announces bytes without writing them gets zeros delivered, not data of others.
+ */
+final class PreallocatedStreamReceiveMemory extends StreamReceiveMemory {
+
+    private final RegisteredBufferPool pool;
+    private final PeerAccessibleMemory exposures;
+    private final ReceiveBufferSize sizes;
+
+    /** By age; the writer index says what was received, the reader index what was delivered. */
+    private final RegisteredMemory[] buffers = new RegisteredMemory[StreamInput.BUFFERS];
+
+    private int oldest;
+    private int count;
+
+    /** How many of them are full. */
+    private int full;
+
+    /** @param most of each buffer, in bytes */
+    PreallocatedStreamReceiveMemory(
+            RegisteredBufferPool pool, PeerAccessibleMemory exposures, int most) {
+        this.pool = pool;
+        this.exposures = exposures;
+        this.sizes = new ReceiveBufferSize(most);
+    }
+
+    private int slot(int age) {
+        return (oldest + age) % buffers.length;
+    }
+
+    @Override
+    int length() {
+        return sizes.next();
+    }
+
+    @Override
+    int expose() {
+        RegisteredMemory memory = take();
+        try {
+            memory.setZero(0, memory.capacity());
+            int key = exposures.exposeForWrite(memory);
+            buffers[slot(count)] = memory;
+            count++;
+            return key;
+        } catch (Throwable t) {
+            memory.release();
+            throw t;
+        }
+    }
+
+    private RegisteredMemory take() {
+        while (true) {
+            try {
+                return pool.take(sizes.next());
+            } catch (IllegalStateException e) {
+                if (!sizes.refused()) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    @Override
+    void received(int bytes) {
+        RegisteredMemory buffer = buffers[slot(full)];
+        buffer.writerIndex(buffer.writerIndex() + bytes);
+        sizes.message();
+    }
+
+    @Override
+    void filled(int length) {
+        sizes.filled(length);
+        full++;
+    }
+
+    @Override
+    boolean isReadable() {
+        return count > 0 && buffers[oldest].isReadable();
+    }
+
+    @Override
+    ByteBuf read(int most, ByteBufAllocator allocator) {
+        RegisteredMemory buffer = buffers[oldest];
+        int readable = buffer.readableBytes();
+        if (full > 0 && readable > buffer.capacity() / 2) {
+            return RegisteredBufferPool.watched(removeOldest());
+        }
+        int length = Math.min(readable, most);
+        ByteBuf copy = allocator.ioBuffer(length);
+        copy.writeBytes(buffer, length);
+        releaseDelivered();
+        return copy;
+    }
+
+    @Override
+    int discard() {
+        int discarded = 0;
+        while (isReadable()) {
+            int bytes = buffers[oldest].readableBytes();
+            buffers[oldest].skipBytes(bytes);
+            discarded += bytes;
+            releaseDelivered();
+        }
+        return discarded;
+    }
+
+    private void releaseDelivered() {
+        if (full > 0 && !buffers[oldest].isReadable()) {
+            removeOldest().release();
+        }
+    }
+
+    private RegisteredMemory removeOldest() {
+        RegisteredMemory memory = buffers[oldest];
+        buffers[oldest] = null;
+        oldest = slot(1);
+        count--;
+        full--;
+        return memory;
+    }
+
+    @Override
+    void release() {
+        for (int i = 0; i < count; i++) {
+            buffers[slot(i)].release();
+        }
+        count = 0;
+    }
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel.memory;
+
+import io.netty.buffer.AbstractReferenceCountedByteBuf;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.util.internal.PlatformDependent;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.GatheringByteChannel;
+import java.nio.channels.ScatteringByteChannel;
+
+/** Abstract {@code ByteBuf} over a range of a {@link Slab}. The subclass owns the range. */
+abstract class AbstractSlabByteBuf extends AbstractReferenceCountedByteBuf {
+
+    /** Whether numbers are read and written past {@link ByteBuffer}, which checks what is checked already. */
+    private static final boolean IS_DIRECT =
+            PlatformDependent.hasUnsafe() && PlatformDependent.isUnaligned();
+
+    private static final boolean IS_REVERSED = !PlatformDependent.BIG_ENDIAN_NATIVE_ORDER;
+
+    private ByteBuffer memory;
+    private ByteBuffer internal;
+
+    /** The native address of byte 0, where the JVM tells. */
+    private long address;
+
+    /** Of byte 0 in the slab. */
+    private int offset;
+
+    AbstractSlabByteBuf() {
+        super(0);
+    }
+
+    /** From now on these are the bytes of that slab from there on. */
+    final void begin(Slab slab, int newOffset) {
+        memory = slab.memory();
+        offset = newOffset;
+        address = slab.address() + newOffset;
+    }
+
+    /** There are no bytes any more. */
+    final void end() {
+        memory = null;
+        internal = null;
+    }
+
+    /** What was byte {@code count} is byte 0. */
+    final void skip(int count) {
+        offset += count;
+        address += count;
+    }
+
+    /** Of byte 0 in the slab. */
+    final int offset() {
+        return offset;
+    }
+
+    // ------------------------------------------------------------------ what it is
+
+    @Override
+    public ByteBufAllocator alloc() {
+        return ByteBufAllocator.DEFAULT;
+    }
+
+    @Override
+    @SuppressWarnings("deprecation")
+    public ByteOrder order() {
+        return ByteOrder.BIG_ENDIAN;
+    }
+
+    @Override
+    public ByteBuf unwrap() {
+        return null;
+    }
+
+    @Override
+    public boolean isDirect() {
+        return true;
+    }
+
+    @Override
+    public boolean isContiguous() {
+        return true;
+    }
+
+    @Override
+    public boolean hasArray() {
+        return false;
+    }
+
+    @Override
+    public byte[] array() {
+        throw new UnsupportedOperationException("direct buffer");
+    }
+
+    @Override
+    public int arrayOffset() {
+        throw new UnsupportedOperationException("direct buffer");
+    }
+
+    // ------------------------------------------------------------------ numbers
+
+    private int at(int index) {
+        return offset + index;
+    }
+
+    @Override
+    protected byte _getByte(int index) {
+        return IS_DIRECT ? PlatformDependent.getByte(address + index) : memory.get(at(index));
+    }
+
+    @Override
+    protected short _getShort(int index) {
+        if (IS_DIRECT) {
+            short value = PlatformDependent.getShort(address + index);
+            return IS_REVERSED ? Short.reverseBytes(value) : value;
+        }
+        return memory.getShort(at(index));
+    }
+
+    @Override
+    protected short _getShortLE(int index) {
+        return Short.reverseBytes(_getShort(index));
+    }
+
+    @Override
+    protected int _getUnsignedMedium(int index) {
+        return ((_getShort(index) & 0xffff) << 8) | (_getByte(index + 2) & 0xff);
+    }
+
+    @Override
+    protected int _getUnsignedMediumLE(int index) {
+        return (_getShortLE(index) & 0xffff) | ((_getByte(index + 2) & 0xff) << 16);
+    }
+
+    @Override
+    protected int _getInt(int index) {
+        if (IS_DIRECT) {
+            int value = PlatformDependent.getInt(address + index);
+            return IS_REVERSED ? Integer.reverseBytes(value) : value;
+        }
+        return memory.getInt(at(index));
+    }
+
+    @Override
+    protected int _getIntLE(int index) {
+        return Integer.reverseBytes(_getInt(index));
+    }
+
+    @Override
+    protected long _getLong(int index) {
+        if (IS_DIRECT) {
+            long value = PlatformDependent.getLong(address + index);
+            return IS_REVERSED ? Long.reverseBytes(value) : value;
+        }
+        return memory.getLong(at(index));
+    }
+
+    @Override
+    protected long _getLongLE(int index) {
+        return Long.reverseBytes(_getLong(index));
+    }
+
+    @Override
+    protected void _setByte(int index, int value) {
+        if (IS_DIRECT) {
+            PlatformDependent.putByte(address + index, (byte) value);
+        } else {
+            memory.put(at(index), (byte) value);
+        }
+    }
+
+    @Override
+    protected void _setShort(int index, int value) {
+        if (IS_DIRECT) {
+            PlatformDependent.putShort(
+                    address + index,
+                    IS_REVERSED ? Short.reverseBytes((short) value) : (short) value);
+        } else {
+            memory.putShort(at(index), (short) value);
+        }
+    }
+
+    @Override
+    protected void _setShortLE(int index, int value) {
+        _setShort(index, Short.reverseBytes((short) value));
+    }
+
+    @Override
+    protected void _setMedium(int index, int value) {
+        _setShort(index, value >>> 8);
+        _setByte(index + 2, value);
+    }
+
+    @Override
+    protected void _setMediumLE(int index, int value) {
+        _setShortLE(index, value);
+        _setByte(index + 2, value >>> 16);
+    }
+
+    @Override
+    protected void _setInt(int index, int value) {
+        if (IS_DIRECT) {
+            PlatformDependent.putInt(
+                    address + index, IS_REVERSED ? Integer.reverseBytes(value) : value);
+        } else {
+            memory.putInt(at(index), value);
+        }
+    }
+
+    @Override
+    protected void _setIntLE(int index, int value) {
+        _setInt(index, Integer.reverseBytes(value));
+    }
+
+    @Override
+    protected void _setLong(int index, long value) {
+        if (IS_DIRECT) {
+            PlatformDependent.putLong(
+                    address + index, IS_REVERSED ? Long.reverseBytes(value) : value);
+        } else {
+            memory.putLong(at(index), value);
+        }
+    }
+
+    @Override
+    protected void _setLongLE(int index, long value) {
+        _setLong(index, Long.reverseBytes(value));
+    }
+
+    // ------------------------------------------------------------------ bytes
+
+    @Override
+    public ByteBuf getBytes(int index, ByteBuf target, int targetIndex, int length) {
+        checkDstIndex(index, length, targetIndex, target.capacity());
+        if (target.hasArray()) {
+            memory.get(at(index), target.array(), target.arrayOffset() + targetIndex, length);
+        } else if (hasMemoryAddress() && target.hasMemoryAddress()) {
+            PlatformDependent.copyMemory(
+                    memoryAddress() + index, target.memoryAddress() + targetIndex, length);
+        } else {
+            target.setBytes(targetIndex, nioBuffer(index, length));
+        }
+        return this;
+    }
+
+    @Override
+    public ByteBuf getBytes(int index, byte[] target, int targetIndex, int length) {
+        checkDstIndex(index, length, targetIndex, target.length);
+        memory.get(at(index), target, targetIndex, length);
+        return this;
+    }
+
+    @Override
+    public ByteBuf getBytes(int index, ByteBuffer target) {
+        checkIndex(index, target.remaining());
+        target.put(view(index, target.remaining()));
+        return this;
+    }
+
+    @Override
+    public ByteBuf getBytes(int index, OutputStream out, int length) throws IOException {
+        byte[] bytes = new byte[length];
+        getBytes(index, bytes, 0, length);
+        out.write(bytes);
+        return this;
+    }
+
+    @Override
+    public int getBytes(int index, GatheringByteChannel out, int length) throws IOException {
+        return out.write(nioBuffer(index, length));
+    }
+
+    @Override
+    public int getBytes(int index, FileChannel out, long position, int length) throws IOException {
+        return out.write(nioBuffer(index, length), position);
+    }
+
+    @Override
+    public ByteBuf setBytes(int index, ByteBuf source, int sourceIndex, int length) {
+        checkSrcIndex(index, length, sourceIndex, source.capacity());
+        if (source.hasArray()) {
+            memory.put(at(index), source.array(), source.arrayOffset() + sourceIndex, length);
+        } else if (hasMemoryAddress() && source.hasMemoryAddress()) {
+            PlatformDependent.copyMemory(
+                    source.memoryAddress() + sourceIndex, memoryAddress() + index, length);
+        } else if (source.nioBufferCount() > 1) {
+            source.getBytes(sourceIndex, this, index, length); // piece by piece, each as above
+        } else {
+            source.getBytes(sourceIndex, nioBuffer(index, length));
+        }
+        return this;
+    }
+
+    /** Netty's own way is eight bytes at a time. */
+    @Override
+    public ByteBuf setZero(int index, int length) {
+        if (!IS_DIRECT) {
+            return super.setZero(index, length);
+        }
+        checkIndex(index, length);
+        PlatformDependent.setMemory(address + index, length, (byte) 0);
+        return this;
+    }
+
+    @Override
+    public ByteBuf setBytes(int index, byte[] source, int sourceIndex, int length) {
+        checkSrcIndex(index, length, sourceIndex, source.length);
+        memory.put(at(index), source, sourceIndex, length);
+        return this;
+    }
+
+    @Override
+    public ByteBuf setBytes(int index, ByteBuffer source) {
+        checkIndex(index, source.remaining());
+        view(index, source.remaining()).put(source);
+        return this;
+    }
+
+    @Override
+    public int setBytes(int index, InputStream in, int length) throws IOException {
+        checkIndex(index, length);
+        byte[] bytes = new byte[length];
+        int read = in.read(bytes);
+        if (read > 0) {
+            setBytes(index, bytes, 0, read);
+        }
+        return read;
+    }
+
+    @Override
+    public int setBytes(int index, ScatteringByteChannel in, int length) throws IOException {
+        try {
+            return in.read(nioBuffer(index, length));
+        } catch (ClosedChannelException ignored) {
+            return -1;
+        }
+    }
+
+    @Override
+    public int setBytes(int index, FileChannel in, long position, int length) throws IOException {
+        try {
+            return in.read(nioBuffer(index, length), position);
+        } catch (ClosedChannelException ignored) {
+            return -1;
+        }
+    }
+
+    @Override
+    public ByteBuf copy(int index, int length) {
+        checkIndex(index, length);
+        return alloc().directBuffer(length, maxCapacity()).writeBytes(this, index, length);
+    }
+
+    // ------------------------------------------------------------------ views
+
+    @Override
+    public int nioBufferCount() {
+        return 1;
+    }
+
+    /** A new one: it may outlive the next call. */
+    @Override
+    public ByteBuffer nioBuffer(int index, int length) {
+        checkIndex(index, length);
+        return memory.slice(at(index), length);
+    }
+
+    @Override
+    public ByteBuffer[] nioBuffers(int index, int length) {
+        return new ByteBuffer[] {nioBuffer(index, length)};
+    }
+
+    @Override
+    public ByteBuffer internalNioBuffer(int index, int length) {
+        checkIndex(index, length);
+        return view(index, length);
+    }
+
+    /** The one view of this buffer, valid until the next call. */
+    private ByteBuffer view(int index, int length) {
+        if (internal == null) {
+            internal = memory.duplicate();
+        }
+        return internal.limit(at(index) + length).position(at(index));
+    }
+}
