@@ -93,8 +93,8 @@ abstract class ChunkOptions<B extends ChunkOptions<B>> extends FlowOptions<B> {
      * What a call offers as a Reply chunk when its binding has no bound for its results, and for programs without a
      * binding; default 64 KiB. A longer reply is read by the requester where both sides have announced that
      * ({@link RpcRdmaConfig.Builder#announceReadChunkReplies}), as two ends of this project do; elsewhere it fails with
-     * {@link RemoteChunkException}. Without meaning for a requester of {@link RpcRdmaConfig.Builder#readChunkReplies} that offers no
-     * Reply chunk for them.
+     * {@link RemoteChunkException}. Without meaning for a requester of {@link RpcRdmaConfig.Builder#readChunkReplies}
+     * that offers no Reply chunk for them.
      *
      * @param bytes 0 to 2^29
      * @return this builder

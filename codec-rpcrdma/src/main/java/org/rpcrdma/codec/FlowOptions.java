@@ -102,8 +102,9 @@ abstract class FlowOptions<B extends FlowOptions<B>> {
      * and other peers go by {@link #sendSize} and {@link #receiveSize} as ever. It holds for version 1, and where
      * the device takes the memory of a receive when its message comes, as the software RNIC does: elsewhere there
      * is none. So an idle connection pays nothing for it; a peer that fills all receives makes this side hold as
-     * many long Sends. That is a quarter of {@link RpcRdmaConfig.Builder#maxConnectionBytes} at most, which comes on top of it: the long
-     * size is smaller where there are too many receives, and never above {@link RpcRdmaConfig.Builder#maxMessageBytes}.
+     * many long Sends. That is a quarter of {@link RpcRdmaConfig.Builder#maxConnectionBytes} at most, which comes on
+     * top of it: the long size is smaller where there are too many receives, and never above
+     * {@link RpcRdmaConfig.Builder#maxMessageBytes}.
      *
      * @param bytes a multiple of 1024, 1024 to 262144, or 0 for none
      * @return this builder

@@ -6,8 +6,8 @@ import io.netty.buffer.ByteBuf;
 /**
  * A call of the peer, from its header until its reply is handed to the device, in three parts: what was received, the
  * chunks that the requester provides, and the answer. It travels between the stages in the place of the message.
- * Belongs to one {@link ResponderState}, lives on its event loop and is used again for later calls: a reset is that of its
- * parts.
+ * Belongs to one {@link ResponderState}, lives on its event loop and is used again for later calls: a reset is that of
+ * its parts.
  *
  * <p>Others read the fields; only this class writes them.
  */

@@ -8,8 +8,8 @@ import org.rpcrdma.codec.wire.TransportHeader;
 /**
  * A call that was made here, from its write until its reply is read. It travels between the stages in the place of the
  * message. Its parts belong to phases: {@link #request} what was requested, {@link #chunks} what the responder can
- * reach, {@link #reply} what has come back. Belongs to one {@link RequesterState}, lives on its event loop and is used again
- * for later calls.
+ * reach, {@link #reply} what has come back. Belongs to one {@link RequesterState}, lives on its event loop and is used
+ * again for later calls.
  */
 final class OutboundCall {
 
@@ -44,7 +44,9 @@ final class OutboundCall {
     /** When it began to wait for a credit; 0 when it did not, or nobody wants to know. */
     private long queuedNanos;
 
-    /** Its user does not want the reply: the memory is invalidated, credit and XID are still taken (RFC 8166, 4.4.1). */
+    /**
+     * Its user does not want the reply: the memory is invalidated, credit and XID are still taken (RFC 8166, 4.4.1).
+     */
     private boolean isCancelled;
 
     /** The pull completions that were sent before the call. */

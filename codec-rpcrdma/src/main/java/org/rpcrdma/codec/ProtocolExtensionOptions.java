@@ -76,9 +76,9 @@ abstract class ProtocolExtensionOptions<B extends ProtocolExtensionOptions<B>>
     /**
      * Whether the peer is told that replies in Read chunks are spoken here; default {@code true}. Where both sides
      * say so, and {@link #readChunkReplies} is not set, a reply that fits neither inline nor its Reply chunk stays
-     * where it is until the requester has read it; {@link RpcRdmaConfig.Builder#maxConnectionBytes} is the bound. Other implementations
-     * do not say so. Without this and without a {@link RpcRdmaConfig.Builder#longSize} the private data are the eight octets of RFC
-     * 8797.
+     * where it is until the requester has read it; {@link RpcRdmaConfig.Builder#maxConnectionBytes} is the bound.
+     * Other implementations do not say so. Without this and without a {@link RpcRdmaConfig.Builder#longSize} the
+     * private data are the eight octets of RFC 8797.
      *
      * @param announce {@code false} to keep it from the peer
      * @return this builder

@@ -6,7 +6,8 @@ import io.netty.channel.ChannelHandlerContext;
 import org.rpcrdma.codec.wire.RpcCallHeader;
 
 /**
- * Long replies of a requester (RFC 8166, 3.5): takes replies out of the Reply chunk, and pulls replies in Read chunks, so that the next stage sees complete payload streams.
+ * Long replies of a requester (RFC 8166, 3.5): takes replies out of the Reply chunk, and pulls replies in Read chunks,
+ * so that the next stage sees complete payload streams.
  */
 final class RequesterLongMessages {
 

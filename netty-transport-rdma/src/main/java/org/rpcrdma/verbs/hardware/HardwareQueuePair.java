@@ -11,8 +11,8 @@ import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
 
 /**
- * Queue pair: posts work requests, exposes memory and reports completions. {@link HardwareConnectionStateMachine} has the states
- * of its connection.
+ * Queue pair: posts work requests, exposes memory and reports completions. {@link HardwareConnectionStateMachine} has
+ * the states of its connection.
  */
 final class HardwareQueuePair
         implements QueuePair,

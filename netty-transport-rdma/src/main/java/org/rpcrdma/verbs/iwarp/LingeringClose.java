@@ -6,8 +6,8 @@ import java.nio.ByteBuffer;
 
 /**
  * The end of a carrier whose stream is over: sends a last message, if there is one, shuts the output down, and discards
- * what still comes until the peer's end, or until the peer has taken nothing for the drain time-out. Closed at once, a socket with unread input is reset, and the
- * reset can overtake the last message, and all that was sent before it.
+ * what still comes until the peer's end, or until the peer has taken nothing for the drain time-out. Closed at once, a
+ * socket with unread input is reset, and the reset can overtake the last message, and all that was sent before it.
  */
 final class LingeringClose implements ByteTransportListener, Timer, AutoCloseable {
 
