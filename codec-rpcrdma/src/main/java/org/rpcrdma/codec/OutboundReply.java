@@ -25,6 +25,7 @@ final class OutboundReply {
     void replace(ByteBuf error) {
         payload.clear();
         payload.take(error);
+        isLong = false;
     }
 
     /** Takes over the reply to an optional operation. */

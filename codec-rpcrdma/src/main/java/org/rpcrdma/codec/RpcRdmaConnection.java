@@ -244,8 +244,7 @@ public final class RpcRdmaConnection {
     /**
      * Accepting side: allows calls to the connecting side from now on, because the upper layer knows that it is ready
      * for them (RFC 8167, 6); before, they fail. {@link org.rpcrdma.codec.client.RpcRdmaCallback} does this by itself.
-     * Event loop only, when
-     * the channel is active; again is no error.
+     * Event loop only, when the channel is active; again is no error.
      *
      * @throws IllegalStateException when there is no room for their replies, or this is the connecting side
      */

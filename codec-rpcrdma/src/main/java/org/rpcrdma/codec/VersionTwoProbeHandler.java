@@ -134,7 +134,6 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
         }
     }
 
-    /** Gives up a call that waits here; while the version is settled it may have left already. */
     /** Fails a call that is held; {@code false} when it is not. */
     private boolean cancelHeld(RpcRdmaCancel cancel) {
         for (Held call : held) {

@@ -7,13 +7,22 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
+import java.util.Set;
 
 /**
  * A file under another name until it is complete. What is not complete is deleted, also when the process is told
  * to end.
  */
 final class PartFile implements AutoCloseable {
+
+    private static final FileAttribute<?>[] ANY_MODE = {};
+
+    private static final FileAttribute<?>[] OWNER_ONLY = {
+        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
+    };
 
     private final Path target;
     private final Path part;
@@ -26,9 +35,14 @@ final class PartFile implements AutoCloseable {
         String unknown = Long.toHexString(new SecureRandom().nextLong());
         part = target.resolveSibling("." + target.getFileName() + "." + unknown + ".part");
         Runtime.getRuntime().addShutdownHook(atExit);
-        channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+        boolean replaces = Files.exists(target);
+        channel =
+                FileChannel.open(
+                        part,
+                        Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
+                        replaces ? OWNER_ONLY : ANY_MODE);
         try {
-            if (Files.exists(target)) {
+            if (replaces) {
                 Files.setPosixFilePermissions(part, Files.getPosixFilePermissions(target));
             }
         } catch (IOException | RuntimeException e) {

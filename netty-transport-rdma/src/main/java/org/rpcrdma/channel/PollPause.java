@@ -21,9 +21,6 @@ final class PollPause {
 
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** A device that returns sooner does not wait. */
-    private static final long SHORT_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
-
     private final VerbsContext context;
     private int failures;
     private boolean isStarted;
@@ -61,14 +58,17 @@ final class PollPause {
      * @param hasTasks whether there is no reason to wait
      */
     void await(long begin, long limitNanos, BooleanSupplier hasTasks) {
-        long limit = Math.min(end - begin, limitNanos);
+        // The pause may have ended since it was asked for, and a device takes a negative time for
+        // no limit.
+        long limit = Math.max(0, Math.min(end - begin, limitNanos));
         try {
             context.await(limit);
         } catch (Throwable t) {
             logger.trace("A device that fails does not wait either", t);
         }
-        if (context.nanoTime() - begin < Math.min(limit, SHORT_NANOS)) {
-            park(limit, hasTasks);
+        long left = limit - (context.nanoTime() - begin);
+        if (left > 0) {
+            park(left, hasTasks); // the device does not wait, or was woken: then there are tasks
         }
     }
 

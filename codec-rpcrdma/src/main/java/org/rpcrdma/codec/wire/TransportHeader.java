@@ -255,6 +255,7 @@ public final class TransportHeader {
      */
     public int decodeLists(ByteBuf in, int index, int end, int maxSegments) {
         clear();
+        isPlain = false;
         int at = index;
         if (version == VERSION_TWO) {
             if (end - at < 4) {

@@ -53,13 +53,24 @@ public final class Export implements AutoCloseable {
         this(directory, readOnly, keyFile, Runtime.getRuntime().maxMemory() / BYTES_PER_FILE);
     }
 
-    /** @param filesMax how many files the index has at most */
-    Export(Path directory, boolean readOnly, Path keyFile, long filesMax) throws IOException {
+    /** Without symbolic links, as far as it is there already. */
+    private static Path realPath(Path file) throws IOException {
+        Path there = file.toAbsolutePath().normalize();
+        Path missing = Path.of("");
+        while (!Files.exists(there)) {
+            missing = there.getFileName().resolve(missing);
+            there = there.getParent();
+        }
+        return there.toRealPath().resolve(missing);
+    }
+
+    /** @param namesMax how many names of files the index has at most */
+    Export(Path directory, boolean readOnly, Path keyFile, long namesMax) throws IOException {
         this.readOnly = readOnly;
-        index = new FileIndex(filesMax);
+        index = new FileIndex(namesMax);
         // The user may name the export by a symbolic link; nothing below it is followed.
         Path real = directory.toRealPath();
-        if (keyFile.toAbsolutePath().normalize().startsWith(real)) {
+        if (realPath(keyFile).startsWith(real)) {
             throw new IOException(
                     keyFile
                             + ", the key of all file handles, is in the export: set"
@@ -262,12 +273,21 @@ public final class Export implements AutoCloseable {
             return root.retain();
         }
         OpenDirectory open = directories.get(key);
-        if (open != null && !open.isWithin(root)) {
+        if (open != null && !isWithinRoot(open)) {
             open.release();
             directories.remove(key);
             return null;
         }
         return open;
+    }
+
+    /** A directory whose path is too long for the system to tell is looked for by its names again. */
+    private boolean isWithinRoot(OpenDirectory open) {
+        try {
+            return open.isWithin(root);
+        } catch (IOException e) {
+            return false;
+        }
     }
 
     /** @return with a reference for the caller; {@code null} if the name is no longer that directory's */

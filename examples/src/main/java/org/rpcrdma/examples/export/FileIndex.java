@@ -2,13 +2,13 @@
 package org.rpcrdma.examples.export;
 
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 
 /**
  * Where the files that clients know were last seen: a hint, checked at every use, because others change the directory
- * too. Bounded: the files that were not used for longest go first. Thread-safe.
+ * too. Bounded: it counts names, and the files that were not used for longest go first. Thread-safe.
  */
 final class FileIndex {
 
@@ -18,30 +18,36 @@ final class FileIndex {
     /** One name of a file. */
     record Link(FileKey directory, String name) {}
 
-    private final LinkedHashMap<FileKey, List<Link>> links;
+    private final LinkedHashMap<FileKey, List<Link>> links = new LinkedHashMap<>(16, 0.75f, true);
+    private final long namesMax;
+    private long names;
 
-    FileIndex(long filesMax) {
-        links =
-                new LinkedHashMap<>(16, 0.75f, true) {
-                    @Override
-                    protected boolean removeEldestEntry(Map.Entry<FileKey, List<Link>> eldest) {
-                        return size() > filesMax;
-                    }
-                };
+    FileIndex(long namesMax) {
+        this.namesMax = namesMax;
     }
 
     synchronized void add(FileKey file, boolean isDirectory, FileKey directory, String name) {
         Link link = new Link(directory, name);
         List<Link> known = isDirectory ? List.of() : links(file);
         if (known.isEmpty()) {
-            links.put(file, List.of(link));
+            put(file, List.of(link));
         } else if (!known.contains(link)) {
             List<Link> more = new ArrayList<>(known);
             if (more.size() == NAMES_MAX) {
                 more.remove(0);
             }
             more.add(link);
-            links.put(file, List.copyOf(more));
+            put(file, List.copyOf(more));
+        }
+    }
+
+    private void put(FileKey file, List<Link> known) {
+        List<Link> before = links.put(file, known);
+        names += known.size() - (before == null ? 0 : before.size());
+        Iterator<List<Link>> eldest = links.values().iterator();
+        while (names > namesMax) {
+            names -= eldest.next().size();
+            eldest.remove();
         }
     }
 
@@ -50,8 +56,9 @@ final class FileIndex {
         if (fewer.remove(link)) {
             if (fewer.isEmpty()) {
                 links.remove(file);
+                names--;
             } else {
-                links.put(file, List.copyOf(fewer));
+                put(file, List.copyOf(fewer));
             }
         }
     }

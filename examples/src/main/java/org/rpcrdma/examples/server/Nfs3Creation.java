@@ -52,6 +52,7 @@ final class Nfs3Creation {
                 request.getHandle(),
                 directory -> {
                     UnixAttributes before = directory.currentAttributes();
+                    call.caller().require(Caller.EXECUTE, before);
                     UnixAttributes existing = directory.childAttributes(name);
                     if (existing == null) {
                         call.caller().requireChange(before, null);
@@ -113,6 +114,7 @@ final class Nfs3Creation {
                 directory -> {
                     Path path = directory.child(name);
                     UnixAttributes before = directory.currentAttributes();
+                    call.caller().require(Caller.EXECUTE, before);
                     requireFree(directory, name);
                     call.caller().requireChange(before, null);
                     Files.createDirectory(
@@ -154,6 +156,7 @@ final class Nfs3Creation {
                 directory -> {
                     Path path = directory.child(name);
                     UnixAttributes before = directory.currentAttributes();
+                    call.caller().require(Caller.EXECUTE, before);
                     requireFree(directory, name);
                     call.caller().requireChange(before, null);
                     Files.createSymbolicLink(path, Path.of(target));

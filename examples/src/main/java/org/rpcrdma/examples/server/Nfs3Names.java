@@ -110,13 +110,14 @@ final class Nfs3Names {
     private WccData remove(Located directory, String name, boolean wantsDirectory, Caller caller)
             throws IOException {
         Path path = directory.child(name);
+        UnixAttributes before = directory.currentAttributes();
+        caller.require(Caller.EXECUTE, before);
         UnixAttributes victim = existing(directory, name);
         if (victim.isDirectory() && !wantsDirectory) {
             throw new NfsException(Nfs3Status.NFS3ERR_ISDIR, "a directory");
         } else if (!victim.isDirectory() && wantsDirectory) {
             throw new NfsException(Nfs3Status.NFS3ERR_NOTDIR, "not a directory");
         }
-        UnixAttributes before = directory.currentAttributes();
         caller.requireChange(before, victim);
         Files.delete(path);
         export.forget(victim, directory.key(), name);
@@ -146,10 +147,12 @@ final class Nfs3Names {
             throws IOException {
         Path source = from.child(oldName);
         Path target = to.child(newName);
-        UnixAttributes moved = existing(from, oldName);
-        UnixAttributes replaced = to.childAttributes(newName);
         UnixAttributes fromBefore = from.currentAttributes();
         UnixAttributes toBefore = to.currentAttributes();
+        caller.require(Caller.EXECUTE, fromBefore);
+        caller.require(Caller.EXECUTE, toBefore);
+        UnixAttributes moved = existing(from, oldName);
+        UnixAttributes replaced = to.childAttributes(newName);
         caller.requireChange(fromBefore, moved);
         caller.requireChange(toBefore, replaced);
         if (moved.isDirectory() && !from.key().equals(to.key())) {

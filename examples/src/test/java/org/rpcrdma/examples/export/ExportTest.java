@@ -79,10 +79,18 @@ class ExportTest {
         }
         assertThat(index.size()).isEqualTo(2);
         assertThat(index.links(new FileKey(0, 2, 0))).isEmpty();
+        FileIndex ofNames = new FileIndex(10);
+        ofNames.add(new FileKey(0, 2, 0), false, parent, "f2");
         for (int i = 0; i < 100; i++) {
-            index.add(new FileKey(0, 1, 0), false, parent, "name" + i);
+            ofNames.add(new FileKey(0, 1, 0), false, parent, "name" + i);
         }
-        assertThat(index.links(new FileKey(0, 1, 0))).hasSize(8);
+        assertThat(ofNames.links(new FileKey(0, 1, 0))).hasSize(8);
+        assertThat(ofNames.size()).isEqualTo(2);
+        for (int i = 0; i < 3; i++) {
+            ofNames.add(new FileKey(0, 3, 0), false, parent, "another" + i);
+        }
+        assertThat(ofNames.links(new FileKey(0, 1, 0))).as("names count").isEmpty();
+        assertThat(ofNames.links(new FileKey(0, 3, 0))).hasSize(3);
     }
 
     @Test

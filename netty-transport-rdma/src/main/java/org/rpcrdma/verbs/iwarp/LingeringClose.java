@@ -11,6 +11,9 @@ import java.nio.ByteBuffer;
  */
 final class LingeringClose implements ByteTransportListener, Timer, AutoCloseable {
 
+    /** How often a peer may have the drain time anew by taking a few bytes. */
+    private static final int MOST_DRAINS = 10;
+
     private static final ByteBuffer NO_MESSAGE = ByteBuffer.allocate(0);
 
     private static final int DISCARD_BYTES = 8 * 1024;
@@ -19,6 +22,7 @@ final class LingeringClose implements ByteTransportListener, Timer, AutoCloseabl
     private final ByteTransport carrier;
     private final ByteBuffer last;
     private final ByteBuffer discarded = ByteBuffer.allocate(DISCARD_BYTES);
+    private final long start;
     private long deadline;
 
     /** Sends what the carrier has taken, and no more. */
@@ -30,6 +34,7 @@ final class LingeringClose implements ByteTransportListener, Timer, AutoCloseabl
         this.loop = loop;
         this.carrier = carrier;
         this.last = last;
+        start = loop.nanoTime();
         loop.lingering.add(this);
         startTimer();
         carrier.carry(this);
@@ -37,7 +42,9 @@ final class LingeringClose implements ByteTransportListener, Timer, AutoCloseabl
     }
 
     private void startTimer() {
-        deadline = loop.nanoTime() + loop.config.drainTimeout().toNanos();
+        long drain = loop.config.drainTimeout().toNanos();
+        long next = loop.nanoTime() + drain;
+        deadline = next - start > MOST_DRAINS * drain ? start + MOST_DRAINS * drain : next;
         loop.timers.add(this);
     }
 
