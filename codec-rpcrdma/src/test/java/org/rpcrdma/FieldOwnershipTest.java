@@ -28,7 +28,7 @@ class FieldOwnershipTest {
     @ValueSource(
             strings = {
                 "InboundCall",
-                "InboundCallRequest",
+                "InboundCallMessage",
                 "InboundChunks",
                 "OutboundReply",
             })

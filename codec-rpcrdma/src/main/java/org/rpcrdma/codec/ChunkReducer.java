@@ -20,7 +20,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
     private final ResponderState responder;
     private final OutboundCallChunkPlanner callPlan;
     private final InboundReplyAssembler replyReader;
-    private final InboundCallValidator callChecks;
+    private final InboundDdpEligibilityValidator callChecks;
     private final OutboundResultPlacement replyPlan;
     private final RpcCallHeader rpc = new RpcCallHeader();
 
@@ -35,7 +35,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
         responder = connection.responder();
         callPlan = new OutboundCallChunkPlanner(link);
         replyReader = new InboundReplyAssembler(link);
-        callChecks = new InboundCallValidator(link);
+        callChecks = new InboundDdpEligibilityValidator(link);
         replyPlan = new OutboundResultPlacement(link);
         DuplicateRequestCache cache = link.config().duplicateRequestCache();
         duplicates = cache == null ? null : new ConnectionDuplicateRequests(link, cache, this);
@@ -242,7 +242,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
 
     /** The call keeps its message until a handler gets it. */
     private void deliver(InboundCall call) throws BindingException {
-        InboundCallRequest request = call.request;
+        InboundCallMessage request = call.request;
         ByteBuf whole = request.message;
         boolean isDecoded =
                 (call.chunks.header.writes().chunks() > 0 || duplicates != null)
@@ -263,7 +263,9 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
         // Hadoop's parser takes positions for indexes, which is right behind its frame decoder.
         ByteBuf whole = call.request.message.discardReadBytes();
         Object message =
-                link.config().annotatedCalls() ? InboundCallValidator.inParts(call, whole) : whole;
+                link.config().annotatedCalls()
+                        ? InboundDdpEligibilityValidator.inParts(call, whole)
+                        : whole;
         call.request.handOver();
         call.delivered();
         toUser(message);

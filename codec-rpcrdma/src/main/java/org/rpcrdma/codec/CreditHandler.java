@@ -44,7 +44,7 @@ final class CreditHandler extends CodecStageHandler {
         } else if (message instanceof InboundCall) {
             responder.credits().answered();
             toNetwork(message, promise);
-        } else if (message instanceof OutboundPullCompletion completion) {
+        } else if (message instanceof PullCompletionMessage completion) {
             complete(ctx, completion);
             drain();
         } else if (message instanceof RpcRdmaCancel cancel) {
@@ -113,7 +113,7 @@ final class CreditHandler extends CodecStageHandler {
     }
 
     /** It needs no credit but the one that its reply has given back, and does not wait behind calls. */
-    private void complete(ChannelHandlerContext ctx, OutboundPullCompletion completion) {
+    private void complete(ChannelHandlerContext ctx, PullCompletionMessage completion) {
         requester.credits().completionSent();
         ctx.write(completion);
         link.flushes().request();

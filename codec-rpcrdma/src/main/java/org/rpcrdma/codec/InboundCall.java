@@ -30,7 +30,7 @@ final class InboundCall {
 
     State state = State.RECEIVED;
 
-    final InboundCallRequest request = new InboundCallRequest();
+    final InboundCallMessage request = new InboundCallMessage();
 
     final InboundChunks chunks = new InboundChunks();
 

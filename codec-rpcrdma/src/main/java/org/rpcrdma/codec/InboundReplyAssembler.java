@@ -17,7 +17,7 @@ final class InboundReplyAssembler {
 
     private final ConnectionContext link;
     private final XdrCursor cursor = new XdrCursor();
-    private final ResultChunks chunks = new ResultChunks();
+    private final InboundWriteChunkMatcher chunks = new InboundWriteChunkMatcher();
 
     InboundReplyAssembler(ConnectionContext link) {
         this.link = link;

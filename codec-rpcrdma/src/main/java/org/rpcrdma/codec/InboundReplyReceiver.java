@@ -155,7 +155,7 @@ final class InboundReplyReceiver {
     private void completeUnknown(ChannelHandlerContext ctx, TransportHeader header) {
         requester.credits().completionDue();
         requester.credits().completionSent();
-        ctx.write(encoder.encode(OutboundPullCompletion.plain(header.xid(), header.version())));
+        ctx.write(encoder.encode(PullCompletionMessage.plain(header.xid(), header.version())));
         link.flushes().request();
     }
 }

@@ -183,10 +183,10 @@ final class OutboundCall {
     }
 
     /** What the responder is told when nothing more is read of a reply in Read chunks. */
-    OutboundPullCompletion completion() {
+    PullCompletionMessage completion() {
         return reply.failure() == null && reply.pull().isWhole()
-                ? OutboundPullCompletion.of(xid, protocol.number(), header.reads(), link)
-                : OutboundPullCompletion.plain(xid, protocol.number());
+                ? PullCompletionMessage.of(xid, protocol.number(), header.reads(), link)
+                : PullCompletionMessage.plain(xid, protocol.number());
     }
 
     /** Releases everything; the memory was {@linkplain #invalidate invalidated}, or went with the connection. */

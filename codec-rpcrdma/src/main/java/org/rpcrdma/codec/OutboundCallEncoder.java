@@ -45,7 +45,7 @@ final class OutboundCallEncoder {
     }
 
     /** The Send that tells the responder that its Read chunks are done with. */
-    Object encode(OutboundPullCompletion completion) {
+    Object encode(PullCompletionMessage completion) {
         link.metrics().increment(RpcRdmaCounter.PULL_COMPLETIONS_SENT);
         return completion.encode(link, requester.credits().requested());
     }

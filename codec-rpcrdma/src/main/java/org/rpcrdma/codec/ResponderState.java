@@ -19,7 +19,7 @@ final class ResponderState {
     private final ReadChunkPulls pulls;
     private final XidHashMap<InboundCall> calls = new XidHashMap<>();
     private final ObjectPool<InboundCall> spares = new ObjectPool<>(InboundCall::new);
-    private final ObjectPool<OutboundReplyCompletion> spareWork;
+    private final ObjectPool<ReplyWorkRequestPromise> spareWork;
 
     /** {@code null} at a side that sends no replies in Read chunks. */
     private ExposedReadChunkReplies waiting;
@@ -36,7 +36,7 @@ final class ResponderState {
         this.link = link;
         metrics = link.metrics();
         this.pulls = pulls;
-        spareWork = new ObjectPool<>(() -> new OutboundReplyCompletion(link, this::recycle));
+        spareWork = new ObjectPool<>(() -> new ReplyWorkRequestPromise(link, this::recycle));
     }
 
     // ------------------------------------------------------------------ credits
@@ -169,11 +169,11 @@ final class ResponderState {
     }
 
     /** A promise for a work request of a reply. */
-    OutboundReplyCompletion work(int xid) {
+    ReplyWorkRequestPromise work(int xid) {
         return spareWork.take().of(xid);
     }
 
-    private void recycle(OutboundReplyCompletion work) {
+    private void recycle(ReplyWorkRequestPromise work) {
         spareWork.give(work);
     }
 

@@ -292,7 +292,7 @@ public final class RpcMessage implements ByteBufHolder {
         return payload.readableBytes() + parts.items().bytes();
     }
 
-    /** As {@link MessageItems#payloadOffset}. */
+    /** As {@link DdpDataItems#payloadOffset}. */
     long payloadOffset(int item) {
         return parts.items().payloadOffset(item);
     }

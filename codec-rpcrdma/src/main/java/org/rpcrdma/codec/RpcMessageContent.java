@@ -13,7 +13,7 @@ final class RpcMessageContent extends AbstractReferenceCounted {
     private static final long[] NO_CHUNKS = {};
 
     private final ByteBuf payload;
-    private MessageItems items = MessageItems.NONE;
+    private DdpDataItems items = DdpDataItems.NONE;
     private MessageSinks sinks = MessageSinks.NONE;
 
     int maximumReply = RpcMessage.UNKNOWN;
@@ -51,14 +51,14 @@ final class RpcMessageContent extends AbstractReferenceCounted {
         return copy;
     }
 
-    MessageItems items() {
+    DdpDataItems items() {
         return items;
     }
 
     /** Those that items are added to. */
-    MessageItems ownItems() {
-        if (items == MessageItems.NONE) {
-            items = new MessageItems();
+    DdpDataItems ownItems() {
+        if (items == DdpDataItems.NONE) {
+            items = new DdpDataItems();
         }
         return items;
     }

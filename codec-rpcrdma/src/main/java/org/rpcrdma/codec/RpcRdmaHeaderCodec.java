@@ -138,7 +138,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
     private boolean isCompletion(ByteBuf message, TransportHeader header) {
         return responder.waiting() != null
                 && link.versions().speaks(header.version())
-                && OutboundPullCompletion.isIn(header, message, link.readChunkReplies());
+                && PullCompletionMessage.isIn(header, message, link.readChunkReplies());
     }
 
     private void receiveError(ByteBuf message, TransportHeader header) {
@@ -257,7 +257,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (message instanceof OutboundPullCompletion completion) {
+        if (message instanceof PullCompletionMessage completion) {
             toNetwork(encoder.encode(completion), promise);
         } else if (message instanceof OutboundCall call) {
             writeCall(call, promise);
@@ -318,7 +318,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
                 CallOutcome.REPLIED,
                 call.request.startNanos);
         responder.replySent(call.protocol);
-        OutboundReplyCompletion work = responder.work(call.xid);
+        ReplyWorkRequestPromise work = responder.work(call.xid);
         Object message = call.chunks.toSend(send);
         responder.finish(call);
         toNetwork(message, work.behind(promise));

@@ -160,7 +160,9 @@ class Nfs4TraceTest {
         long position = items > 0 ? cursor.itemPosition(0) : 0;
         int start = exchange.reply.headerBytes();
         binding.walkResults(
-                4, procedure, results(out, start, new ResultChunks().of(header.writes())));
+                4,
+                procedure,
+                results(out, start, new InboundWriteChunkMatcher().of(header.writes())));
         assertThat(cursor.remaining()).isZero();
         assertThat(cursor.items()).isEqualTo(items);
         if (items > 0) {

@@ -5,7 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import java.util.Arrays;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
-import org.rpcrdma.channel.memory.RegisteredMemory;
+import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.ReceiveMemory;
@@ -31,7 +31,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
 
     private final RegisteredBufferPool pool;
     private final PeerAccessibleMemory exposures;
-    private final ReceiveBufferSize sizes;
+    private final AdaptiveStreamBufferSize sizes;
 
     /** The buffers that the peer may write into: the first one to its end, then the other. */
     private final int[] keys = new int[StreamInput.BUFFERS];
@@ -40,7 +40,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
     private int writable;
 
     /** A ring: the writer index of a piece says what was announced, the reader index what was delivered. */
-    private RegisteredMemory[] pieces = new RegisteredMemory[4];
+    private RegisteredByteBuf[] pieces = new RegisteredByteBuf[4];
 
     private int head;
     private int tail;
@@ -61,7 +61,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
             RegisteredBufferPool pool, PeerAccessibleMemory exposures, int most) {
         this.pool = pool;
         this.exposures = exposures;
-        this.sizes = new ReceiveBufferSize(most);
+        this.sizes = new AdaptiveStreamBufferSize(most);
     }
 
     // ------------------------------------------------------------------ arriving
@@ -98,11 +98,11 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
         return place;
     }
 
-    private RegisteredMemory piece(int number) {
+    private RegisteredByteBuf piece(int number) {
         return pieces[number & (pieces.length - 1)];
     }
 
-    private RegisteredMemory last() {
+    private RegisteredByteBuf last() {
         return piece(tail - 1);
     }
 
@@ -115,7 +115,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
             // More arrives at once than a piece takes.
             size = Math.min(2 * size, MOST_PIECE);
         }
-        RegisteredMemory piece = take(bytes < LARGE ? Math.max(size, bytes) : bytes, bytes);
+        RegisteredByteBuf piece = take(bytes < LARGE ? Math.max(size, bytes) : bytes, bytes);
         if (piece == null) {
             return false;
         }
@@ -135,7 +135,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
     }
 
     /** A piece of the wanted length, or of the least that will do, or {@code null} when there is no memory. */
-    private RegisteredMemory take(int wanted, int least) {
+    private RegisteredByteBuf take(int wanted, int least) {
         try {
             return pool.take(wanted);
         } catch (IllegalStateException e) {
@@ -145,7 +145,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
 
     /** The last piece takes no more: the rest of it goes back. */
     private void endLast() {
-        RegisteredMemory piece = last();
+        RegisteredByteBuf piece = last();
         if (given <= piece.capacity() / 2) {
             size = Math.max(size / 2, LEAST_PIECE);
         }
@@ -154,7 +154,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
     }
 
     private void grow() {
-        RegisteredMemory[] larger = Arrays.copyOf(pieces, 2 * pieces.length);
+        RegisteredByteBuf[] larger = Arrays.copyOf(pieces, 2 * pieces.length);
         for (int i = head; i != tail; i++) {
             larger[i & (larger.length - 1)] = pieces[i & (pieces.length - 1)];
         }
@@ -169,7 +169,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
             if (announced == tail) {
                 throw unwritten(bytes, left);
             }
-            RegisteredMemory piece = piece(announced);
+            RegisteredByteBuf piece = piece(announced);
             boolean isLast = announced + 1 == tail;
             int end = isLast ? given : piece.capacity();
             int taken = Math.min(left, end - piece.writerIndex());
@@ -212,7 +212,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
 
     @Override
     ByteBuf read(int most, ByteBufAllocator allocator) {
-        RegisteredMemory piece = piece(head);
+        RegisteredByteBuf piece = piece(head);
         int readable = piece.readableBytes();
         boolean isOver = head != announced || isArrived();
         if (isOver && readable >= LEAST_DELIVERED && readable >= piece.capacity() / 4) {
@@ -232,13 +232,13 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
     }
 
     /** Takes the first piece away, all of which was announced. */
-    private RegisteredMemory remove() {
+    private RegisteredByteBuf remove() {
         if (head == announced) {
             endLast();
             announced = tail;
         }
         int slot = head++ & (pieces.length - 1);
-        RegisteredMemory piece = pieces[slot];
+        RegisteredByteBuf piece = pieces[slot];
         pieces[slot] = null;
         return piece;
     }
@@ -247,7 +247,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
     int discard() {
         int discarded = 0;
         while (isReadable()) {
-            RegisteredMemory piece = piece(head);
+            RegisteredByteBuf piece = piece(head);
             discarded += piece.readableBytes();
             piece.skipBytes(piece.readableBytes());
             removeDelivered();
@@ -286,7 +286,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
         private MemoryRegion region;
         private int length;
 
-        void at(RegisteredMemory piece, int index) {
+        void at(RegisteredByteBuf piece, int index) {
             address = piece.address() + index;
             region = piece.region();
             length = piece.capacity() - index;

@@ -4,7 +4,7 @@ package org.rpcrdma.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.util.collection.IntObjectHashMap;
 import io.netty.util.collection.IntObjectMap;
-import org.rpcrdma.channel.memory.RegisteredMemory;
+import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 
@@ -38,7 +38,7 @@ final class PeerAccessibleMemory {
     }
 
     /** Exposes all of a buffer of the pool for writing, under a handle of its own. */
-    int exposeForWrite(RegisteredMemory buffer) {
+    int exposeForWrite(RegisteredByteBuf buffer) {
         return expose(buffer, 0, buffer.capacity(), QueuePair.REMOTE_WRITE);
     }
 

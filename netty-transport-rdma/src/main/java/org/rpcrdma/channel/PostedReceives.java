@@ -2,7 +2,7 @@
 package org.rpcrdma.channel;
 
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
-import org.rpcrdma.channel.memory.RegisteredMemory;
+import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
@@ -33,7 +33,7 @@ final class PostedReceives {
     private int target;
 
     /** Receives complete in the order in which they were posted. */
-    private final RegisteredMemory[] slots;
+    private final RegisteredByteBuf[] slots;
 
     private final int[] lengths;
     private final int mask;
@@ -70,7 +70,7 @@ final class PostedReceives {
         this.target = depth;
         this.batch = Math.min(8, Math.max(1, depth / 8));
         int slotCount = Integer.highestOneBit(Math.max(1, depth - 1)) << 1;
-        slots = new RegisteredMemory[slotCount];
+        slots = new RegisteredByteBuf[slotCount];
         lengths = new int[slotCount];
         mask = slotCount - 1;
     }
@@ -99,7 +99,7 @@ final class PostedReceives {
             posted++;
             queuePair.postReceive(id, MOST_BYTES);
         } else {
-            RegisteredMemory memory = pool.take(size);
+            RegisteredByteBuf memory = pool.take(size);
             slots[posted & mask] = memory;
             // Counted first: what the device refuses is released with the others when it closes.
             posted++;
@@ -123,9 +123,9 @@ final class PostedReceives {
      * @param length the bytes that it has, or may have at most; it gets no more than the size of a receive
      * @return {@code null} when there is none now
      */
-    RegisteredMemory memory(long id, int length) {
+    RegisteredByteBuf memory(long id, int length) {
         try {
-            RegisteredMemory memory = pool.take(Math.min(length, size));
+            RegisteredByteBuf memory = pool.take(Math.min(length, size));
             slots[(int) id & mask] = memory;
             return memory;
         } catch (IllegalStateException e) {
@@ -201,23 +201,23 @@ final class PostedReceives {
     }
 
     /** The oldest message, which belongs to the caller. */
-    RegisteredMemory poll() {
+    RegisteredByteBuf poll() {
         int length = lengths[delivered & mask];
-        RegisteredMemory memory = take();
+        RegisteredByteBuf memory = take();
         memory.writerIndex(length);
         return memory;
     }
 
     private void drop() {
-        RegisteredMemory memory = take();
+        RegisteredByteBuf memory = take();
         if (memory != null) {
             memory.release();
         }
     }
 
-    private RegisteredMemory take() {
+    private RegisteredByteBuf take() {
         int slot = delivered & mask;
-        RegisteredMemory memory = slots[slot];
+        RegisteredByteBuf memory = slots[slot];
         slots[slot] = null;
         delivered++;
         return memory;

@@ -2,7 +2,7 @@
 package org.rpcrdma.channel;
 
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
-import org.rpcrdma.channel.memory.RegisteredMemory;
+import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.verbs.QueuePair;
 
@@ -16,7 +16,7 @@ final class PostedStreamReceives {
     private final int count;
 
     /** {@code null} where messages come without memory. */
-    private final RegisteredMemory memory;
+    private final RegisteredByteBuf memory;
 
     /** The oldest posted receive: they complete in the order of posting. */
     private int next;
@@ -24,7 +24,7 @@ final class PostedStreamReceives {
     /**
      * Posts all receives.
      *
-     * @param bytes of memory for each message, as {@link StreamWire#receivedBytes} has it
+     * @param bytes of memory for each message, as {@link StreamMessagePoster#receivedBytes} has it
      * @param credits the DATA messages that the peer may have under way; as many receives again by half, and some, are
      *     for the messages that cost no credit
      */

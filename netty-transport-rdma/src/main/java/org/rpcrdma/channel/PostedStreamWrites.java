@@ -4,7 +4,7 @@ package org.rpcrdma.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.util.internal.MathUtil;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
-import org.rpcrdma.channel.memory.RegisteredMemory;
+import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.stream.TargetEntry;
 import org.rpcrdma.verbs.MemoryRegion;
@@ -29,12 +29,12 @@ final class PostedStreamWrites {
     static final int MOST_ENTRIES = 4;
 
     private final QueuePair queuePair;
-    private final StreamWire wire;
+    private final StreamMessagePoster wire;
     private final int depth;
     private final int mask;
 
     /** The messages that are under way, and behind them the entries. */
-    private final RegisteredMemory slots;
+    private final RegisteredByteBuf slots;
 
     private final int entries;
     private int nextEntry;
@@ -63,7 +63,8 @@ final class PostedStreamWrites {
     private boolean rings;
 
     /** @param depth work requests of the send queue */
-    PostedStreamWrites(QueuePair queuePair, StreamWire wire, RegisteredBufferPool pool, int depth) {
+    PostedStreamWrites(
+            QueuePair queuePair, StreamMessagePoster wire, RegisteredBufferPool pool, int depth) {
         this.queuePair = queuePair;
         this.wire = wire;
         this.depth = depth;
@@ -90,7 +91,7 @@ final class PostedStreamWrites {
     // ------------------------------------------------------------------ posting
 
     /** Writes all that is in a buffer of the pool, which is taken over. */
-    void write(long offset, int key, RegisteredMemory source) {
+    void write(long offset, int key, RegisteredByteBuf source) {
         hold(source.buffer(), null);
         write(
                 offset,

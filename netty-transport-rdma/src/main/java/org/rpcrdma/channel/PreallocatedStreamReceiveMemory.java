@@ -4,7 +4,7 @@ package org.rpcrdma.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
-import org.rpcrdma.channel.memory.RegisteredMemory;
+import org.rpcrdma.channel.memory.RegisteredByteBuf;
 
 /**
  * Receive memory of a stream on a device that has to have it before the peer writes: each receive buffer is one piece
@@ -15,10 +15,10 @@ final class PreallocatedStreamReceiveMemory extends StreamReceiveMemory {
 
     private final RegisteredBufferPool pool;
     private final PeerAccessibleMemory exposures;
-    private final ReceiveBufferSize sizes;
+    private final AdaptiveStreamBufferSize sizes;
 
     /** By age; the writer index says what was received, the reader index what was delivered. */
-    private final RegisteredMemory[] buffers = new RegisteredMemory[StreamInput.BUFFERS];
+    private final RegisteredByteBuf[] buffers = new RegisteredByteBuf[StreamInput.BUFFERS];
 
     private int oldest;
     private int count;
@@ -31,7 +31,7 @@ final class PreallocatedStreamReceiveMemory extends StreamReceiveMemory {
             RegisteredBufferPool pool, PeerAccessibleMemory exposures, int most) {
         this.pool = pool;
         this.exposures = exposures;
-        this.sizes = new ReceiveBufferSize(most);
+        this.sizes = new AdaptiveStreamBufferSize(most);
     }
 
     private int slot(int age) {
@@ -45,7 +45,7 @@ final class PreallocatedStreamReceiveMemory extends StreamReceiveMemory {
 
     @Override
     int expose() {
-        RegisteredMemory memory = take();
+        RegisteredByteBuf memory = take();
         try {
             memory.setZero(0, memory.capacity());
             int key = exposures.exposeForWrite(memory);
@@ -58,7 +58,7 @@ final class PreallocatedStreamReceiveMemory extends StreamReceiveMemory {
         }
     }
 
-    private RegisteredMemory take() {
+    private RegisteredByteBuf take() {
         while (true) {
             try {
                 return pool.take(sizes.next());
@@ -72,7 +72,7 @@ final class PreallocatedStreamReceiveMemory extends StreamReceiveMemory {
 
     @Override
     void received(int bytes) {
-        RegisteredMemory buffer = buffers[slot(full)];
+        RegisteredByteBuf buffer = buffers[slot(full)];
         buffer.writerIndex(buffer.writerIndex() + bytes);
         sizes.message();
     }
@@ -90,7 +90,7 @@ final class PreallocatedStreamReceiveMemory extends StreamReceiveMemory {
 
     @Override
     ByteBuf read(int most, ByteBufAllocator allocator) {
-        RegisteredMemory buffer = buffers[oldest];
+        RegisteredByteBuf buffer = buffers[oldest];
         int readable = buffer.readableBytes();
         if (full > 0 && readable > buffer.capacity() / 2) {
             return RegisteredBufferPool.watched(removeOldest());
@@ -120,8 +120,8 @@ final class PreallocatedStreamReceiveMemory extends StreamReceiveMemory {
         }
     }
 
-    private RegisteredMemory removeOldest() {
-        RegisteredMemory memory = buffers[oldest];
+    private RegisteredByteBuf removeOldest() {
+        RegisteredByteBuf memory = buffers[oldest];
         buffers[oldest] = null;
         oldest = slot(1);
         count--;

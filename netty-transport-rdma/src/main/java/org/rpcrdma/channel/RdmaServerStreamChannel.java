@@ -40,7 +40,7 @@ public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel
 
     @Override
     protected void doBind(SocketAddress address) throws Exception {
-        StreamWire.checkDevice(loop().context().capabilities(), true);
+        StreamMessagePoster.checkDevice(loop().context().capabilities(), true);
         super.doBind(address);
     }
 
@@ -49,7 +49,7 @@ public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel
         try {
             ConnectionData.decode(
                     request.privateData(),
-                    StreamWire.allowsBigEndian(loop().context().capabilities()));
+                    StreamMessagePoster.allowsBigEndian(loop().context().capabilities()));
             return new RdmaStreamChannel(this, request);
         } catch (StreamProtocolException e) {
             request.reject(inWords(e));

@@ -7,7 +7,7 @@ import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.ChannelInputShutdownReadComplete;
 import java.io.IOException;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
-import org.rpcrdma.channel.memory.RegisteredMemory;
+import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.stream.ConnectionData;
 import org.rpcrdma.stream.StreamEnds;
 import org.rpcrdma.stream.StreamMessage;
@@ -28,13 +28,13 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
     private final StreamEnds ends = new StreamEnds();
 
     private PeerAccessibleMemory exposures;
-    private StreamWire wire;
+    private StreamMessagePoster wire;
     private PostedStreamReceives receives;
     private StreamInput input;
     private StreamOutput output;
 
     /** Memory and key of the target SGL. */
-    private RegisteredMemory table;
+    private RegisteredByteBuf table;
 
     private int tableKey;
     private StreamKeepAliveAndRetryTimers timers;
@@ -56,7 +56,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
     @Override
     void begin() {
         DeviceCapabilities device = channel.loop().context().capabilities();
-        StreamWire.checkDevice(device, channel.parent() != null);
+        StreamMessagePoster.checkDevice(device, channel.parent() != null);
         RegisteredBufferPool pool = channel.loop().pool();
         MessageRegistration memory = new MessageRegistration(pool, device.cheapRegistration());
         exposures = new PeerAccessibleMemory(queuePair, memory, device.exactExposure());
@@ -68,7 +68,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
                         TargetTable.BYTES,
                         RemoteAccess.WRITE,
                         RegistrationPolicy.EXACT);
-        wire = StreamWire.of(device, queuePair);
+        wire = StreamMessagePoster.of(device, queuePair);
         output =
                 new StreamOutput(
                         queuePair,
@@ -110,7 +110,8 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         ConnectionData peer =
                 ConnectionData.decode(
                         peerData,
-                        StreamWire.allowsBigEndian(channel.loop().context().capabilities()));
+                        StreamMessagePoster.allowsBigEndian(
+                                channel.loop().context().capabilities()));
         output.open(peer);
         input.open(peer);
         timers = new StreamKeepAliveAndRetryTimers(channel.eventLoop(), this::tryForMemory);

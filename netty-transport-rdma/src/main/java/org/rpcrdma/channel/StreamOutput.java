@@ -6,7 +6,7 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.FileRegion;
 import java.io.IOException;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
-import org.rpcrdma.channel.memory.RegisteredMemory;
+import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.stream.ConnectionData;
 import org.rpcrdma.stream.SendCredits;
 import org.rpcrdma.stream.StreamMessage;
@@ -63,7 +63,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     private boolean isBufferFull;
 
     /** Memory that bytes are copied to, and where they go. */
-    private RegisteredMemory copy;
+    private RegisteredByteBuf copy;
 
     private long copyOffset;
     private int copyKey;
@@ -76,7 +76,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
      */
     StreamOutput(
             QueuePair queuePair,
-            StreamWire wire,
+            StreamMessagePoster wire,
             MessageRegistration memory,
             RegisteredBufferPool pool,
             int depth,
@@ -255,7 +255,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         return copy.buffer();
     }
 
-    private RegisteredMemory take(int size) {
+    private RegisteredByteBuf take(int size) {
         try {
             return pool.take(size);
         } catch (IllegalStateException e) {
@@ -269,7 +269,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         if (copy == null) {
             return;
         }
-        RegisteredMemory written = copy;
+        RegisteredByteBuf written = copy;
         copy = null;
         if (written.buffer().isReadable()) {
             work.write(copyOffset, copyKey, written);

@@ -13,7 +13,7 @@ import java.nio.ByteBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
-import org.rpcrdma.channel.memory.RegisteredMemory;
+import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.MemoryRegion;
@@ -147,8 +147,9 @@ class MemoryAfterFailureTest {
     @Test
     void whatAStreamHasCopiedAndCannotWrite() {
         PostedStreamWrites work =
-                new PostedStreamWrites(refusing, StreamWire.of(CAPABILITIES, refusing), pool, 32);
-        RegisteredMemory copied = pool.take(100);
+                new PostedStreamWrites(
+                        refusing, StreamMessagePoster.of(CAPABILITIES, refusing), pool, 32);
+        RegisteredByteBuf copied = pool.take(100);
         copied.writeLong(1);
         assertThatThrownBy(() -> work.write(0, 0, copied)).isInstanceOf(OutOfMemoryError.class);
         work.release();

@@ -13,8 +13,8 @@ final class CallDeadlines {
 
     private final DefaultCallSettings settings;
     private final PendingCallTable table;
-    private final OutboundCallChannel channel;
-    private final CallTimer timer;
+    private final CurrentRequesterChannel channel;
+    private final EarliestDeadlineTimer timer;
 
     /**
      * @param due is run when a deadline is over; they are to be armed again then
@@ -23,12 +23,12 @@ final class CallDeadlines {
             DefaultCallSettings settings,
             EventLoopAffinity loop,
             PendingCallTable table,
-            OutboundCallChannel channel,
+            CurrentRequesterChannel channel,
             Runnable due) {
         this.settings = settings;
         this.table = table;
         this.channel = channel;
-        timer = new CallTimer(settings.clock(), loop, due);
+        timer = new EarliestDeadlineTimer(settings.clock(), loop, due);
     }
 
     /** Has it run at that time, or earlier. */

@@ -20,7 +20,7 @@ final class PendingCallTable {
     private static final Comparator<CallReplyFuture<?>> OLDEST_FIRST =
             Comparator.comparingLong(call -> call.serial);
 
-    private final OutboundCallChannel channel;
+    private final CurrentRequesterChannel channel;
     private final DeferredNotifications outcomes;
     private final Consumer<CallReplyFuture<?>> ended;
     private final XidHashMap<CallReplyFuture<?>> calls = new XidHashMap<>();
@@ -33,7 +33,7 @@ final class PendingCallTable {
      * @param number of the requester among {@code 1 << log2}: no two give out the same XID
      */
     PendingCallTable(
-            OutboundCallChannel channel,
+            CurrentRequesterChannel channel,
             DeferredNotifications outcomes,
             Consumer<CallReplyFuture<?>> ended,
             int number,

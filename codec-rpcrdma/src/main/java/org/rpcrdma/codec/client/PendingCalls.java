@@ -63,7 +63,7 @@ final class PendingCalls implements CallSubmissionQueue.Starter {
     // ---- event loop only
 
     private final DeferredNotifications outcomes;
-    private final OutboundCallChannel channel;
+    private final CurrentRequesterChannel channel;
     private final PendingCallTable table;
     private final CallDeadlines deadlines;
     private final RetransmissionPolicy retransmission;
@@ -78,7 +78,7 @@ final class PendingCalls implements CallSubmissionQueue.Starter {
         this.loop = new EventLoopAffinity(loop, owner::terminated);
         intake = new CallSubmissionQueue(this, settings, this.loop);
         outcomes = this.loop.outcomes();
-        channel = new OutboundCallChannel(settings.fencesCancelled());
+        channel = new CurrentRequesterChannel(settings.fencesCancelled());
         table = new PendingCallTable(channel, outcomes, this::ended, number, log2);
         Runnable due = () -> event(this::wake);
         deadlines = new CallDeadlines(settings, this.loop, table, channel, due);
@@ -178,7 +178,7 @@ final class PendingCalls implements CallSubmissionQueue.Starter {
             call.notSent();
         } else if (cause instanceof ClosedChannelException
                 || cause instanceof RdmaException
-                || OutboundCallChannel.isOut(call)) {
+                || CurrentRequesterChannel.isOut(call)) {
             call.channel.close();
         } else {
             boolean isNamed =

@@ -140,7 +140,8 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
 
     /** Whether something is out and nothing was answered: a call that has failed here says nothing of the responder. */
     private boolean isSilent() {
-        return OutboundCallChannel.answers(channel) == 0 && !OutboundCallChannel.isIdle(channel);
+        return CurrentRequesterChannel.answers(channel) == 0
+                && !CurrentRequesterChannel.isIdle(channel);
     }
 
     @Override
@@ -294,7 +295,7 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
         }
         channel = null;
         current = null;
-        boolean hasAnswered = OutboundCallChannel.answers(gone) > 0;
+        boolean hasAnswered = CurrentRequesterChannel.answers(gone) > 0;
         firstCall.ended(hasAnswered);
         if (state == State.CLOSED) {
             finishClose();

@@ -17,7 +17,7 @@ final class RefusedCalls {
     private record Refused(CallReplyFuture<?> call, long due) {}
 
     private final CallClock clock;
-    private final CallTimer timer;
+    private final EarliestDeadlineTimer timer;
 
     /** All have the same pause, so they are due in their order. */
     private final Queue<Refused> calls = new ArrayDeque<>();
@@ -27,7 +27,7 @@ final class RefusedCalls {
      */
     RefusedCalls(CallClock clock, EventLoopAffinity loop, Runnable due) {
         this.clock = clock;
-        timer = new CallTimer(clock, loop, due);
+        timer = new EarliestDeadlineTimer(clock, loop, due);
     }
 
     /** Keeps a call; it is out on no channel meanwhile. */

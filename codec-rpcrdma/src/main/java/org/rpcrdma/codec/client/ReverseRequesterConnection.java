@@ -149,7 +149,7 @@ final class ReverseRequesterConnection implements PendingCalls.Owner {
      */
     private boolean refreshFate() {
         Channel used = calls.channel();
-        hasAnswered |= used != null && OutboundCallChannel.answers(used) > 0;
+        hasAnswered |= used != null && CurrentRequesterChannel.answers(used) > 0;
         return !hasAnswered && calls.areInDoubt();
     }
 

@@ -59,10 +59,10 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     private final SlabRegistry slabs;
     private final SlabAllocator blocks = new SlabAllocator();
     private final SizeClassBufferCache ready = new SizeClassBufferCache();
-    private final ArrayDeque<RegisteredMemory> buffers = new ArrayDeque<>();
+    private final ArrayDeque<RegisteredByteBuf> buffers = new ArrayDeque<>();
 
     /** Released on other threads. */
-    private final Queue<RegisteredMemory> returned = PlatformDependent.newMpscQueue();
+    private final Queue<RegisteredByteBuf> returned = PlatformDependent.newMpscQueue();
 
     /** Has {@link #collect()} called on the event loop. */
     private final Runnable collector;
@@ -120,21 +120,21 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
      * record of a buffer costs more than the buffer.
      */
     public ByteBuf toSend(int capacity) {
-        RegisteredMemory memory = take(capacity);
+        RegisteredByteBuf memory = take(capacity);
         return ResourceLeakDetector.getLevel().compareTo(ResourceLeakDetector.Level.SIMPLE) > 0
                 ? toLeakAwareBuffer(memory)
                 : memory;
     }
 
     /** As {@link #registered} for a buffer that stays with the transport and is not watched. */
-    public RegisteredMemory take(int capacity) {
+    public RegisteredByteBuf take(int capacity) {
         checkInRange(capacity, 0, LARGEST, "capacity");
         assert inEventLoop.getAsBoolean();
         if (isCollectorCalled.get()) {
             fetchReturned();
         }
         int size = FreeBlockLists.size(capacity);
-        RegisteredMemory buffer = ready.poll(size);
+        RegisteredByteBuf buffer = ready.poll(size);
         if (buffer == null) {
             buffer = cut(size);
         }
@@ -150,16 +150,16 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
         return buffer;
     }
 
-    private RegisteredMemory cut(int size) {
+    private RegisteredByteBuf cut(int size) {
         // What may fail comes before what would have to be taken back.
         if (buffers.isEmpty()) {
-            buffers.addLast(new RegisteredMemory(this));
+            buffers.addLast(new RegisteredByteBuf(this));
         }
         SlabBlock block = freeBlock(size);
         if (block.size > size) {
             blocks.cut(block, size);
         }
-        RegisteredMemory buffer = buffers.pollLast();
+        RegisteredByteBuf buffer = buffers.pollLast();
         buffer.hold(block);
         return buffer;
     }
@@ -188,7 +188,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
      * @param buffer nobody but the transport has it
      * @param used its bytes that are needed, from index 0 on
      */
-    public void trim(RegisteredMemory buffer, int used) {
+    public void trim(RegisteredByteBuf buffer, int used) {
         SlabBlock block = buffer.block();
         int size = FreeBlockLists.size(used);
         int spared = block.size - size;
@@ -214,12 +214,12 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     private void fetchReturned() {
-        for (RegisteredMemory back = returned.poll(); back != null; back = returned.poll()) {
+        for (RegisteredByteBuf back = returned.poll(); back != null; back = returned.poll()) {
             putBack(back);
         }
     }
 
-    private void putBack(RegisteredMemory buffer) {
+    private void putBack(RegisteredByteBuf buffer) {
         SlabBlock block = buffer.block();
         Slab slab = block.slab;
         lentBytes -= block.size;
@@ -235,7 +235,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
         }
     }
 
-    private void free(RegisteredMemory buffer) {
+    private void free(RegisteredByteBuf buffer) {
         SlabBlock block = buffer.block();
         buffer.forget();
         if (buffers.size() < MOST_SHELLS) {
@@ -302,7 +302,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
         return toLeakAwareBuffer(memory);
     }
 
-    void takeBack(RegisteredMemory buffer) {
+    void takeBack(RegisteredByteBuf buffer) {
         if (!closed && inEventLoop.getAsBoolean()) {
             putBack(buffer);
             return;

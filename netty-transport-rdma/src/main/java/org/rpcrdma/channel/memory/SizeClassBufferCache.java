@@ -18,8 +18,8 @@ final class SizeClassBufferCache {
     private static final int MOST_OF_A_SIZE = 64;
 
     /** By {@link FreeBlockLists#list}; those of no size that is used have no room. */
-    private final RegisteredMemory[][] buffers =
-            new RegisteredMemory[FreeBlockLists.list(LARGEST) + 1][];
+    private final RegisteredByteBuf[][] buffers =
+            new RegisteredByteBuf[FreeBlockLists.list(LARGEST) + 1][];
 
     private final int[] counts = new int[buffers.length];
     private int bytes;
@@ -34,7 +34,7 @@ final class SizeClassBufferCache {
      * @param size as {@link FreeBlockLists#size} has it
      * @return {@code null} when there is none
      */
-    RegisteredMemory poll(int size) {
+    RegisteredByteBuf poll(int size) {
         if (size > LARGEST) {
             return null;
         }
@@ -45,13 +45,13 @@ final class SizeClassBufferCache {
         }
         counts[list] = --count;
         bytes -= size;
-        RegisteredMemory buffer = buffers[list][count];
+        RegisteredByteBuf buffer = buffers[list][count];
         buffers[list][count] = null;
         return buffer;
     }
 
     /** Keeps a buffer with its memory, or returns {@code false}. */
-    boolean offer(RegisteredMemory buffer) {
+    boolean offer(RegisteredByteBuf buffer) {
         int size = buffer.block().size;
         if (size > LARGEST || bytes + size > MOST_BYTES) {
             return false;
@@ -62,7 +62,7 @@ final class SizeClassBufferCache {
             return false;
         }
         if (buffers[list] == null) {
-            buffers[list] = new RegisteredMemory[MOST_OF_A_SIZE];
+            buffers[list] = new RegisteredByteBuf[MOST_OF_A_SIZE];
         }
         buffers[list][count] = buffer;
         counts[list] = count + 1;
@@ -71,11 +71,11 @@ final class SizeClassBufferCache {
     }
 
     /** Gives all buffers to somebody, with their memory. */
-    void drain(Consumer<RegisteredMemory> taker) {
+    void drain(Consumer<RegisteredByteBuf> taker) {
         for (int list = 0; list < counts.length; list++) {
             while (counts[list] > 0) {
                 int last = --counts[list];
-                RegisteredMemory buffer = buffers[list][last];
+                RegisteredByteBuf buffer = buffers[list][last];
                 buffers[list][last] = null;
                 taker.accept(buffer);
             }

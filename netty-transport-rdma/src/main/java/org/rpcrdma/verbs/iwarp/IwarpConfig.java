@@ -12,7 +12,7 @@ import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
-import org.rpcrdma.verbs.iwarp.shared.SharedMemory;
+import org.rpcrdma.verbs.iwarp.shared.SharedSegmentFactory;
 
 /** The settings of the software RNIC. {@link #defaults()} suits the Linux kernel's soft-iWARP. Immutable. */
 public final class IwarpConfig {
@@ -430,8 +430,8 @@ public final class IwarpConfig {
             SettingRange.range(
                     "sharedRingBytes",
                     bytes,
-                    SharedMemory.MIN_RING_BYTES,
-                    SharedMemory.MAX_RING_BYTES);
+                    SharedSegmentFactory.MIN_RING_BYTES,
+                    SharedSegmentFactory.MAX_RING_BYTES);
             SettingRange.requirePowerOfTwo("sharedRingBytes", bytes);
             sharedRingBytes = bytes;
             return this;

@@ -23,7 +23,7 @@ final class IwarpListener
                 PausedListeners.Acceptor,
                 SelectionKeyHandler,
                 Timer,
-                RnicEventHandler,
+                PolledEventHandler,
                 AutoCloseable {
 
     private static final int ACCEPTS_PER_POLL = 64;

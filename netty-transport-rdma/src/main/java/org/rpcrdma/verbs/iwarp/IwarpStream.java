@@ -43,7 +43,7 @@ final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer
     private final StreamOwner owner;
     private final ByteTransport carrier;
 
-    private final InboundFpdus fpdusIn;
+    private final FpduReadLoop fpdusIn;
     private final FpduSender fpdusOut;
     private final RdmapReceiver receiver;
     private final RdmapSender sender;
@@ -79,7 +79,7 @@ final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer
         if (!maySend && agreed.rtr() == Rtr.ZERO_LENGTH_SEND) {
             receiver.awaitReadyToReceive();
         }
-        this.fpdusIn = new InboundFpdus(loop, receiver, carrier, agreed);
+        this.fpdusIn = new FpduReadLoop(loop, receiver, carrier, agreed);
         this.fpdusOut =
                 agreed.markersOut()
                         ? new MarkedFpduSender(crc, loop.markedBatches)
@@ -168,16 +168,16 @@ final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer
 
     @Override
     public boolean lookAtFrame() {
-        return look(InboundFpdus::lookAtFrame);
+        return look(FpduReadLoop::lookAtFrame);
     }
 
     @Override
     public boolean lookAtMessage() {
-        return look(InboundFpdus::lookAtMessage);
+        return look(FpduReadLoop::lookAtMessage);
     }
 
     private interface Look {
-        boolean at(InboundFpdus fpdus) throws IOException;
+        boolean at(FpduReadLoop fpdus) throws IOException;
     }
 
     private boolean look(Look look) {

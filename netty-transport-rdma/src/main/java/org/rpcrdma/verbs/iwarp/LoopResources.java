@@ -24,10 +24,10 @@ final class LoopResources {
 
     final IwarpConfig config;
     final IwarpHost host;
-    final RnicEventQueue completions = new RnicEventQueue();
+    final PolledEventQueue completions = new PolledEventQueue();
     final Timers timers;
     final SocketPoller poller;
-    final StreamRegistry streams;
+    final StreamScheduler streams;
     final PausedListeners pausedListeners = new PausedListeners();
     final StagTable stags;
     final LocalMemory memory;
@@ -60,7 +60,7 @@ final class LoopResources {
         this.config = config;
         this.host = host;
         this.timers = new Timers(host);
-        this.streams = new StreamRegistry(timers, config);
+        this.streams = new StreamScheduler(timers, config);
         this.staging = ReceiveStagingPool.plain(budget);
         this.wholeStaging = ReceiveStagingPool.whole(budget);
         this.batches = FpduBatchPool.plain(budget);

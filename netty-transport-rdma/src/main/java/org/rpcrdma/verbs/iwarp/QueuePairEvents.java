@@ -9,18 +9,18 @@ import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.rdmap.Completions;
-import org.rpcrdma.verbs.iwarp.rdmap.ReceiveSource;
+import org.rpcrdma.verbs.iwarp.rdmap.PlacementMemorySource;
 
 /**
  * Queues the completions and connection events of one queue pair, and delivers them to its handler in that order. The
  * end of the connection is delivered behind the last completion.
  */
-final class QueuePairEvents implements RnicEventHandler, Completions, ReceiveSource {
+final class QueuePairEvents implements PolledEventHandler, Completions, PlacementMemorySource {
 
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(QueuePairEvents.class);
 
-    private final RnicEventQueue queue;
+    private final PolledEventQueue queue;
     private final QueuePairHandler handler;
     private final Consumer<OutOfMemoryError> onLost;
     private int undelivered;
@@ -28,7 +28,7 @@ final class QueuePairEvents implements RnicEventHandler, Completions, ReceiveSou
 
     /** @param onLost called when an event is lost because the handler ran out of memory */
     QueuePairEvents(
-            RnicEventQueue queue, QueuePairHandler handler, Consumer<OutOfMemoryError> onLost) {
+            PolledEventQueue queue, QueuePairHandler handler, Consumer<OutOfMemoryError> onLost) {
         this.queue = queue;
         this.handler = Objects.requireNonNull(handler, "handler");
         this.onLost = onLost;

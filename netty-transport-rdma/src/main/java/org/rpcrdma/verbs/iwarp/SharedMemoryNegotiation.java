@@ -12,9 +12,9 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.util.UUID;
 import org.rpcrdma.verbs.iwarp.shared.SharedAnswer;
-import org.rpcrdma.verbs.iwarp.shared.SharedMemory;
 import org.rpcrdma.verbs.iwarp.shared.SharedOffer;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
+import org.rpcrdma.verbs.iwarp.shared.SharedSegmentFactory;
 
 /**
  * Negotiates shared memory during start-up, in trailers behind the private data. Whatever is in the way, they
@@ -29,7 +29,7 @@ final class SharedMemoryNegotiation {
     private static final UUID NONE = new UUID(0, 0);
 
     /** Where files are, {@code null} when there is to be no shared memory. */
-    private final SharedMemory memory;
+    private final SharedSegmentFactory memory;
 
     private final int ringBytes;
 
@@ -37,16 +37,16 @@ final class SharedMemoryNegotiation {
         this(config.sharedMemory() ? open(config) : null, config.sharedRingBytes());
     }
 
-    SharedMemoryNegotiation(SharedMemory memory, int ringBytes) {
+    SharedMemoryNegotiation(SharedSegmentFactory memory, int ringBytes) {
         this.memory = memory;
         this.ringBytes = ringBytes;
     }
 
-    private static SharedMemory open(IwarpConfig config) {
+    private static SharedSegmentFactory open(IwarpConfig config) {
         try {
             Path directory = config.sharedDirectory();
-            return new SharedMemory(
-                    directory == null ? SharedMemory.standardDirectory() : directory);
+            return new SharedSegmentFactory(
+                    directory == null ? SharedSegmentFactory.standardDirectory() : directory);
         } catch (IOException | RuntimeException e) {
             LOGGER.warn("There is no shared memory, connections of this host use TCP", e);
             return null;

@@ -78,8 +78,8 @@ class RegisteredBufferPoolTest {
                         ByteBuf plain = pool.toSend(100);
                         ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.PARANOID);
                         ByteBuf watched = pool.toSend(100);
-                        assertThat(plain).isInstanceOf(RegisteredMemory.class);
-                        assertThat(watched).isNotInstanceOf(RegisteredMemory.class);
+                        assertThat(plain).isInstanceOf(RegisteredByteBuf.class);
+                        assertThat(watched).isNotInstanceOf(RegisteredByteBuf.class);
                         assertThat(plain.capacity()).isEqualTo(watched.capacity()).isEqualTo(100);
                         plain.release();
                         watched.release();
@@ -102,10 +102,10 @@ class RegisteredBufferPoolTest {
                             context, budget, () -> true, () -> {}, (bytes, why) -> {});
             idle.take(100).release();
             assertThat(idle.bytes()).isEqualTo(MIB);
-            RegisteredMemory little = idle.take(100);
+            RegisteredByteBuf little = idle.take(100);
             other.take(100).release();
             assertThat(other.bytes()).isZero();
-            RegisteredMemory much = idle.take(MIB / 2);
+            RegisteredByteBuf much = idle.take(MIB / 2);
             other.take(100).release();
             assertThat(other.bytes()).isEqualTo(MIB);
             little.release();
@@ -238,12 +238,12 @@ class RegisteredBufferPoolTest {
         within(
                 MIB,
                 (pool, budget) -> {
-                    RegisteredMemory kept = pool.take(MIB);
+                    RegisteredByteBuf kept = pool.take(MIB);
                     kept.setInt(0, 7);
                     pool.trim(kept, 4);
                     assertThat(kept.capacity()).isEqualTo(4);
                     assertThat(pool.lentBytes()).isEqualTo(FreeBlockLists.UNIT);
-                    RegisteredMemory other = pool.take(MIB - 200_000);
+                    RegisteredByteBuf other = pool.take(MIB - 200_000);
                     pool.trim(other, 500_000);
                     List<ByteBuf> rest = fill(pool, 50_000);
                     assertThat(rest).hasSizeGreaterThan(8);
@@ -272,7 +272,7 @@ class RegisteredBufferPoolTest {
                         if (buffers.isEmpty() || random.nextInt(5) < 3) {
                             int capacity = 8 + random.nextInt(1 << random.nextInt(18));
                             try {
-                                RegisteredMemory memory = pool.take(capacity);
+                                RegisteredByteBuf memory = pool.take(capacity);
                                 if (random.nextInt(4) == 0) {
                                     pool.trim(memory, 8 + random.nextInt(capacity - 7));
                                 }

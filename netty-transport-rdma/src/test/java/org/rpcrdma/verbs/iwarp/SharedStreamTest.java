@@ -39,9 +39,9 @@ import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.Endpoint.Completion;
 import org.rpcrdma.verbs.iwarp.shared.SharedAnswer;
-import org.rpcrdma.verbs.iwarp.shared.SharedMemory;
 import org.rpcrdma.verbs.iwarp.shared.SharedOffer;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
+import org.rpcrdma.verbs.iwarp.shared.SharedSegmentFactory;
 
 /** Streams in shared memory: doorbells, ends of every kind, and peers that lie. */
 @DisabledOnOs(OS.WINDOWS)
@@ -205,7 +205,8 @@ class SharedStreamTest {
             channel.configureBlocking(false);
             SelectionKey key = channel.register(selector, 0);
             SharedSegment memory =
-                    new SharedMemory(directory).create(UUID.randomUUID(), UUID.randomUUID(), 4096);
+                    new SharedSegmentFactory(directory)
+                            .create(UUID.randomUUID(), UUID.randomUUID(), 4096);
             SharedMemoryPollSet awake = new SharedMemoryPollSet();
             SharedMemoryByteTransport carrier =
                     new SharedMemoryByteTransport(awake, channel, key, memory);
@@ -372,7 +373,7 @@ class SharedStreamTest {
 
     private Liar liar(Pair pair) throws IOException {
         pair.listen(InetAddress.getLoopbackAddress());
-        SharedMemory memory = new SharedMemory(directory);
+        SharedSegmentFactory memory = new SharedSegmentFactory(directory);
         RawPeer peer = RawPeer.connect(pair.listener.localAddress(), pair.responderContext);
         InetSocketAddress local = peer.localAddress();
         SharedOffer offer =

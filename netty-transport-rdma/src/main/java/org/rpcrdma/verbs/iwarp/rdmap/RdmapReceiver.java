@@ -26,7 +26,7 @@ public final class RdmapReceiver implements UlpduHandler {
     private final StagTable stags;
     private final LocalMemory memory;
     private final ReceiveQueue receives;
-    private final ReceiveSource source;
+    private final PlacementMemorySource source;
     private final InboundReads inboundReads;
     private final OutboundReads outboundReads;
     private final Completions completions;
@@ -63,7 +63,7 @@ public final class RdmapReceiver implements UlpduHandler {
             StagTable stags,
             LocalMemory memory,
             ReceiveQueue receives,
-            ReceiveSource source,
+            PlacementMemorySource source,
             InboundReads inboundReads,
             OutboundReads outboundReads,
             Completions completions) {

@@ -64,8 +64,8 @@ public record SharedOffer(
         int ringBytes = in.getInt();
         int port = in.getShort() & 0xffff;
         if (Integer.bitCount(ringBytes) != 1
-                || ringBytes < SharedMemory.MIN_RING_BYTES
-                || ringBytes > SharedMemory.MAX_RING_BYTES
+                || ringBytes < SharedSegmentFactory.MIN_RING_BYTES
+                || ringBytes > SharedSegmentFactory.MAX_RING_BYTES
                 || process < 0) {
             return null;
         }

@@ -25,8 +25,8 @@ public final class CutFiles implements AutoCloseable {
     }
 
     /** Memory whose accesses are counted. */
-    public SharedMemory memory() throws IOException {
-        return new SharedMemory(directory, this::map);
+    public SharedSegmentFactory memory() throws IOException {
+        return new SharedSegmentFactory(directory, this::map);
     }
 
     /** A new file, as an initiator makes it. */

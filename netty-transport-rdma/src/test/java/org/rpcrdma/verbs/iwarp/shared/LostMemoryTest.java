@@ -57,7 +57,7 @@ class LostMemoryTest {
     private void cutAtEveryAccess(long length) throws IOException {
         try (CutFiles cut = new CutFiles(directory)) {
             for (int access = 0; ; access++) {
-                SharedMemory memory = cut.memory();
+                SharedSegmentFactory memory = cut.memory();
                 cut.cut(access, length);
                 IOException told = null;
                 try {
@@ -81,7 +81,7 @@ class LostMemoryTest {
         }
     }
 
-    private static SharedSegment join(SharedMemory memory, UUID name, UUID nonce)
+    private static SharedSegment join(SharedSegmentFactory memory, UUID name, UUID nonce)
             throws IOException {
         InetSocketAddress nobody = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
         return memory.join(new SharedOffer(nobody, PROCESS, name, nonce, RING), UUID.randomUUID());

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The files that two ends map: whose they are, what is in them, and when they go. */
 @DisabledOnOs(OS.WINDOWS)
-class SharedMemoryTest {
+class SharedSegmentFactoryTest {
 
     private static final int RING = 8192;
     private static final long OWN = ProcessHandle.current().pid();
@@ -68,7 +68,7 @@ class SharedMemoryTest {
 
     @Test
     void theHeaderIsTheseBytes() throws IOException {
-        SharedMemory memory = new SharedMemory(directory);
+        SharedSegmentFactory memory = new SharedSegmentFactory(directory);
         try (SharedSegment segment = memory.create(NAME, NONCE, RING)) {
             assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file())))
                     .isEqualTo("rw-------");
@@ -105,7 +105,7 @@ class SharedMemoryTest {
 
     @Test
     void theFileIsGoneOnceBothHaveMappedIt() throws IOException {
-        SharedMemory memory = new SharedMemory(directory);
+        SharedSegmentFactory memory = new SharedSegmentFactory(directory);
         SharedSegment segment = memory.create(NAME, NONCE, RING);
         assertThat(file()).exists();
         assertThatThrownBy(() -> memory.create(NAME, NONCE, RING))
@@ -124,13 +124,13 @@ class SharedMemoryTest {
 
     @Test
     void whatNobodyHasJoinedGoesByClosing() throws IOException {
-        SharedMemory memory = new SharedMemory(directory);
+        SharedSegmentFactory memory = new SharedSegmentFactory(directory);
         memory.create(NAME, NONCE, RING).close();
         assertEmpty();
     }
 
     private void refused(String why) throws IOException {
-        assertThatThrownBy(() -> new SharedMemory(directory).join(offer(), RESPONDERS))
+        assertThatThrownBy(() -> new SharedSegmentFactory(directory).join(offer(), RESPONDERS))
                 .isInstanceOf(IOException.class)
                 .hasMessageContaining(why);
     }
@@ -160,7 +160,7 @@ class SharedMemoryTest {
 
     @Test
     void theHeaderHasToAgree() throws IOException {
-        SharedMemory memory = new SharedMemory(directory);
+        SharedSegmentFactory memory = new SharedSegmentFactory(directory);
         try (SharedSegment segment = memory.create(NAME, NONCE, RING)) {
             SharedOffer other = offer(OWN, NAME, RESPONDERS, RING);
             assertThatThrownBy(() -> memory.join(other, RESPONDERS))
@@ -195,7 +195,7 @@ class SharedMemoryTest {
 
     @Test
     void whereFilesCannotBeMadeThereIsNone() {
-        assertThatThrownBy(() -> new SharedMemory(directory.resolve("missing")))
+        assertThatThrownBy(() -> new SharedSegmentFactory(directory.resolve("missing")))
                 .isInstanceOf(NoSuchFileException.class);
     }
 
@@ -207,7 +207,7 @@ class SharedMemoryTest {
         Path left = Files.createFile(directory.resolve("rpcrdma-" + gone.pid() + "-" + NAME));
         Path live = Files.createFile(file());
         Path other = Files.createFile(directory.resolve("rpcrdma-x-" + NAME));
-        new SharedMemory(directory);
+        new SharedSegmentFactory(directory);
         assertThat(left).doesNotExist();
         assertThat(live).exists();
         assertThat(other).exists();
@@ -226,7 +226,7 @@ class SharedMemoryTest {
             Path stays = Files.createDirectory(directory.resolve(prefix + UUID.randomUUID()));
             Files.createFile(stays.resolve("file"));
         }
-        new SharedMemory(directory);
+        new SharedSegmentFactory(directory);
         assertThat(left).allSatisfy(file -> assertThat(file).doesNotExist());
     }
 
@@ -234,8 +234,8 @@ class SharedMemoryTest {
     @Test
     void aFileHasAllOfItsPages() throws IOException {
         List<Long> written = new ArrayList<>();
-        SharedMemory memory =
-                new SharedMemory(
+        SharedSegmentFactory memory =
+                new SharedSegmentFactory(
                         directory,
                         (file, bytes, markAt, mark) -> {
                             written.add(file.size());
@@ -268,8 +268,8 @@ class SharedMemoryTest {
 
     @Test
     void whatCannotBeMappedLeavesNoFile() throws IOException {
-        SharedMemory memory =
-                new SharedMemory(
+        SharedSegmentFactory memory =
+                new SharedSegmentFactory(
                         directory,
                         (file, bytes, markAt, mark) -> {
                             throw new IOException("no room");
@@ -284,7 +284,8 @@ class SharedMemoryTest {
 
     @Test
     void theStandardDirectoryCanBeUsed() throws IOException {
-        SharedMemory memory = new SharedMemory(SharedMemory.standardDirectory());
+        SharedSegmentFactory memory =
+                new SharedSegmentFactory(SharedSegmentFactory.standardDirectory());
         UUID name = UUID.randomUUID();
         try (SharedSegment segment = memory.create(name, NONCE, RING);
                 SharedSegment joined = memory.join(offer(OWN, name, NONCE, RING), RESPONDERS)) {

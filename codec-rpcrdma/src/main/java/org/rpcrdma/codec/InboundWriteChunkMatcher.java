@@ -11,7 +11,7 @@ import org.rpcrdma.codec.wire.WriteList;
  * the server of Linux does: the document does not say which. So the chunk of a result is one of several while results
  * of no bytes stand before it, and the first of them that was used is the one. Used for one reply after another.
  */
-final class ResultChunks implements Reduction {
+final class InboundWriteChunkMatcher implements Reduction {
 
     /** Instead of a chunk: the result is in the payload stream. */
     static final int INLINE = -1;
@@ -35,7 +35,7 @@ final class ResultChunks implements Reduction {
      *
      * @param list its Write list
      */
-    ResultChunks of(WriteList list) {
+    InboundWriteChunkMatcher of(WriteList list) {
         returned = list;
         first = 0;
         last = 0;

@@ -11,7 +11,7 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
 
 /** Receives the FPDUs of one stream: reads its byte transport, and watches what the peer leaves incomplete. */
-final class InboundFpdus {
+final class FpduReadLoop {
 
     /** Bytes after which the next connection has its turn. */
     private static final int BUDGET = 256 * 1024;
@@ -45,7 +45,7 @@ final class InboundFpdus {
 
     private boolean isHeld;
 
-    InboundFpdus(
+    FpduReadLoop(
             LoopResources loop,
             RdmapReceiver receiver,
             ScatteringByteChannel transport,

@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.iwarp.rdmap;
 import org.rpcrdma.verbs.ReceiveMemory;
 
 /** Says what becomes of a Send that finds no receive, and of bytes that find no memory. */
-public interface ReceiveSource {
+public interface PlacementMemorySource {
 
     /** Memory for the oldest receive: {@link org.rpcrdma.verbs.QueuePairHandler#receiveMemory}. */
     ReceiveMemory memory(long id, int length);

@@ -31,7 +31,7 @@ import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.VerbsContext;
 
 /** A registered buffer does what Netty's heap buffer does, and touches nothing outside of itself. */
-class RegisteredMemoryTest {
+class RegisteredByteBufTest {
 
     private static final int SIZE = 1000;
 
@@ -170,7 +170,7 @@ class RegisteredMemoryTest {
                         .compositeDirectBuffer()
                         .addComponent(true, unwatched.directBuffer(8).writeLong(1))
                         .addComponent(true, unwatched.directBuffer(8).writeLong(2));
-        ByteBuf bare = buffer instanceof RegisteredMemory ? buffer : buffer.unwrap();
+        ByteBuf bare = buffer instanceof RegisteredByteBuf ? buffer : buffer.unwrap();
         expected.setBytes(13, source, 1, 12);
         var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         bare.setBytes(13, source, 1, 12);

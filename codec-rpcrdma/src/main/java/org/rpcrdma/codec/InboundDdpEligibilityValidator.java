@@ -11,7 +11,7 @@ import org.rpcrdma.codec.wire.RpcCallHeader;
  * The arguments of a call whose Read chunks are there: only eligible ones may have been in chunks, and a chunk has
  * the length of its item (RFC 8166, 6.1 and 3.4.5.2).
  */
-final class InboundCallValidator {
+final class InboundDdpEligibilityValidator {
 
     private static final Refusal NOT_ELIGIBLE =
             Refusal.chunkError("an argument that is not eligible was reduced");
@@ -26,7 +26,7 @@ final class InboundCallValidator {
     private final Procedure procedure = new Procedure();
     private final XdrCursor cursor = new XdrCursor();
 
-    InboundCallValidator(ConnectionContext link) {
+    InboundDdpEligibilityValidator(ConnectionContext link) {
         this.link = link;
     }
 

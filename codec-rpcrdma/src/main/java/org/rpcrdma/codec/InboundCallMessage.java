@@ -11,7 +11,7 @@ import org.rpcrdma.codec.wire.RpcCallHeader;
  * Received part of an inbound call: an RPC message, inline or in Read chunks, or an optional operation. Others read the
  * fields; only this class writes them.
  */
-final class InboundCallRequest {
+final class InboundCallMessage {
 
     /** When it was received; 0 when nobody measures. */
     long startNanos;

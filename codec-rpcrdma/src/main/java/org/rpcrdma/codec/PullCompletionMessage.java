@@ -21,20 +21,20 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * @param invalidates whether the Send invalidates {@code handle} too
  * @param handle the only one of the reply, which the responder takes back in this way (draft, 4.1.4)
  */
-record OutboundPullCompletion(int xid, int version, boolean invalidates, int handle) {
+record PullCompletionMessage(int xid, int version, boolean invalidates, int handle) {
 
     /** Without remote invalidation: nothing was read, and the responder may have taken the memory away already. */
-    static OutboundPullCompletion plain(int xid, int version) {
-        return new OutboundPullCompletion(xid, version, false, 0);
+    static PullCompletionMessage plain(int xid, int version) {
+        return new PullCompletionMessage(xid, version, false, 0);
     }
 
     /** After all Reads have succeeded: the handle, if there is only one, is valid, and both sides have agreed to it. */
-    static OutboundPullCompletion of(int xid, int version, ReadList reads, ConnectionContext link) {
+    static PullCompletionMessage of(int xid, int version, ReadList reads, ConnectionContext link) {
         boolean isSingle = link.bothTakeInvalidate();
         for (int i = 1; i < reads.segments(); i++) {
             isSingle &= reads.handle(i) == reads.handle(0);
         }
-        return new OutboundPullCompletion(xid, version, isSingle, reads.handle(0));
+        return new PullCompletionMessage(xid, version, isSingle, reads.handle(0));
     }
 
     /** Whether a message, whose fixed words are decoded, is a pull completion. */

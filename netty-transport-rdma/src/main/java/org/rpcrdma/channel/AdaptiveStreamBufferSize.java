@@ -5,7 +5,7 @@ package org.rpcrdma.channel;
  * Sizes the next receive buffer of a stream: a peer that fills each one with a few messages gets larger ones, since
  * each costs a message and a read of the table, and keeps them until small messages have filled one.
  */
-final class ReceiveBufferSize {
+final class AdaptiveStreamBufferSize {
 
     /**
      * Of the first buffers, in bytes, unless less is allowed: as much as fits the longest FPDU (RFC 5044, 5.1) and,
@@ -24,7 +24,7 @@ final class ReceiveBufferSize {
     private int messages;
 
     /** @param most of a buffer, in bytes */
-    ReceiveBufferSize(int most) {
+    AdaptiveStreamBufferSize(int most) {
         this.most = most;
         least = Math.min(FIRST, most);
         size = least;

@@ -9,14 +9,14 @@ import org.rpcrdma.verbs.ReceiveMemory;
  * A buffer of a {@link RegisteredBufferPool}: the block that it was lent. When its last reference is
  * released, on whatever thread, it goes back to its pool, which gives it another block one day.
  */
-public final class RegisteredMemory extends AbstractSlabByteBuf implements ReceiveMemory {
+public final class RegisteredByteBuf extends AbstractSlabByteBuf implements ReceiveMemory {
 
     private final RegisteredBufferPool pool;
     private SlabBlock block;
     private Slab slab;
     private int capacity;
 
-    RegisteredMemory(RegisteredBufferPool pool) {
+    RegisteredByteBuf(RegisteredBufferPool pool) {
         this.pool = pool;
     }
 

@@ -21,7 +21,7 @@ import java.util.Set;
 import java.util.UUID;
 
 /** Makes and finds the files that are mapped, in a directory that both ends know. For one thread. */
-public final class SharedMemory {
+public final class SharedSegmentFactory {
 
     /** The smallest and the largest ring, a power of two. */
     public static final int MIN_RING_BYTES = 4096;
@@ -31,7 +31,7 @@ public final class SharedMemory {
     private static final String PREFIX = "rpcrdma-";
 
     private static final InternalLogger LOGGER =
-            InternalLoggerFactory.getInstance(SharedMemory.class);
+            InternalLoggerFactory.getInstance(SharedSegmentFactory.class);
 
     private static final Set<PosixFilePermission> OWNER_ONLY =
             PosixFilePermissions.fromString("rw-------");
@@ -51,11 +51,11 @@ public final class SharedMemory {
      *
      * @throws IOException when files cannot be made there, for their owner only
      */
-    public SharedMemory(Path directory) throws IOException {
+    public SharedSegmentFactory(Path directory) throws IOException {
         this(directory, SharedSegment.MAPPER);
     }
 
-    SharedMemory(Path directory, SharedSegment.Mapper mapper) throws IOException {
+    SharedSegmentFactory(Path directory, SharedSegment.Mapper mapper) throws IOException {
         this.directory = directory;
         this.mapper = mapper;
         Path probe = path(ProcessHandle.current().pid(), UUID.randomUUID());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp;
 
-/** Takes events out of the {@link RnicEventQueue}. */
-interface RnicEventHandler {
+/** Takes events out of the {@link PolledEventQueue}. */
+interface PolledEventHandler {
 
     /** A kind of event; the same numbers mean the same for all targets. */
     enum Kind {

@@ -8,7 +8,7 @@ import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaCounter;
 
 /** The channel that the calls of one requester go out on, while there is one. Event loop only. */
-final class OutboundCallChannel {
+final class CurrentRequesterChannel {
 
     private final boolean fencesCancelled;
     private Channel channel;
@@ -16,7 +16,7 @@ final class OutboundCallChannel {
     /**
      * @param fencesCancelled whether the memory of a call that is given up is taken away from the responder at once
      */
-    OutboundCallChannel(boolean fencesCancelled) {
+    CurrentRequesterChannel(boolean fencesCancelled) {
         this.fencesCancelled = fencesCancelled;
     }
 

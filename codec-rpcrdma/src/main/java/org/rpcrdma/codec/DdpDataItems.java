@@ -7,10 +7,10 @@ import java.util.Arrays;
 import org.rpcrdma.codec.binding.Reduction;
 
 /** The items of an {@link RpcMessage} in their order, and where they belong in the whole message. */
-final class MessageItems implements Reduction {
+final class DdpDataItems implements Reduction {
 
     /** Of a message without items; nothing is added to it. */
-    static final MessageItems NONE = new MessageItems();
+    static final DdpDataItems NONE = new DdpDataItems();
 
     private int count;
     private int[] positions = new int[1];
@@ -118,11 +118,11 @@ final class MessageItems implements Reduction {
     // ------------------------------------------------------------------ references
 
     /** The same items with one more reference each. */
-    MessageItems retained() {
+    DdpDataItems retained() {
         if (count == 0) {
             return NONE;
         }
-        MessageItems copy = new MessageItems();
+        DdpDataItems copy = new DdpDataItems();
         copy.count = count;
         copy.positions = positions.clone();
         copy.data = data.clone();

@@ -5,7 +5,7 @@ import io.netty.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 
 /** The one timer of a requester's calls: it goes off for what is due first. Event loop only. */
-final class CallTimer {
+final class EarliestDeadlineTimer {
 
     private final CallClock clock;
     private final EventLoopAffinity loop;
@@ -16,7 +16,7 @@ final class CallTimer {
     /**
      * @param due is run when the time has come; the timer is to be armed again then
      */
-    CallTimer(CallClock clock, EventLoopAffinity loop, Runnable due) {
+    EarliestDeadlineTimer(CallClock clock, EventLoopAffinity loop, Runnable due) {
         this.clock = clock;
         this.loop = loop;
         this.due = due;

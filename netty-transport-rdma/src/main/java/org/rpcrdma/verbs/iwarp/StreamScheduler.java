@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Set;
 
 /** The streams of one context: those that are open, and those among them that wait for a turn in the next poll. */
-final class StreamRegistry {
+final class StreamScheduler {
 
     private final Set<ScheduledStream> open = new LinkedHashSet<>();
     private final ArrayDeque<ScheduledStream> broken = new ArrayDeque<>();
@@ -21,7 +21,7 @@ final class StreamRegistry {
     /** Messages of which some segments have arrived. */
     final StalledReceiveTimer messages;
 
-    StreamRegistry(Timers timers, IwarpConfig config) {
+    StreamScheduler(Timers timers, IwarpConfig config) {
         frames =
                 new StalledReceiveTimer(
                         timers, open, ScheduledStream::lookAtFrame, config.frameTimeout());

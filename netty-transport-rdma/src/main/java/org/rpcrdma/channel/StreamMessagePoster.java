@@ -10,15 +10,15 @@ import org.rpcrdma.verbs.QueuePair;
  * Encoding of a stream's messages on the wire. Nobody agrees on it: each end looks at its own device, and over iWARP
  * a message is a Send, over InfiniBand and RoCE the immediate of an RDMA Write.
  */
-abstract class StreamWire {
+abstract class StreamMessagePoster {
 
     final QueuePair queuePair;
 
-    StreamWire(QueuePair queuePair) {
+    StreamMessagePoster(QueuePair queuePair) {
         this.queuePair = queuePair;
     }
 
-    static StreamWire of(DeviceCapabilities device, QueuePair queuePair) {
+    static StreamMessagePoster of(DeviceCapabilities device, QueuePair queuePair) {
         return device.writesWithImmediate() ? new Immediates(queuePair) : new Sends(queuePair);
     }
 
@@ -60,7 +60,7 @@ abstract class StreamWire {
     abstract int send(long id, int message, long address, int localKey);
 
     /** Each message is a Send of 4 bytes. */
-    private static final class Sends extends StreamWire {
+    private static final class Sends extends StreamMessagePoster {
 
         Sends(QueuePair queuePair) {
             super(queuePair);
@@ -89,7 +89,7 @@ abstract class StreamWire {
      * Each message is the immediate of the last Write that it tells of, or of one without bytes. So each Write waits
      * until it is known whether another one follows.
      */
-    private static final class Immediates extends StreamWire {
+    private static final class Immediates extends StreamMessagePoster {
 
         private boolean isWaiting;
         private long id;

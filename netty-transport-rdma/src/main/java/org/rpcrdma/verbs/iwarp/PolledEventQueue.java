@@ -7,10 +7,10 @@ import java.util.Arrays;
  * Completions and connection events of one context, in the order in which they are delivered. A ring of arrays that
  * grows to what the queues of the context can hold, and allocates nothing after that.
  */
-final class RnicEventQueue {
+final class PolledEventQueue {
 
-    private RnicEventHandler[] targets = new RnicEventHandler[256];
-    private RnicEventHandler.Kind[] kinds = new RnicEventHandler.Kind[256];
+    private PolledEventHandler[] targets = new PolledEventHandler[256];
+    private PolledEventHandler.Kind[] kinds = new PolledEventHandler.Kind[256];
     private Object[] arguments = new Object[256];
     private long[] ids = new long[256];
     private int[] lengths = new int[256];
@@ -22,13 +22,13 @@ final class RnicEventQueue {
         return head == tail;
     }
 
-    void add(RnicEventHandler target, RnicEventHandler.Kind kind, Object argument) {
+    void add(PolledEventHandler target, PolledEventHandler.Kind kind, Object argument) {
         add(target, kind, argument, 0, 0, 0);
     }
 
     void add(
-            RnicEventHandler target,
-            RnicEventHandler.Kind kind,
+            PolledEventHandler target,
+            PolledEventHandler.Kind kind,
             Object argument,
             long id,
             int length,
@@ -50,7 +50,7 @@ final class RnicEventQueue {
         int delivered = 0;
         while (delivered < budget && head != tail) {
             int slot = head++ & (ids.length - 1);
-            RnicEventHandler target = targets[slot];
+            PolledEventHandler target = targets[slot];
             Object argument = arguments[slot];
             targets[slot] = null;
             arguments[slot] = null;

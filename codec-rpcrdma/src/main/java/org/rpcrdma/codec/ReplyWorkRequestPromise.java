@@ -10,22 +10,22 @@ import org.rpcrdma.codec.internal.CompletionPromise;
  * Watches a work request of a reply: when it fails, the requester has to learn that no reply comes (RFC 8166, 4.5.4),
  * and the call may be to blame (4.5.3). Used again for later ones; the call is long over when the device is done.
  */
-final class OutboundReplyCompletion extends CompletionPromise {
+final class ReplyWorkRequestPromise extends CompletionPromise {
 
     private final ConnectionContext link;
-    private final Consumer<OutboundReplyCompletion> pool;
+    private final Consumer<ReplyWorkRequestPromise> pool;
     private int xid;
 
     /** The void promise of the user, who is told of a failure by it; {@code null} for work that he did not write. */
     private ChannelPromise user;
 
-    OutboundReplyCompletion(ConnectionContext link, Consumer<OutboundReplyCompletion> pool) {
+    ReplyWorkRequestPromise(ConnectionContext link, Consumer<ReplyWorkRequestPromise> pool) {
         super(link.channel());
         this.link = link;
         this.pool = pool;
     }
 
-    OutboundReplyCompletion of(int call) {
+    ReplyWorkRequestPromise of(int call) {
         xid = call;
         return this;
     }

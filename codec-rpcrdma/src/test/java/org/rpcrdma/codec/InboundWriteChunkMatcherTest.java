@@ -20,7 +20,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.codec.wire.WriteList;
 
 /** Results in the Write chunks that a responder has chosen for them, or in none of them. */
-class ResultChunksTest {
+class InboundWriteChunkMatcherTest {
 
     private static final int SINKS = 3;
 
@@ -215,7 +215,7 @@ class ResultChunksTest {
         int next = 0;
         for (int i = 0; i < lengths.length; i++) {
             lengths[i] = random.nextInt(2) * (1 + random.nextInt(100));
-            expected[i] = ResultChunks.INLINE;
+            expected[i] = InboundWriteChunkMatcher.INLINE;
             if (lengths[i] == 0) {
                 next += random.nextInt(2);
             } else if (next < offered) {
@@ -227,7 +227,7 @@ class ResultChunksTest {
             list.add(1, length, 0);
             list.endChunk();
         }
-        ResultChunks chunks = new ResultChunks().of(list);
+        InboundWriteChunkMatcher chunks = new InboundWriteChunkMatcher().of(list);
         for (int i = 0; i < lengths.length; i++) {
             assertThat(chunks.isReduced(0, i, lengths[i])).isEqualTo(expected[i] >= 0);
             assertThat(chunks.chunkOf(i)).isEqualTo(expected[i]);
@@ -249,7 +249,10 @@ class ResultChunksTest {
             boolean isEmpty = random.nextBoolean();
             if (i < lengths.length) {
                 lengths[i] = random.nextInt(2) * (1 + random.nextInt(100));
-                expected[i] = i >= offered || isEmpty || lengths[i] == 0 ? ResultChunks.INLINE : i;
+                expected[i] =
+                        i >= offered || isEmpty || lengths[i] == 0
+                                ? InboundWriteChunkMatcher.INLINE
+                                : i;
             }
             if (i < offered) {
                 if (!isEmpty) {
@@ -258,7 +261,7 @@ class ResultChunksTest {
                 list.endChunk();
             }
         }
-        ResultChunks chunks = new ResultChunks().of(list);
+        InboundWriteChunkMatcher chunks = new InboundWriteChunkMatcher().of(list);
         for (int i = 0; i < lengths.length; i++) {
             chunks.isReduced(0, i, lengths[i]);
             assertThat(chunks.chunkOf(i)).isEqualTo(expected[i]);

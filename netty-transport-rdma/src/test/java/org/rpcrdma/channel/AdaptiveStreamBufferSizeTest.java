@@ -5,11 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import org.junit.jupiter.api.Test;
 
-class ReceiveBufferSizeTest {
+class AdaptiveStreamBufferSizeTest {
 
-    private static final int FIRST = ReceiveBufferSize.FIRST;
+    private static final int FIRST = AdaptiveStreamBufferSize.FIRST;
 
-    private static void fill(ReceiveBufferSize size, int length, int messages) {
+    private static void fill(AdaptiveStreamBufferSize size, int length, int messages) {
         for (int i = 0; i < messages; i++) {
             size.message();
         }
@@ -18,9 +18,9 @@ class ReceiveBufferSizeTest {
 
     @Test
     void aFewMessagesToABufferMakeTheNextOneLargerUntilTheLimit() {
-        ReceiveBufferSize size = new ReceiveBufferSize(3 * FIRST);
+        AdaptiveStreamBufferSize size = new AdaptiveStreamBufferSize(3 * FIRST);
         assertThat(size.next()).isEqualTo(FIRST);
-        fill(size, FIRST, ReceiveBufferSize.FEW_MESSAGES);
+        fill(size, FIRST, AdaptiveStreamBufferSize.FEW_MESSAGES);
         assertThat(size.next()).isEqualTo(2 * FIRST);
         fill(size, 2 * FIRST, 1);
         assertThat(size.next()).isEqualTo(3 * FIRST);
@@ -31,7 +31,7 @@ class ReceiveBufferSizeTest {
     /** Two buffers are published at a time. */
     @Test
     void aBufferFromBeforeTheLastChangeSaysNothing() {
-        ReceiveBufferSize size = new ReceiveBufferSize(4 * FIRST);
+        AdaptiveStreamBufferSize size = new AdaptiveStreamBufferSize(4 * FIRST);
         fill(size, FIRST, 1);
         fill(size, FIRST, 1);
         assertThat(size.next()).isEqualTo(2 * FIRST);
@@ -39,20 +39,20 @@ class ReceiveBufferSizeTest {
 
     @Test
     void manyMessagesMakeItSmallerAgainAndNeverLessThanTheFirst() {
-        ReceiveBufferSize size = new ReceiveBufferSize(4 * FIRST);
+        AdaptiveStreamBufferSize size = new AdaptiveStreamBufferSize(4 * FIRST);
         fill(size, FIRST, 1);
-        fill(size, 2 * FIRST, ReceiveBufferSize.FEW_MESSAGES + 1);
+        fill(size, 2 * FIRST, AdaptiveStreamBufferSize.FEW_MESSAGES + 1);
         assertThat(size.next()).isEqualTo(2 * FIRST);
-        fill(size, 2 * FIRST, ReceiveBufferSize.MANY_MESSAGES);
+        fill(size, 2 * FIRST, AdaptiveStreamBufferSize.MANY_MESSAGES);
         assertThat(size.next()).isEqualTo(FIRST);
-        fill(size, FIRST, ReceiveBufferSize.MANY_MESSAGES);
+        fill(size, FIRST, AdaptiveStreamBufferSize.MANY_MESSAGES);
         assertThat(size.next()).isEqualTo(FIRST);
     }
 
     /** It is for speed alone: a stream does not end for the want of it. */
     @Test
     void whereThereIsNoMemoryForALargeOneASmallOneWillDo() {
-        ReceiveBufferSize size = new ReceiveBufferSize(4 * FIRST);
+        AdaptiveStreamBufferSize size = new AdaptiveStreamBufferSize(4 * FIRST);
         fill(size, FIRST, 1);
         fill(size, 2 * FIRST, 1);
         assertThat(size.refused()).isTrue();
@@ -63,11 +63,11 @@ class ReceiveBufferSizeTest {
 
     @Test
     void aSmallLimitIsTheSizeFromTheFirst() {
-        ReceiveBufferSize size = new ReceiveBufferSize(1000);
+        AdaptiveStreamBufferSize size = new AdaptiveStreamBufferSize(1000);
         assertThat(size.next()).isEqualTo(1000);
         fill(size, 1000, 1);
         assertThat(size.next()).isEqualTo(1000);
-        fill(size, 1000, ReceiveBufferSize.MANY_MESSAGES);
+        fill(size, 1000, AdaptiveStreamBufferSize.MANY_MESSAGES);
         assertThat(size.next()).isEqualTo(1000);
     }
 }
