@@ -29,6 +29,7 @@ import java.util.concurrent.TimeUnit;
 import jdk.net.ExtendedSocketOptions;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.NeedsDevice;
 
 /** A bootstrap that was written for sockets, with the channel classes and the group swapped. */
 class StreamSocketChannelTest {
@@ -51,6 +52,7 @@ class StreamSocketChannelTest {
     }
 
     @Test
+    @NeedsDevice("privateDataOnAccept")
     void initializersTakeSocketChannels() throws Exception {
         BlockingQueue<SocketChannel> accepted = new LinkedBlockingQueue<>();
         BlockingQueue<SocketChannel> connected = new LinkedBlockingQueue<>();
