@@ -11,9 +11,6 @@ import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
-import java.io.IOException;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -21,8 +18,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.QueuePair;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.iwarp.IwarpProvider;
 
@@ -32,79 +29,43 @@ class KeepAliveChannelTest {
     private final ConnectedPair.Inbox clientInbox = new ConnectedPair.Inbox();
     private final ConnectedPair.Inbox serverInbox = new ConnectedPair.Inbox();
     private final Device device = new Device();
-    private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(1, device, PollMode.ADAPTIVE);
+    private final RdmaEventLoopGroup group =
+            new RdmaEventLoopGroup(1, device.provider(), PollMode.ADAPTIVE);
 
     /** A device that may be one without a keep-alive of its own, and tells what it is asked for. */
-    private static final class Device implements VerbsProvider {
+    private static final class Device {
         final List<Object> idleSeconds = new CopyOnWriteArrayList<>();
         final AtomicInteger writes = new AtomicInteger();
         volatile boolean keepsAlive = true;
 
-        @Override
-        public String name() {
-            return "device";
-        }
-
-        @Override
-        public int priority() {
-            return 0;
-        }
-
-        @Override
-        public Throwable unavailabilityCause() {
-            return null;
-        }
-
-        @Override
-        public VerbsContext open() throws IOException {
-            VerbsContext context = new IwarpProvider().open();
-            return proxy(
-                    VerbsContext.class,
-                    (method, arguments, result) ->
-                            switch (method) {
-                                case "capabilities" ->
-                                        context.capabilities().toBuilder()
-                                                .keepAlive(keepsAlive)
-                                                .build();
-                                case "createQueuePair" -> counted((QueuePair) result);
-                                default -> result;
-                            },
-                    context);
+        VerbsProvider provider() {
+            return InterceptedDevice.of(
+                    new IwarpProvider(),
+                    call -> {
+                        Object result = call.proceed();
+                        return switch (call.name()) {
+                            case "capabilities" ->
+                                    ((DeviceCapabilities) result)
+                                            .toBuilder().keepAlive(keepsAlive).build();
+                            case "createQueuePair" -> counted((QueuePair) result);
+                            default -> result;
+                        };
+                    });
         }
 
         private QueuePair counted(QueuePair queuePair) {
-            return proxy(
+            return InterceptedDevice.intercepted(
                     QueuePair.class,
-                    (method, arguments, result) -> {
-                        if (method.equals("keepAlive")) {
-                            idleSeconds.add(arguments[0]);
-                        } else if (method.equals("write")) {
+                    queuePair,
+                    call -> {
+                        Object result = call.proceed();
+                        if (call.name().equals("keepAlive")) {
+                            idleSeconds.add(call.argument(0));
+                        } else if (call.name().equals("write")) {
                             writes.incrementAndGet();
                         }
                         return result;
-                    },
-                    queuePair);
-        }
-
-        private interface After {
-            Object called(String method, Object[] arguments, Object result);
-        }
-
-        private static <T> T proxy(Class<T> type, After after, T target) {
-            return type.cast(
-                    Proxy.newProxyInstance(
-                            type.getClassLoader(),
-                            new Class<?>[] {type},
-                            (proxy, method, arguments) -> {
-                                try {
-                                    return after.called(
-                                            method.getName(),
-                                            arguments,
-                                            method.invoke(target, arguments));
-                                } catch (InvocationTargetException e) {
-                                    throw e.getCause();
-                                }
-                            }));
+                    });
         }
     }
 

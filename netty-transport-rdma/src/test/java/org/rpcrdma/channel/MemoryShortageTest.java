@@ -14,8 +14,6 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import java.io.IOException;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,9 +24,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
+import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.DirectMemory;
 import org.rpcrdma.verbs.ListenerHandler;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** A lack of memory costs the connection that asks for it, and no other one. */
@@ -58,8 +56,8 @@ class MemoryShortageTest {
     /** No constructor: it would also run for a test that is skipped, and what ends it would not. */
     @BeforeEach
     void begin() {
-        clients = new RdmaEventLoopGroup(1, new Forgetful(false), clientMemory);
-        servers = new RdmaEventLoopGroup(1, new Forgetful(true), serverMemory);
+        clients = new RdmaEventLoopGroup(1, forgetful(false), clientMemory);
+        servers = new RdmaEventLoopGroup(1, forgetful(true), serverMemory);
         listener =
                 new ServerBootstrap()
                         .group(servers)
@@ -82,54 +80,21 @@ class MemoryShortageTest {
     }
 
     /** The device. The contexts of the server's throw where they are told to. */
-    private final class Forgetful implements VerbsProvider {
-        private final boolean forgets;
-
-        Forgetful(boolean forgets) {
-            this.forgets = forgets;
-        }
-
-        @Override
-        public String name() {
-            return "forgetful";
-        }
-
-        @Override
-        public int priority() {
-            return 0;
-        }
-
-        @Override
-        public Throwable unavailabilityCause() {
-            return null;
-        }
-
-        @Override
-        public VerbsContext open() throws IOException {
-            VerbsContext context = Rdma.provider().open();
-            return (VerbsContext)
-                    Proxy.newProxyInstance(
-                            VerbsContext.class.getClassLoader(),
-                            new Class<?>[] {VerbsContext.class},
-                            (proxy, method, arguments) -> {
-                                if (forgets && failing.compareAndSet(method.getName(), null)) {
-                                    throw new OutOfMemoryError("of the test");
-                                }
-                                if (needsMemoryAtOnce && method.getName().equals("capabilities")) {
-                                    return context.capabilities().toBuilder()
-                                            .receivesWithoutMemory(false)
-                                            .build();
-                                }
-                                if (method.getName().equals("listen")) {
-                                    listening = (ListenerHandler) arguments[2];
-                                }
-                                try {
-                                    return method.invoke(context, arguments);
-                                } catch (InvocationTargetException e) {
-                                    throw e.getCause();
-                                }
-                            });
-        }
+    private VerbsProvider forgetful(boolean forgets) {
+        return InterceptedDevice.of(
+                call -> {
+                    if (forgets && failing.compareAndSet(call.name(), null)) {
+                        throw new OutOfMemoryError("of the test");
+                    }
+                    if (needsMemoryAtOnce && call.name().equals("capabilities")) {
+                        return ((DeviceCapabilities) call.proceed())
+                                .toBuilder().receivesWithoutMemory(false).build();
+                    }
+                    if (call.name().equals("listen")) {
+                        listening = (ListenerHandler) call.argument(2);
+                    }
+                    return call.proceed();
+                });
     }
 
     private ChannelFuture connect() throws InterruptedException {
@@ -228,7 +193,7 @@ class MemoryShortageTest {
     void aClientWithoutMemoryIsToldSo() throws Exception {
         needsMemoryAtOnce = true;
         RdmaEventLoopGroup poor =
-                new RdmaEventLoopGroup(1, new Forgetful(false), new DirectMemory(1000));
+                new RdmaEventLoopGroup(1, forgetful(false), new DirectMemory(1000));
         try {
             ChannelFuture future =
                     new Bootstrap()

@@ -16,9 +16,6 @@ import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.EventExecutorChooserFactory;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.RejectedExecutionHandlers;
-import java.io.IOException;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -37,7 +34,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.rpcrdma.verbs.DirectMemory;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 class RdmaEventLoopTest {
@@ -121,7 +117,11 @@ class RdmaEventLoopTest {
     @Test
     void tasksAndTimersRunWhateverTheDeviceDoes() throws Exception {
         AtomicBoolean fails = new AtomicBoolean();
-        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1, new Failing(fails), PollMode.BLOCKING);
+        RdmaEventLoopGroup group =
+                new RdmaEventLoopGroup(
+                        1,
+                        failing(fails, new AtomicLong(), new AtomicInteger()),
+                        PollMode.BLOCKING);
         assertThat(group.submit(() -> 1).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(1);
         fails.set(true);
         assertThat(group.submit(() -> 2).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(2);
@@ -143,7 +143,7 @@ class RdmaEventLoopTest {
         AtomicLong stopped = new AtomicLong();
         AtomicInteger polls = new AtomicInteger();
         RdmaEventLoopGroup group =
-                new RdmaEventLoopGroup(1, new Failing(fails, stopped, polls), PollMode.BLOCKING);
+                new RdmaEventLoopGroup(1, failing(fails, stopped, polls), PollMode.BLOCKING);
         assertThat(group.submit(() -> 1).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(1);
         stopped.set(System.nanoTime());
         fails.set(true);
@@ -164,56 +164,24 @@ class RdmaEventLoopTest {
     }
 
     /**
-     * A device whose looks fail as soon as they are told to.
+     * A device whose polls fail as soon as they are told to.
      *
      * @param stopped the time of a clock that stands still, 0 for none
      */
-    private record Failing(AtomicBoolean fails, AtomicLong stopped, AtomicInteger polls)
-            implements VerbsProvider {
-
-        Failing(AtomicBoolean fails) {
-            this(fails, new AtomicLong(), new AtomicInteger());
-        }
-
-        @Override
-        public String name() {
-            return "failing";
-        }
-
-        @Override
-        public int priority() {
-            return 0;
-        }
-
-        @Override
-        public Throwable unavailabilityCause() {
-            return null;
-        }
-
-        @Override
-        public VerbsContext open() throws IOException {
-            VerbsContext context = Rdma.provider().open();
-            return (VerbsContext)
-                    Proxy.newProxyInstance(
-                            VerbsContext.class.getClassLoader(),
-                            new Class<?>[] {VerbsContext.class},
-                            (proxy, method, arguments) -> {
-                                if (method.getName().equals("poll")) {
-                                    polls.incrementAndGet();
-                                    if (fails.get()) {
-                                        throw new InternalError("of the test");
-                                    }
-                                }
-                                if (stopped.get() != 0 && method.getName().equals("nanoTime")) {
-                                    return stopped.get();
-                                }
-                                try {
-                                    return method.invoke(context, arguments);
-                                } catch (InvocationTargetException e) {
-                                    throw e.getCause();
-                                }
-                            });
-        }
+    private static VerbsProvider failing(
+            AtomicBoolean fails, AtomicLong stopped, AtomicInteger polls) {
+        return InterceptedDevice.of(
+                call -> {
+                    if (call.name().equals("poll")) {
+                        polls.incrementAndGet();
+                        if (fails.get()) {
+                            throw new InternalError("of the test");
+                        }
+                    }
+                    return stopped.get() != 0 && call.name().equals("nanoTime")
+                            ? stopped.get()
+                            : call.proceed();
+                });
     }
 
     @Test

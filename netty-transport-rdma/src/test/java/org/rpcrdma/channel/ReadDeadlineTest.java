@@ -12,9 +12,6 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import java.io.IOException;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -23,7 +20,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.Proves;
 import org.rpcrdma.verbs.QueuePair;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** A peer that does not answer an RDMA Read loses its connection; time passes by the looks of the test alone. */
@@ -44,7 +40,7 @@ class ReadDeadlineTest {
 
     @BeforeEach
     void begin() {
-        clients = new RdmaEventLoopGroup(1, new Unanswered(), PollMode.BLOCKING);
+        clients = new RdmaEventLoopGroup(1, unanswered(), PollMode.BLOCKING);
         servers = new RdmaEventLoopGroup(1);
         listener =
                 new ServerBootstrap()
@@ -68,68 +64,26 @@ class ReadDeadlineTest {
      * The device, with queue pairs whose Reads get no answer: from the first one on nothing goes out, for work
      * completes in its order.
      */
-    private final class Unanswered implements VerbsProvider {
-        @Override
-        public String name() {
-            return "unanswered";
-        }
-
-        @Override
-        public int priority() {
-            return 0;
-        }
-
-        @Override
-        public Throwable unavailabilityCause() {
-            return null;
-        }
-
-        @Override
-        public VerbsContext open() throws IOException {
-            VerbsContext context = Rdma.provider().open();
-            return proxy(
-                    VerbsContext.class,
-                    (method, arguments) -> {
-                        Object result = call(context, method, arguments);
-                        return method.getName().equals("createQueuePair")
-                                ? withoutReads((QueuePair) result)
-                                : result;
-                    });
-        }
-
-        private QueuePair withoutReads(QueuePair queuePair) {
-            boolean[] isStuck = new boolean[1];
-            return proxy(
-                    QueuePair.class,
-                    (method, arguments) -> {
-                        if (method.getName().equals("readBytes")) {
-                            return readBytes;
-                        }
-                        isStuck[0] |= method.getName().equals("read");
-                        boolean isWork = WORK.contains(method.getName());
-                        return isStuck[0] && isWork ? null : call(queuePair, method, arguments);
-                    });
-        }
+    private VerbsProvider unanswered() {
+        return InterceptedDevice.of(
+                call ->
+                        call.name().equals("createQueuePair")
+                                ? withoutReads((QueuePair) call.proceed())
+                                : call.proceed());
     }
 
-    private interface Invocation {
-        Object call(Method method, Object[] arguments) throws Throwable;
-    }
-
-    private static <T> T proxy(Class<T> type, Invocation invocation) {
-        return type.cast(
-                Proxy.newProxyInstance(
-                        type.getClassLoader(),
-                        new Class<?>[] {type},
-                        (proxy, method, arguments) -> invocation.call(method, arguments)));
-    }
-
-    private static Object call(Object target, Method method, Object[] arguments) throws Throwable {
-        try {
-            return method.invoke(target, arguments);
-        } catch (InvocationTargetException e) {
-            throw e.getCause();
-        }
+    private QueuePair withoutReads(QueuePair queuePair) {
+        boolean[] isStuck = new boolean[1];
+        return InterceptedDevice.intercepted(
+                QueuePair.class,
+                queuePair,
+                call -> {
+                    if (call.name().equals("readBytes")) {
+                        return readBytes;
+                    }
+                    isStuck[0] |= call.name().equals("read");
+                    return isStuck[0] && WORK.contains(call.name()) ? null : call.proceed();
+                });
     }
 
     private RdmaChannel connect(int timeoutMillis) throws InterruptedException {

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.function.Supplier;
+import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.VerbsProvider;
+
+/** Provider of devices whose calls a test sees, answers itself or fails. */
+final class InterceptedDevice implements VerbsProvider {
+
+    /** Called in the place of each method of a context or of a queue pair. */
+    @FunctionalInterface
+    interface Interceptor {
+        Object call(Call call) throws Throwable;
+    }
+
+    /** A call that is intercepted. */
+    static final class Call {
+        private final Object target;
+        private final Method method;
+        private final Object[] arguments;
+
+        private Call(Object target, Method method, Object[] arguments) {
+            this.target = target;
+            this.method = method;
+            this.arguments = arguments;
+        }
+
+        String name() {
+            return method.getName();
+        }
+
+        Object argument(int index) {
+            return arguments[index];
+        }
+
+        /** Calls the device. */
+        Object proceed() throws Throwable {
+            try {
+                return method.invoke(target, arguments);
+            } catch (InvocationTargetException e) {
+                throw e.getCause();
+            }
+        }
+    }
+
+    private final Supplier<VerbsProvider> device;
+    private final Interceptor interceptor;
+
+    private InterceptedDevice(Supplier<VerbsProvider> device, Interceptor interceptor) {
+        this.device = device;
+        this.interceptor = interceptor;
+    }
+
+    /** The provider of the tests, with the calls of its contexts intercepted. */
+    static VerbsProvider of(Interceptor interceptor) {
+        return new InterceptedDevice(Rdma::provider, interceptor);
+    }
+
+    static VerbsProvider of(VerbsProvider device, Interceptor interceptor) {
+        return new InterceptedDevice(() -> device, interceptor);
+    }
+
+    static <T> T intercepted(Class<T> type, T target, Interceptor interceptor) {
+        return type.cast(
+                Proxy.newProxyInstance(
+                        type.getClassLoader(),
+                        new Class<?>[] {type},
+                        (proxy, method, arguments) ->
+                                interceptor.call(new Call(target, method, arguments))));
+    }
+
+    @Override
+    public String name() {
+        return "intercepted";
+    }
+
+    @Override
+    public int priority() {
+        return 0;
+    }
+
+    @Override
+    public Throwable unavailabilityCause() {
+        return null;
+    }
+
+    @Override
+    public VerbsContext open() throws IOException {
+        return intercepted(VerbsContext.class, device.get().open(), interceptor);
+    }
+}
