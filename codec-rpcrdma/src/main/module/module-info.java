@@ -27,6 +27,7 @@ module org.rpcrdma.codec {
     exports org.rpcrdma.codec.metrics;
     exports org.rpcrdma.codec.oncrpc4j;
     exports org.rpcrdma.codec.rpc;
+    exports org.rpcrdma.codec.rpcbind;
 
     uses org.rpcrdma.codec.binding.UpperLayerBinding;
 }

@@ -20,6 +20,7 @@ module org.rpcrdma.channel {
 
     exports org.rpcrdma;
     exports org.rpcrdma.channel;
+    exports org.rpcrdma.channel.admission;
     exports org.rpcrdma.verbs;
     exports org.rpcrdma.verbs.disni;
     exports org.rpcrdma.verbs.ffm;

@@ -4,6 +4,7 @@ package org.rpcrdma;
 import static com.tngtech.archunit.base.DescribedPredicate.not;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideOutsideOfPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideOutsideOfPackages;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.type;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -16,6 +17,7 @@ import com.tngtech.archunit.core.importer.ImportOption;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.binding.Reduction;
 
 /** The arrows of this module: codec → channel, and nothing back. The codec knows channel messages, never verbs. */
@@ -28,14 +30,15 @@ class LayeringTest {
     private static final String BINDING = "org.rpcrdma.codec.binding..";
     private static final String WIRE = "org.rpcrdma.codec.wire..";
     private static final String RPC = "org.rpcrdma.codec.rpc..";
+    private static final String RPCBIND = "org.rpcrdma.codec.rpcbind..";
     private static final String CLIENT = "org.rpcrdma.codec.client..";
     private static final String CAPTURE = "org.rpcrdma.codec.capture..";
     private static final String INTERNAL = "org.rpcrdma.codec.internal..";
     private static final String[] STAGE_NAMES = {
-        "FlushConsolidationStage",
+        "FlushSchedulingHandler",
         "RpcRdmaHeaderCodec",
         "CreditHandler",
-        "OptionalOperations",
+        "OptionalOperationDispatcher",
         "LongMessageHandler",
         "ChunkReducer",
         "VersionTwoProbeHandler"
@@ -48,7 +51,7 @@ class LayeringTest {
         "AdvertisedChunks",
         "InboundReply",
         "OutboundCallChunkPlanner",
-        "OutboundCallSizes",
+        "OutboundCallSizeCalculator",
         "OutboundCallEncoder",
         "WriteChunkSinks",
         "InboundReplyReceiver",
@@ -60,19 +63,19 @@ class LayeringTest {
         "ResponderState",
         "ResponderCredits",
         "InboundCall",
-        "InboundCallMessage",
+        "InboundCallPayload",
         "ResponderLongMessages",
-        "InboundChunks",
+        "InboundCallChunks",
         "OutboundReply",
         "InboundDdpEligibilityValidator",
-        "OutboundResultPlacement",
-        "OutboundReplyChunkWriter",
-        "OutboundReadChunkReply",
+        "OutboundReplyChunkPlanner",
+        "OutboundReplyRdmaWriter",
+        "OutboundReadChunkReplyExposer",
         "ReplyWorkRequestPromise",
         "ExposedReadChunkReplies",
         "ExposedReadChunkReply",
         "CreditGrantController",
-        "ConnectionDuplicateRequests"
+        "DuplicateRequestTracker"
     };
 
     private static final DescribedPredicate<JavaClass> STAGES = areAnyOf(STAGE_NAMES);
@@ -167,10 +170,10 @@ class LayeringTest {
                 .that(
                         areAnyOf(
                                 "InboundReadListPull",
-                                "ReadChunkPulls",
+                                "InboundReadListPulls",
                                 "ConnectionContext",
                                 "OutboundPayload",
-                                "Procedure",
+                                "ProcedureBinding",
                                 "SendEncoder"))
                 .should()
                 .dependOnClassesThat(REQUESTER.or(RESPONDER))
@@ -189,7 +192,7 @@ class LayeringTest {
                                 .or(
                                         areAnyOf(
                                                 "InboundReadListPull",
-                                                "ReadChunkPulls",
+                                                "InboundReadListPulls",
                                                 "RpcRdmaConnection")))
                 .check(ALL);
     }
@@ -209,17 +212,28 @@ class LayeringTest {
         }
     }
 
+    /** Of the codec it knows the messages that both read and write, and no connection. */
     @Test
-    void headersForUsersKnowNothingElse() {
+    void whatIsTypedStandsOnAnyTransport() {
         noClasses()
                 .that()
                 .resideInAPackage(RPC)
                 .should()
                 .dependOnClassesThat(
-                        resideInAPackage("org.rpcrdma..").and(resideOutsideOfPackage(RPC)))
-                .orShould()
+                        resideInAPackage("org.rpcrdma..")
+                                .and(resideOutsideOfPackages(RPC, INTERNAL))
+                                .and(not(type(RpcMessage.class))))
+                .check(ALL);
+    }
+
+    @Test
+    void theCodecDoesNotKnowProgramsAndProcedures() {
+        noClasses()
+                .that()
+                .resideOutsideOfPackages(RPC, CLIENT, RPCBIND)
+                .should()
                 .dependOnClassesThat()
-                .resideInAPackage("io.netty.channel..")
+                .resideInAPackage(RPC)
                 .check(ALL);
     }
 
@@ -304,9 +318,9 @@ class LayeringTest {
                 .contains(
                         "ConnectionContext",
                         "InboundReadListPull",
-                        "ReadChunkPulls",
+                        "InboundReadListPulls",
                         "OutboundPayload",
-                        "Procedure",
+                        "ProcedureBinding",
                         "SendEncoder")
                 .contains("RpcRdmaConnection", "RpcRdmaCodec", "RpcRdmaConfig", "InternalCodec");
     }

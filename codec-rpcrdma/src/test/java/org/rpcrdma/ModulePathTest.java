@@ -30,7 +30,7 @@ class ModulePathTest {
             import io.netty.util.internal.PlatformDependent;
             import org.rpcrdma.channel.Rdma;
             import org.rpcrdma.codec.RpcRdmaConfig;
-            import org.rpcrdma.codec.client.CallOptions;
+            import org.rpcrdma.codec.rpc.CallOptions;
             import org.rpcrdma.codec.rpc.CallHeader;
 
             public class Main {

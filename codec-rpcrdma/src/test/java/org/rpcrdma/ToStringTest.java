@@ -20,14 +20,14 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.channel.RdmaStreamChannel;
-import org.rpcrdma.codec.VersionTwo;
+import org.rpcrdma.codec.VersionTwoConfig;
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
-import org.rpcrdma.codec.client.CallOptions;
 import org.rpcrdma.codec.metrics.RdmaMeterBinder;
 import org.rpcrdma.codec.metrics.RpcRdmaMeterBinder;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.codec.rpc.CallOptions;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 
 /** What users have in their hands says what it is when it is printed. */
@@ -108,15 +108,15 @@ class ToStringTest {
                 .hasToString(
                         "CallOptions(the time-out of the client, retransmitted, repeated"
                                 + " IF_IDEMPOTENT)");
-        assertThat(VersionTwo.defaults())
+        assertThat(VersionTwoConfig.defaults())
                 .hasToString(
-                        "VersionTwo(answered within 2000 ms, remembered for 600000 ms, 0 optional"
-                                + " operations)");
+                        "VersionTwoConfig(answered within 2000 ms, remembered for 600000 ms, 0"
+                                + " optional operations)");
         assertThat(BindingRegistry.of(List.of())).hasToString("BindingRegistry()");
         assertThat(BindingRegistry.standard().toString())
                 .startsWith("BindingRegistry(")
                 .contains("Nfs3Binding 100003, ");
-        assertThat(new DirectMemory(7)).hasToString("DirectMemory(0 of 7 bytes)");
+        assertThat(new DirectMemoryBudget(7)).hasToString("DirectMemoryBudget(0 of 7 bytes)");
         assertThat(IwarpConfig.builder().peerToPeer(false).sharedMemory(false).build())
                 .asString()
                 .startsWith("IwarpConfig(MPA revision 2, CRC ACCEPT, start-up within PT10S")
@@ -135,7 +135,7 @@ class ToStringTest {
         assertThat(new RdmaStreamChannel().config())
                 .hasToString(
                         "RdmaStreamChannelConfig(SO_RCVBUF 516096, SO_SNDBUF 262144, 256 receives,"
-                            + " 256 sends, SO_LINGER -1 s, drains for 2000 ms, SO_KEEPALIVE off)");
+                            + " 256 sends, SO_LINGER -1 s, drains for 2000 ms, SO_KEEPALIVE 60 s)");
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
         assertThat(group.toString()).startsWith("RdmaEventLoopGroup(1 loops, 0 channels, 0 of ");
         group.shutdownGracefully(0, 60, TimeUnit.SECONDS).syncUninterruptibly();

@@ -57,6 +57,18 @@ class LayeringTest {
     }
 
     @Test
+    void admissionPoliciesKnowNoChannel() {
+        noClasses()
+                .that()
+                .resideInAPackage("org.rpcrdma.channel.admission")
+                .should()
+                .dependOnClassesThat()
+                .resideInAnyPackage(
+                        "org.rpcrdma.channel", CHANNEL_MEMORY, STREAM, "org.rpcrdma.verbs..")
+                .check(ALL);
+    }
+
+    @Test
     void needsNettyAndTheJdkOnly() {
         classes()
                 .that()

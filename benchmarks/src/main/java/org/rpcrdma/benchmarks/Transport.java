@@ -38,7 +38,7 @@ import org.rpcrdma.channel.RdmaServerStreamChannel;
 import org.rpcrdma.channel.RdmaStreamChannel;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
-import org.rpcrdma.examples.rpc.RecordMarking;
+import org.rpcrdma.codec.rpc.RecordMarkingHandler;
 import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 import org.rpcrdma.verbs.iwarp.IwarpProvider;
@@ -276,8 +276,11 @@ public enum Transport {
         return switch (kind) {
             case RDMA, SHARED -> new RpcRdmaCodec(RPC_RDMA);
             case RDMA_USUAL -> new RpcRdmaCodec(USUAL);
-            case EPOLL_TUNED -> new RecordMarking(ByteToMessageDecoder.COMPOSITE_CUMULATOR);
-            case STREAM, SHARED_STREAM, NIO, EPOLL, UNIX -> new RecordMarking();
+            case EPOLL_TUNED ->
+                    new RecordMarkingHandler(
+                            RecordMarkingHandler.DEFAULT_RECORD_BYTES,
+                            ByteToMessageDecoder.COMPOSITE_CUMULATOR);
+            case STREAM, SHARED_STREAM, NIO, EPOLL, UNIX -> new RecordMarkingHandler();
         };
     }
 }

@@ -5,18 +5,18 @@ import io.netty.buffer.ByteBuf;
 import io.netty.util.ReferenceCountUtil;
 
 /**
- * Chunks that an {@link OutboundCall} advertises (RFC 8166, 3.4.4): the room for its reply, and the handles under which
- * the responder reaches that and the arguments, invalidated as one. Used again for later calls.
+ * Chunks that an {@link OutboundCall} advertises (RFC 8166, 3.4.4): memory for its reply, and the handles of that
+ * memory and of the arguments, which are invalidated together. Reused for later calls.
  */
 final class AdvertisedChunks {
 
     /** The Write chunks. */
     final WriteChunkSinks sinks = new WriteChunkSinks();
 
-    /** What the responder can reach. */
+    /** Memory that the responder can access. */
     private final ExposedMemory exposed = new ExposedMemory();
 
-    /** Whether there is anything in {@link #exposed}. */
+    /** Whether {@link #exposed} is not empty. */
     private boolean isExposed;
 
     /** Bytes of the Reply chunk; 0 for none. */
@@ -31,14 +31,14 @@ final class AdvertisedChunks {
     /** The memory behind the Reply chunk. Owned. */
     private ByteBuf replySink;
 
-    /** What it counts for in {@link RequesterState#hasRoom}. */
+    /** Bytes counted for this call in {@link RequesterState#hasRoom}. */
     private long countedBytes;
 
     /**
-     * Ends the planning, when all {@link #sinks} are known.
+     * Completes the plan of the reply chunks, after all {@link #sinks} were added.
      *
      * @param replyChunk bytes of the Reply chunk; 0 for none
-     * @param areSinksOwn whether the memory of the sinks is ours, and not the user's
+     * @param areSinksOwn whether the library owns the memory of the sinks; otherwise the user does
      */
     void planned(int replyChunk, boolean areSinksOwn) {
         int count = sinks.count();
@@ -55,7 +55,7 @@ final class AdvertisedChunks {
         return replyChunkBytes;
     }
 
-    /** Whether there is room for the reply beside the Send of it. */
+    /** Whether the call offers a Write chunk or a Reply chunk. */
     boolean hasRoom() {
         return hasRoom;
     }
@@ -65,13 +65,13 @@ final class AdvertisedChunks {
         return ownBytes;
     }
 
-    /** Counts for {@link #ownBytes} of the connection's memory from now on; returns them. */
+    /** Starts to count {@link #ownBytes} against the connection's memory; returns them. */
     long count() {
         countedBytes = ownBytes;
         return countedBytes;
     }
 
-    /** Ends to count; returns what it has counted for. */
+    /** Stops counting; returns the bytes that were counted. */
     long uncount() {
         long counted = countedBytes;
         countedBytes = 0;
@@ -83,26 +83,26 @@ final class AdvertisedChunks {
         replySink = memory;
     }
 
-    /** Gives away what the responder has written into the Reply chunk. */
+    /** Returns the bytes that the responder has written into the Reply chunk; the caller owns them. */
     ByteBuf takeReplyChunk(int bytes) {
         ByteBuf taken = replySink.setIndex(0, bytes);
         replySink = null;
         return taken;
     }
 
-    /** The responder reaches memory under this handle. */
+    /** Records a handle that the responder can use from now on. */
     void expose(int handle) {
         isExposed = true;
         exposed.add(handle);
     }
 
-    /** Takes over memory that nobody else owns: it is released once nobody reaches it. */
+    /** Takes over memory; it is released after its handle is invalidated. */
     void own(ByteBuf copy) {
         isExposed = true;
         exposed.own(copy);
     }
 
-    /** Takes all of it out of the responder's reach (RFC 8166, 4.4.1). */
+    /** Invalidates all handles (RFC 8166, 4.4.1). */
     void invalidate(ConnectionContext link) {
         if (isExposed) {
             isExposed = false;
@@ -110,7 +110,7 @@ final class AdvertisedChunks {
         }
     }
 
-    /** Releases all memory, which was {@linkplain #invalidate invalidated}, or went with its connection. */
+    /** Releases all memory. The handles must be {@linkplain #invalidate invalidated}, or the connection closed. */
     void clear() {
         sinks.clear();
         if (isExposed) {

@@ -14,14 +14,14 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * A {@link DuplicateRequestCache} with bounds: so many calls, and so many bytes of replies. The oldest reply goes
- * first. A reply that is too long to be kept is forgotten, and its call is executed again if it comes again.
+ * A {@link DuplicateRequestCache} that bounds the number of calls and the bytes of replies. It evicts the oldest reply
+ * first. It does not keep a reply above the limit; a retransmission of that call is executed again.
  *
- * <p>All access is under one lock, which is held for a map operation and the copy of a reply.
+ * <p>One lock guards all state; it is held for a map operation and the copy of a reply.
  */
 public final class BoundedDuplicateRequestCache implements DuplicateRequestCache {
 
-    /** Says which procedures are remembered. */
+    /** Selects the procedures whose replies are kept. */
     @FunctionalInterface
     public interface Filter {
         /**
@@ -39,10 +39,10 @@ public final class BoundedDuplicateRequestCache implements DuplicateRequestCache
     private final long maxBytes;
     private final Filter filter;
 
-    /** The calls that handlers are at work on, each with those who wait for it, the one who came first in front. */
+    /** Calls that handlers are executing, each with its waiters in order of arrival. */
     private final Map<Call, ArrayDeque<Waiter>> inProgress = new HashMap<>();
 
-    /** In the order in which they were answered. */
+    /** Replies in the order in which they were given. */
     private final Map<Call, byte[]> replies = new LinkedHashMap<>();
 
     private final Object lock = new Object();
@@ -51,9 +51,9 @@ public final class BoundedDuplicateRequestCache implements DuplicateRequestCache
     /**
      * A cache for any number of connections, servers and threads.
      *
-     * @param maxEntries calls in progress that are looked after, and replies that are kept, from 1
+     * @param maxEntries the most calls in progress, and the most replies, that are kept, from 1
      * @param maxReplyBytes the longest reply that is kept
-     * @param maxBytes of all replies
+     * @param maxBytes the most bytes of all replies together
      * @param filter which procedures are remembered
      */
     public BoundedDuplicateRequestCache(
@@ -153,7 +153,7 @@ public final class BoundedDuplicateRequestCache implements DuplicateRequestCache
         }
     }
 
-    /** What it holds; of calls and replies nothing. Any thread. */
+    /** Fill level and limits, without the contents of calls or replies. Any thread. */
     @Override
     public String toString() {
         synchronized (lock) {

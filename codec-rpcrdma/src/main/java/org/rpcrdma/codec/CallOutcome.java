@@ -7,6 +7,6 @@ public enum CallOutcome {
     REPLIED,
     /** By RDMA_ERROR. */
     REFUSED,
-    /** By a reply that the requester cannot take: eligibility, lengths, or Read chunks that cannot be pulled. */
+    /** By a reply that the requester rejects: DDP-eligibility, lengths, or Read chunks that it cannot pull. */
     BAD_REPLY
 }

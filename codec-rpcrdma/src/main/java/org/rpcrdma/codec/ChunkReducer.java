@@ -5,13 +5,14 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
 /**
- * Reduction (RFC 8166, 3.4): moves DDP-eligible items between the payload stream and chunks, as the upper-layer
- * bindings say. The handlers after it see whole RPC messages, and no call twice when there is a cache of replies.
+ * Reduction (RFC 8166, 3.4): moves DDP-eligible data items between the payload stream and chunks, as the upper-layer
+ * bindings define. The handlers after this stage see whole RPC messages, and with a duplicate request cache no call
+ * twice.
  */
-final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicateRequests.Target {
+final class ChunkReducer extends CodecStageHandler implements DuplicateRequestTracker.Target {
 
     private final RpcRdmaConnection connection;
     private final ConnectionContext link;
@@ -21,11 +22,14 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
     private final OutboundCallChunkPlanner callPlan;
     private final InboundReplyAssembler replyReader;
     private final InboundDdpEligibilityValidator callChecks;
-    private final OutboundResultPlacement replyPlan;
-    private final RpcCallHeader rpc = new RpcCallHeader();
+    private final OutboundReplyChunkPlanner replyPlan;
+    private final RpcHeaderDecoder rpc = new RpcHeaderDecoder();
+
+    /** First words of the message being written. */
+    private final RpcHeaderDecoder outbound = new RpcHeaderDecoder();
 
     /** {@code null} without a cache. */
-    private final ConnectionDuplicateRequests duplicates;
+    private final DuplicateRequestTracker duplicates;
 
     ChunkReducer(RpcRdmaConnection connection) {
         this.connection = connection;
@@ -33,12 +37,12 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
         metrics = link.metrics();
         requester = connection.requester();
         responder = connection.responder();
-        callPlan = new OutboundCallChunkPlanner(link);
+        callPlan = new OutboundCallChunkPlanner(link, outbound);
         replyReader = new InboundReplyAssembler(link);
         callChecks = new InboundDdpEligibilityValidator(link);
-        replyPlan = new OutboundResultPlacement(link);
+        replyPlan = new OutboundReplyChunkPlanner(link);
         DuplicateRequestCache cache = link.config().duplicateRequestCache();
-        duplicates = cache == null ? null : new ConnectionDuplicateRequests(link, cache, this);
+        duplicates = cache == null ? null : new DuplicateRequestTracker(link, cache, this);
     }
 
     @Override
@@ -49,9 +53,9 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
         ctx.fireChannelInactive();
     }
 
-    /** The pipeline of a closed channel is emptied, but the handlers may still be at work on calls. */
+    /** Netty empties the pipeline of a closed channel, but handlers may still be executing calls. */
     @Override
-    public void handlerRemoved(ChannelHandlerContext ctx) {
+    void removed(ChannelHandlerContext ctx) {
         if (duplicates != null) {
             duplicates.close();
             if (connection.isClosed() && duplicates.isExecuting()) {
@@ -75,10 +79,10 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
         Exception problem = problem(message);
         if (problem != null) {
             refuse(written, promise, problem);
-        } else if (RpcCallHeader.isOfType(message, RpcCallHeader.CALL)) {
-            writeCall(written, message.getInt(message.readerIndex()), promise);
+        } else if (outbound.type() == RpcHeaderDecoder.CALL) {
+            writeCall(written, outbound.xid(), promise);
         } else {
-            writeReply(ctx, written, message.getInt(message.readerIndex()), promise);
+            writeReply(ctx, written, outbound.xid(), promise);
         }
     }
 
@@ -93,14 +97,14 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
         if (problem != null) {
             return problem;
         }
-        if (message.readableBytes() < RpcCallHeader.DIRECTION_BYTES) {
+        if (!outbound.take(message)) {
             return new IllegalArgumentException(
                     "RPC message of "
                             + message.readableBytes()
                             + " bytes (expected: XID, message type and more)");
         }
-        int type = message.getInt(message.readerIndex() + 4);
-        if (type != RpcCallHeader.CALL && type != RpcCallHeader.REPLY) {
+        int type = outbound.type();
+        if (type != RpcHeaderDecoder.CALL && type != RpcHeaderDecoder.REPLY) {
             return new IllegalArgumentException(
                     "RPC message of type "
                             + Integer.toUnsignedString(type)
@@ -117,7 +121,11 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
             return;
         }
         OutboundCall call = requester.newCall(xid);
-        call.request.take(written, metrics.startTime());
+        long start = metrics.startTime();
+        call.request.take(written, start);
+        if (start != 0) {
+            requester.ages().add(call, start);
+        }
         try {
             callPlan.plan(call);
         } catch (Throwable t) {
@@ -172,7 +180,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
         }
     }
 
-    /** Not by what was written: the requester is told, and a cache too, for the call was executed. */
+    /** Answers SYSTEM_ERR in the place of a failed reply, and stores that in the cache: the call was executed. */
     private void replyFailed(
             ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise, Throwable cause) {
         responder.refuse(call, Refusal.systemError(cause));
@@ -208,7 +216,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
             }
         }
         if (call.reply.failure() != null) {
-            delivered = new RpcRdmaFailure(call.xid(), call.reply.failure());
+            delivered = new CallFailureMessage(call.xid(), call.reply.failure());
         }
         long start = call.request.startNanos();
         if (start != 0) {
@@ -232,7 +240,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
         }
     }
 
-    /** No handler has seen the call: it is executed when it comes again, or by a duplicate that waits. */
+    /** No handler has seen the call: its retransmission is executed, or a duplicate that waits. */
     private void failUnexecuted(ChannelHandlerContext ctx, InboundCall call, Throwable cause) {
         if (duplicates != null) {
             duplicates.notExecuted(call.xid);
@@ -240,9 +248,9 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
         ctx.write(responder.refuse(call, Refusal.systemError(cause)));
     }
 
-    /** The call keeps its message until a handler gets it. */
-    private void deliver(InboundCall call) throws BindingException {
-        InboundCallMessage request = call.request;
+    /** The call owns its message until a handler receives it. */
+    private void deliver(InboundCall call) throws UpperLayerBindingException {
+        InboundCallPayload request = call.request;
         ByteBuf whole = request.message;
         boolean isDecoded =
                 (call.chunks.header.writes().chunks() > 0 || duplicates != null)
@@ -252,7 +260,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
         }
         if (request.startNanos != 0
                 && (isDecoded || rpc.decode(whole, whole.readerIndex(), whole.writerIndex()))) {
-            request.name(Procedure.name(rpc, link.config().bindings()));
+            request.name(ProcedureBinding.name(rpc, link.config().bindings()));
         }
         if (duplicates == null || !isDecoded || duplicates.admit(call, rpc)) {
             handOn(call);
@@ -260,7 +268,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
     }
 
     private void handOn(InboundCall call) {
-        // Hadoop's parser takes positions for indexes, which is right behind its frame decoder.
+        // Hadoop's parser takes positions for indexes; so the message begins at index 0.
         ByteBuf whole = call.request.message.discardReadBytes();
         Object message =
                 link.config().annotatedCalls()
@@ -273,7 +281,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
 
     // ------------------------------------------------------------------ duplicates
 
-    /** A call that was executed already is answered into the chunks that it offers this time. */
+    /** The cached reply of an executed call uses the chunks of the retransmission. */
     @Override
     public void replay(InboundCall call, ByteBuf reply) {
         call.delivered();
@@ -281,7 +289,7 @@ final class ChunkReducer extends CodecStageHandler implements ConnectionDuplicat
         context().flush();
     }
 
-    /** Whoever was to answer the call is gone: it is executed here. */
+    /** The connection that was executing the call has abandoned it: it is executed here. */
     @Override
     public void execute(InboundCall call) {
         try {

@@ -9,9 +9,9 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 
 /**
- * A handler of the codec. Messages go from one stage to the next by a plain call, which has the effect of the
- * pipeline's own way and a quarter of its cost; all other events take the pipeline's way. A handler that
- * is put between two stages sees no messages; what belongs behind the codec goes behind {@link RecordMarkRemover}.
+ * Base class of the codec's handlers. Messages pass from one stage to the next by a direct method call, which costs a
+ * quarter of an event of the pipeline; all other events take the pipeline. So a handler between two stages sees no
+ * messages: add handlers after {@link OutboundRecordMarkRemover}, the last stage.
  */
 abstract class CodecStageHandler extends ChannelDuplexHandler {
 
@@ -20,12 +20,14 @@ abstract class CodecStageHandler extends ChannelDuplexHandler {
 
     private ChannelHandlerContext context;
 
-    /** The neighbours; {@code null} where other handlers of the pipeline begin. */
+    /** The adjacent stages; {@code null} at either end of the codec. */
     private CodecStageHandler userSide;
 
     private CodecStageHandler networkSide;
 
-    /** Makes two stages neighbours. */
+    private boolean isRemoved;
+
+    /** Connects two adjacent stages. */
     static void join(CodecStageHandler network, CodecStageHandler user) {
         network.userSide = user;
         user.networkSide = network;
@@ -36,12 +38,26 @@ abstract class CodecStageHandler extends ChannelDuplexHandler {
         context = ctx;
     }
 
-    /** Its place in the pipeline. */
+    @Override
+    public final void handlerRemoved(ChannelHandlerContext ctx) {
+        try {
+            removed(ctx);
+        } finally {
+            isRemoved = true;
+        }
+    }
+
+    /** The stage leaves the pipeline. */
+    void removed(ChannelHandlerContext ctx) {
+        // Nothing follows from it.
+    }
+
+    /** The context of this handler in the pipeline. */
     final ChannelHandlerContext context() {
         return context;
     }
 
-    /** Leaves the pipeline; the neighbours are neighbours of each other then. */
+    /** Removes this stage from the pipeline and connects its neighbours. */
     final void leave() {
         if (userSide != null) {
             userSide.networkSide = networkSide;
@@ -53,30 +69,30 @@ abstract class CodecStageHandler extends ChannelDuplexHandler {
     }
 
     /**
-     * Gives a message to whoever is next towards the user. The handlers of a closed channel are removed one after
-     * another: then the pipeline knows whom to pass by.
+     * Passes a message to the next handler towards the user. While the handlers of a closed channel are being removed
+     * one by one, the pipeline finds the next handler that is still there.
      */
     final void toUser(Object message) {
         CodecStageHandler next = userSide;
-        if (next == null || next.context.isRemoved()) {
+        if (next == null || next.isRemoved) {
             context.fireChannelRead(message);
             return;
         }
         try {
             next.channelRead(next.context, message);
         } catch (Throwable t) {
-            // As the pipeline has it: whoever gives a message away hears nothing more of it.
+            // As in the pipeline, an exception goes to the next handler, not to the sender.
             next.context.fireExceptionCaught(t);
             if (message instanceof InboundCall) {
-                next.context.close(); // nobody is left to answer it (RFC 8166, 4.5.4)
+                next.context.close(); // no handler can answer it (RFC 8166, 4.5.4)
             }
         }
     }
 
-    /** Gives a message to whoever is next towards the network. */
+    /** Passes a message to the next handler towards the network. */
     final void toNetwork(Object message, ChannelPromise promise) {
         CodecStageHandler next = networkSide;
-        if (next == null || next.context.isRemoved()) {
+        if (next == null || next.isRemoved) {
             context.write(message, promise);
             return;
         }

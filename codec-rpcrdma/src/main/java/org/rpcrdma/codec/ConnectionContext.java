@@ -10,7 +10,7 @@ import org.rpcrdma.channel.RdmaException;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.internal.ExposureListener;
 import org.rpcrdma.codec.internal.FlightEvents;
-import org.rpcrdma.codec.internal.UserCode;
+import org.rpcrdma.codec.internal.UserExceptionLog;
 
 /**
  * Per-connection context: channel, configuration, counters and negotiated versions. Depends on no other class of the
@@ -24,7 +24,7 @@ final class ConnectionContext {
     private final RdmaChannel channel;
     private final RpcRdmaConfig config;
     private final ConnectionMetrics metrics;
-    private final FlushConsolidation flushes;
+    private final FlushScheduler flushes;
     private final ProtocolViolationLog problems;
     private final PeerCache peers;
     private final boolean isServer;
@@ -42,14 +42,14 @@ final class ConnectionContext {
 
     private boolean isClosing;
 
-    /** How the connection ends, as it is counted; {@code null} while it goes on, or when the peer ends it. */
+    /** The counter of the connection's end; {@code null} while it is open, or when the peer ends it. */
     private RpcRdmaCounter end;
 
     ConnectionContext(RdmaChannel channel, RpcRdmaConfig config) {
         this.channel = channel;
         this.config = config;
         metrics = new ConnectionMetrics(config.metrics());
-        flushes = new FlushConsolidation(channel);
+        flushes = new FlushScheduler(channel);
         problems = new ProtocolViolationLog(channel);
         peers = PeerCache.of(channel);
         isServer = channel.parent() != null;
@@ -83,7 +83,7 @@ final class ConnectionContext {
         }
     }
 
-    /** Which versions are spoken, and which of them calls are sent in; {@code null} before active. Any thread. */
+    /** The versions spoken, and the version of outbound calls; {@code null} before active. Any thread. */
     ProtocolVersions versions() {
         return versions;
     }
@@ -97,27 +97,27 @@ final class ConnectionContext {
         return bothTakeInvalidate;
     }
 
-    /** Whether own calls may have chunks: forward ones may. */
+    /** Whether outbound calls may have chunks: always in the forward direction. */
     boolean callsMayHaveChunks() {
         return !isServer || config.reverseChunks();
     }
 
-    /** Whether chunks are taken in calls of the peer. */
+    /** Whether inbound calls may have chunks. */
     boolean takesChunks() {
         return isServer || config.reverseChunks();
     }
 
-    /** Whether replies to own calls may come in Read chunks. */
+    /** Whether inbound replies may come in Read chunks. */
     boolean takesReadChunkReplies(int version) {
         return !isServer && speaksReadChunkReplies(version);
     }
 
-    /** Whether replies may be sent in Read chunks. */
+    /** Whether outbound replies may be sent in Read chunks. */
     boolean sendsReadChunkReplies(int version) {
         return isServer && speaksReadChunkReplies(version);
     }
 
-    /** How replies in Read chunks are sent and taken; {@code null} when they are not. */
+    /** Settings of replies in Read chunks; {@code null} when they are off. */
     ReadChunkReplyConfig readChunkReplies() {
         return readChunkReplies;
     }
@@ -126,7 +126,7 @@ final class ConnectionContext {
         return readChunkReplies != null && readChunkReplies.arePartOf(version);
     }
 
-    /** Whether nothing that is written leaves any more: a close may still wait for what was sent before it. */
+    /** Whether the channel sends nothing more: a close may still wait for work that was posted before. */
     boolean isOutputClosed() {
         return channel.unsafe().outboundBuffer() == null;
     }
@@ -135,14 +135,14 @@ final class ConnectionContext {
         return channel.registeredBuffer(capacity);
     }
 
-    /** The whole message in registered memory. */
+    /** Copies the whole message into registered memory; the caller owns it. */
     ByteBuf whole(RpcMessage message) {
         ByteBuf whole = buffer(Math.toIntExact(message.wholeLength()));
         message.writeWhole(whole);
         return whole;
     }
 
-    /** Sets the listener of all memory that the peer may reach. */
+    /** Sets the listener that is told of all memory exposed to the peer. */
     void exposures(ExposureListener listener) {
         exposures = listener;
     }
@@ -161,7 +161,7 @@ final class ConnectionContext {
             exposures.invalidated(handle);
         }
         if (!channel.isActive()) {
-            return; // the handles went with the connection
+            return; // the handles became invalid with the connection
         }
         boolean isExposed = channel.isExposed(handle);
         metrics.increment(
@@ -182,12 +182,12 @@ final class ConnectionContext {
         }
     }
 
-    /** Drops a message: as {@link #report}. */
+    /** Counts and logs a dropped message, as {@link #report} does. */
     void drop(RpcRdmaCounter reason, int xid, String what) {
         report(xid, Refusal.drop(reason, what));
     }
 
-    /** Counts and logs a refusal; ends the connection when that is the answer. Whoever holds the message answers. */
+    /** Counts and logs a refusal, and closes the connection if the refusal says so. The caller answers the peer. */
     void report(int xid, Refusal refusal) {
         Refusal.Answer answer = refusal.answer();
         if (refusal.counter() != null) {
@@ -199,7 +199,7 @@ final class ConnectionContext {
         switch (answer) {
             case NONE -> FlightEvents.drop(channel, refusal.counter(), refusal.problem());
             case SYSTEM_ERR ->
-                    UserCode.failed(
+                    UserExceptionLog.failed(
                             "what XID 0x" + Integer.toHexString(xid) + " needs at a responder",
                             refusal.exception());
             case CLOSE -> closeNow(refusal.problem(), refusal.exception());
@@ -239,19 +239,19 @@ final class ConnectionContext {
         }
     }
 
-    /** When what is written goes out. */
-    FlushConsolidation flushes() {
+    /** The flush scheduler of this connection. */
+    FlushScheduler flushes() {
         return flushes;
     }
 
-    /** The connection is about to end; the first reason is the one that is counted. */
+    /** Records why the connection is about to end; only the first reason is counted. */
     void ends(RpcRdmaCounter how) {
         if (end == null) {
             end = how;
         }
     }
 
-    /** How the connection has ended. */
+    /** The counter of the connection's end. */
     RpcRdmaCounter end() {
         if (end != null) {
             return end;
@@ -262,8 +262,7 @@ final class ConnectionContext {
     }
 
     /**
-     * Closes the channel; the first cause is the one that is told. A peer that comes back at once may do so again and
-     * again, so it is not told of every connection.
+     * Closes the channel and logs the first cause, rate-limited: a peer may reconnect and fail over and over.
      */
     void closeNow(String why, Throwable cause) {
         if (isClosing) {

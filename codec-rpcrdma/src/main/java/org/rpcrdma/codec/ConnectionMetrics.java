@@ -4,7 +4,7 @@ package org.rpcrdma.codec;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.rpcrdma.codec.internal.FlightEvents;
-import org.rpcrdma.codec.internal.UserCode;
+import org.rpcrdma.codec.internal.UserExceptionLog;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The counters of one connection: written on its event loop without a fence, readable from any thread. */
@@ -14,35 +14,39 @@ final class ConnectionMetrics {
     private static final VarHandle ELEMENT = MethodHandles.arrayElementVarHandle(long[].class);
     private static final int COUNT = RpcRdmaCounter.values().length;
 
-    /** Those of the requester and of what has no role, then those of the responder. */
+    /** Counters of the requester and those without a role, then counters of the responder. */
     private final long[] values = new long[2 * COUNT];
 
     private final long[] gauges = new long[RpcRdmaGauge.values().length];
+
+    /** Start of the oldest unanswered call of each role; 0 for none. */
+    private final long[] oldestCalls = new long[RpcRdmaRole.values().length];
+
     private final RpcRdmaMetrics all;
 
     ConnectionMetrics(RpcRdmaMetrics all) {
         this.all = all;
     }
 
-    /** One more of what is not counted by role. */
+    /** Adds one to a counter that is not kept by role. */
     void increment(RpcRdmaCounter counter) {
         int i = counter.ordinal();
         ELEMENT.setOpaque(values, i, values[i] + 1);
     }
 
-    /** More of what is not counted by role. */
+    /** Adds to a counter that is not kept by role. */
     void add(RpcRdmaCounter counter, long amount) {
         int i = counter.ordinal();
         ELEMENT.setOpaque(values, i, values[i] + amount);
     }
 
-    /** More of what is counted for both roles. */
+    /** Adds to a counter that is kept by role. */
     void add(RpcRdmaRole role, RpcRdmaCounter counter, long amount) {
         int i = role.ordinal() * COUNT + counter.ordinal();
         ELEMENT.setOpaque(values, i, values[i] + amount);
     }
 
-    /** Takes over what another connection has counted. */
+    /** Adds all counts of another connection. */
     void addAll(ConnectionMetrics other) {
         for (int i = 0; i < values.length; i++) {
             long counted = (long) ELEMENT.getOpaque(other.values, i);
@@ -68,13 +72,28 @@ final class ConnectionMetrics {
 
     // ------------------------------------------------------------------ times
 
-    /** Now, for {@link #callEnded} and {@link #creditGot}; 0 when nobody wants to know. */
+    /**
+     * Publishes the start of the oldest unanswered call.
+     *
+     * @param start as {@link System#nanoTime}; 0 for no call
+     */
+    void oldestCall(RpcRdmaRole role, long start) {
+        ELEMENT.setOpaque(oldestCalls, role.ordinal(), start);
+    }
+
+    /** The age of the oldest unanswered call in nanoseconds; 0 for no call. */
+    long oldestCallNanos(RpcRdmaRole role, long now) {
+        long start = (long) ELEMENT.getOpaque(oldestCalls, role.ordinal());
+        return start == 0 ? 0 : Math.max(0, now - start);
+    }
+
+    /** The current time for {@link #callEnded} and {@link #creditGot}; 0 without listeners. */
     long startTime() {
         return all.listeners().length == 0 && !FlightEvents.areCallsOn() ? 0 : System.nanoTime();
     }
 
     /**
-     * Tells that a call has been answered.
+     * Tells the listeners that a call was answered.
      *
      * @param start {@link #startTime} of it
      */
@@ -82,18 +101,18 @@ final class ConnectionMetrics {
         if (start != 0) {
             long nanos = System.nanoTime() - start;
             FlightEvents.call(role, procedure, outcome, nanos);
-            for (RpcRdmaListener listener : all.listeners()) {
+            for (RpcRdmaLatencyListener listener : all.listeners()) {
                 try {
                     listener.callEnded(role, procedure, outcome, nanos);
                 } catch (Throwable t) {
-                    UserCode.failed("RpcRdmaListener.callEnded", t);
+                    UserExceptionLog.failed("RpcRdmaLatencyListener.callEnded", t);
                 }
             }
         }
     }
 
     /**
-     * Tells that a call has waited for its credit.
+     * Tells the listeners that a call has waited for its credit.
      *
      * @param start {@link #startTime} of the wait
      */
@@ -101,11 +120,11 @@ final class ConnectionMetrics {
         if (start != 0) {
             long nanos = System.nanoTime() - start;
             FlightEvents.creditWait(nanos);
-            for (RpcRdmaListener listener : all.listeners()) {
+            for (RpcRdmaLatencyListener listener : all.listeners()) {
                 try {
                     listener.creditGot(nanos);
                 } catch (Throwable t) {
-                    UserCode.failed("RpcRdmaListener.creditGot", t);
+                    UserExceptionLog.failed("RpcRdmaLatencyListener.creditGot", t);
                 }
             }
         }
@@ -113,7 +132,7 @@ final class ConnectionMetrics {
 
     // ------------------------------------------------------------------ forms
 
-    /** Of what form a call is. */
+    /** Counts the form of a call. */
     void countCall(RpcRdmaRole role, TransportHeader header, boolean isLong) {
         if (!header.hasChunks()) {
             add(role, isLong ? RpcRdmaCounter.LONG_CALLS : RpcRdmaCounter.SHORT_MESSAGES, 1);
@@ -136,9 +155,9 @@ final class ConnectionMetrics {
     }
 
     /**
-     * Of what form a reply is that has come.
+     * Counts the form of an inbound reply.
      *
-     * @param inlineBytes of it
+     * @param inlineBytes payload bytes in its Send
      */
     void countReply(TransportHeader header, boolean isLong, int inlineBytes) {
         increment(RpcRdmaCounter.REPLIES_RECEIVED);
@@ -146,12 +165,12 @@ final class ConnectionMetrics {
         if (header.hasChunks()) {
             int segments = header.writes().segments();
             long placed = header.reply().chunkLength() + header.writes().sum(0, segments);
-            add(RpcRdmaCounter.PLACED_BYTES, placed);
+            add(RpcRdmaCounter.WRITE_BYTES_RECEIVED, placed);
         }
         countReplyForm(RpcRdmaRole.REQUESTER, header, isLong);
     }
 
-    /** Of what form a reply is, whichever way it goes. */
+    /** Counts the form of a reply in either direction. */
     void countReplyForm(RpcRdmaRole role, TransportHeader header, boolean isLong) {
         if (!header.hasChunks()) {
             add(role, isLong ? RpcRdmaCounter.LONG_REPLIES : RpcRdmaCounter.SHORT_MESSAGES, 1);

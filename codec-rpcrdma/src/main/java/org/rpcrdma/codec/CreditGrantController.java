@@ -3,17 +3,17 @@ package org.rpcrdma.codec;
 
 import java.util.function.LongSupplier;
 import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.codec.internal.UserCode;
+import org.rpcrdma.codec.internal.UserExceptionLog;
 
 /**
- * Decides each grant of one connection, and keeps the receives behind it (RFC 8166, 3.3.1): posted before a higher
- * grant is sent, and left alone when it falls.
+ * Decides each credit grant of one connection, and keeps as many receives posted (RFC 8166, 3.3.1): it posts them
+ * before a higher grant is sent, and leaves them posted when the grant falls.
  */
 final class CreditGrantController implements ResponderLoad {
 
     private final ConnectionContext link;
 
-    /** {@code null} at a side that sends no replies in Read chunks. */
+    /** {@code null} if this side sends no replies in Read chunks. */
     private final ExposedReadChunkReplies waiting;
 
     private final LongSupplier pulledBytes;
@@ -22,10 +22,10 @@ final class CreditGrantController implements ResponderLoad {
     private final ResponderCredits credits;
     private final int minimum;
 
-    /** Receives for the replies to own calls, which share the channel (RFC 8167, 4.3). */
+    /** Receives for the replies to outbound calls, which share the channel (RFC 8167, 4.3). */
     private int forReplies;
 
-    /** With the constant policy all receives stay posted, and there is nothing to do. */
+    /** Whether the policy is constant: all receives stay posted, and nothing is decided per message. */
     private final boolean isConstant;
 
     CreditGrantController(
@@ -44,9 +44,9 @@ final class CreditGrantController implements ResponderLoad {
     }
 
     /**
-     * Keeps so many receives more, for the replies to own calls.
+     * Reserves more receives, for the replies to outbound calls.
      *
-     * @return how many there are for them
+     * @return the receives reserved for replies
      */
     int keepForReplies(int replies) {
         int calls = Math.max(credits.granted(), credits.outstanding()) + completions();
@@ -60,8 +60,9 @@ final class CreditGrantController implements ResponderLoad {
             return credits.grant(credits.maximum());
         }
         int wanted = Math.min(Math.max(wanted(), minimum), credits.maximum());
-        // A requester that does not complete its pulls is left with one credit, and with no more
-        // memory of ours (reliable reply draft, 4.1.3; RFC 5666, 11).
+        // A requester that sends no pull completions keeps one credit, and holds no more memory of
+        // this side (reliable
+        // reply draft, 4.1.3; RFC 5666, 11).
         wanted = Math.max(1, wanted - completions());
         int before = credits.granted();
         if (wanted > before) {
@@ -76,17 +77,17 @@ final class CreditGrantController implements ResponderLoad {
         return granted;
     }
 
-    /** The grant stays as it is when the policy, which is code of the user, does not say. */
+    /** Asks the policy. The grant stays the same when the policy, which is user code, throws. */
     private int wanted() {
         try {
             return policy.credits(this);
         } catch (Throwable t) {
-            UserCode.failed("CreditPolicy.credits", t);
+            UserExceptionLog.failed("CreditPolicy.credits", t);
             return credits.granted();
         }
     }
 
-    /** A call has used up a receive that was promised to it: it need not be replaced when the grant is lower now. */
+    /** A call has consumed its receive, which is not replaced if the grant is lower now. */
     void received() {
         if (!isConstant && channel.isActive()) {
             keepPromised();
@@ -97,17 +98,17 @@ final class CreditGrantController implements ResponderLoad {
         channel.keepReceives(promised() + completions());
     }
 
-    /** For calls, and for the replies to own calls. */
+    /** Receives promised to inbound calls and to the replies to outbound calls. */
     private int promised() {
         return Math.max(credits.granted(), credits.outstanding()) + forReplies;
     }
 
-    /** Pull completions that may come: each has a receive outside of the grant (reliable reply draft, 5.2.3). */
+    /** Pull completions that may arrive: each has a receive outside of the grant (reliable reply draft, 5.2.3). */
     private int completions() {
         return waiting == null ? 0 : waiting.count();
     }
 
-    /** Posts receives for so many pull completions besides those for calls; {@code false} when there are too few. */
+    /** Posts receives for pull completions besides those for calls; {@code false} when there are too few. */
     boolean reserveReceives(int completions) {
         int needed = promised() + completions;
         return channel.isActive() && channel.keepReceives(needed) >= needed;

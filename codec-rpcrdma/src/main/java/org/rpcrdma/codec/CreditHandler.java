@@ -7,9 +7,9 @@ import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
 
 /**
- * Credits (RFC 8166, 3.3.1): calls without one wait in order; replies bring new ones. So do calls whose offers for the
- * reply find no room in the memory of the connection. As responder counts the calls that are not answered and ends a
- * connection that sends more than it was granted.
+ * Flow control by credits (RFC 8166, 3.3.1). At the requester, calls wait in order for a credit, and for the
+ * connection's memory if they offer any for their reply. At the responder, counts the calls in progress and closes a
+ * connection whose peer sends more calls than it was granted.
  */
 final class CreditHandler extends CodecStageHandler {
 
@@ -44,7 +44,7 @@ final class CreditHandler extends CodecStageHandler {
         } else if (message instanceof InboundCall) {
             responder.credits().answered();
             toNetwork(message, promise);
-        } else if (message instanceof PullCompletionMessage completion) {
+        } else if (message instanceof RdmaDoneMessage completion) {
             complete(ctx, completion);
             drain();
         } else if (message instanceof RpcRdmaCancel cancel) {
@@ -112,14 +112,14 @@ final class CreditHandler extends CodecStageHandler {
         toNetwork(call, promise);
     }
 
-    /** It needs no credit but the one that its reply has given back, and does not wait behind calls. */
-    private void complete(ChannelHandlerContext ctx, PullCompletionMessage completion) {
+    /** Sends a pull completion. It uses the credit that its reply has returned, and does not wait behind calls. */
+    private void complete(ChannelHandlerContext ctx, RdmaDoneMessage completion) {
         requester.credits().completionSent();
         ctx.write(completion);
         link.flushes().request();
     }
 
-    /** The call still holds its credit: the responder may answer it (RFC 8166, 4.4.1). */
+    /** A cancelled call that was sent keeps its credit: the responder may still answer (RFC 8166, 4.4.1). */
     private void cancel(RpcRdmaCancel cancel) {
         OutboundCall call = requester.call(cancel.xid());
         if (call == null || call.isCancelled()) {
@@ -130,7 +130,7 @@ final class CreditHandler extends CodecStageHandler {
             queue.remove(call);
             publishWaiting();
             requester.fail(call, call.dequeue(), cancel.exception());
-            drain(); // it may have waited for more memory than those behind it need
+            drain(); // calls queued behind this one may need less memory
         } else {
             call.cancel(cancel.fences());
         }
@@ -138,7 +138,7 @@ final class CreditHandler extends CodecStageHandler {
 
     // ------------------------------------------------------------------ responder
 
-    /** Without a credit the connection ends. */
+    /** Admits a call; closes the connection when the peer had no credit for it. */
     private void receiveCall(InboundCall call) {
         if (responder.admit()) {
             toUser(call);
@@ -148,7 +148,7 @@ final class CreditHandler extends CodecStageHandler {
         String problem =
                 "the peer has "
                         + credits.unanswered()
-                        + " calls out (expected: at most the "
+                        + " calls in flight (expected: at most the "
                         + credits.granted()
                         + " granted)";
         int xid = call.xid;
@@ -165,7 +165,7 @@ final class CreditHandler extends CodecStageHandler {
     }
 
     @Override
-    public void handlerRemoved(ChannelHandlerContext ctx) {
+    void removed(ChannelHandlerContext ctx) {
         end();
     }
 

@@ -6,10 +6,10 @@ import java.util.function.IntSupplier;
 /**
  * Decides the number of credits that a responder grants (RFC 8166, 3.3.1). Asked on the event loop for every message
  * that carries a grant; it must not block and should not allocate. One policy may serve many connections on several
- * event loops: it keeps no state of its own, or state that is safe there.
+ * event loops: it must be stateless or thread-safe.
  *
- * <p>What it returns is brought within the configured bounds. Receives behind a higher grant are posted before it is
- * sent; those behind a lower one stay until they are used.
+ * <p>The result is clamped to the configured bounds. Receives for a higher grant are posted before it is sent; when the
+ * grant falls, posted receives stay until they are consumed.
  */
 @FunctionalInterface
 public interface CreditPolicy {
@@ -17,39 +17,40 @@ public interface CreditPolicy {
     /**
      * {@return the credits to grant now}
      *
-     * @param load of the connection; good during this call alone
+     * @param load of the connection; valid during this method call only
      */
     int credits(ResponderLoad load);
 
     /**
-     * Always the maximum, as long as memory lasts. The default.
+     * Grants the maximum while there is memory. The default.
      *
-     * @return the policy that grants the maximum always, as long as memory lasts; the default
+     * @return the policy that grants the maximum while there is memory
      */
     static CreditPolicy constant() {
         return ResponderLoad::maximumCredits;
     }
 
     /**
-     * Follows what the handlers can take, in the way of TCP: a quarter less with each answer while there is too much to
-     * do, an eighth more while there is little. The minimum while a channel does not read or memory is short.
+     * Adapts the grant to the load of the handlers, as TCP adapts its window: each answer lowers the grant by a quarter
+     * while the queue is above the limit, and raises it by an eighth while the queue is at most half the limit. Grants
+     * the minimum while the channel does not read or memory is short.
      *
-     * @param queued the calls that wait for the handlers, for example {@code executor.getQueue()::size}; asked on the
-     *     event loops, so it has to be safe there
-     * @param limit the calls that may wait before grants shrink, from 1; at half of it they grow again
-     * @return a policy for one configuration; it keeps what it knows of each connection apart
+     * @param queued the calls that wait for the handlers, for example {@code executor.getQueue()::size}; called on the
+     *     event loops of all connections
+     * @param limit the calls that may wait before grants shrink, from 1; at half the limit grants grow again
+     * @return a policy for one configuration, with separate state for each connection
      */
     static CreditPolicy adaptive(IntSupplier queued, int limit) {
-        return new AdaptiveCredits(load -> queued.getAsInt(), limit);
+        return new AdaptiveCreditPolicy(load -> queued.getAsInt(), limit);
     }
 
     /**
-     * As {@link #adaptive(IntSupplier, int)}, by the calls of each connection that are not answered.
+     * As {@link #adaptive(IntSupplier, int)}, with the unanswered calls of each connection as the queue.
      *
      * @param limit the calls of one connection that may be unanswered before its grant shrinks, from 1
      * @return a policy for one configuration
      */
     static CreditPolicy adaptive(int limit) {
-        return new AdaptiveCredits(ResponderLoad::unansweredCalls, limit);
+        return new AdaptiveCreditPolicy(ResponderLoad::unansweredCalls, limit);
     }
 }

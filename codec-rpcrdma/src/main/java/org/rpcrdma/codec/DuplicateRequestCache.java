@@ -5,17 +5,17 @@ import io.netty.buffer.ByteBuf;
 import java.net.InetAddress;
 
 /**
- * Remembers replies, so that a call that is sent again after its connection was lost is answered and not executed again
- * (RFC 5531, 4). It keeps RPC messages and no transport headers: a reply goes into the chunks, and under the credits,
- * of the call that asks for it now.
+ * Keeps replies, so that a call retransmitted after its connection was lost is answered and not executed again (RFC
+ * 5531, 4). It keeps RPC messages without transport headers: a replayed reply uses the chunks and the credit of the
+ * retransmission.
  *
- * <p>Methods are called on the event loops of all connections that share the cache: it has to be safe there, and quick.
+ * <p>Methods are called on the event loops of all connections that share the cache: they must be thread-safe and must
+ * not block.
  */
 public interface DuplicateRequestCache {
 
     /**
-     * What makes a call the same call. The client is an address without its port, because a client that comes back may
-     * have another one.
+     * Identity of a call. The client is an address without a port, because a client may reconnect from another port.
      *
      * @param client the peer's address
      * @param xid of the call
@@ -23,7 +23,7 @@ public interface DuplicateRequestCache {
      * @param version unsigned
      * @param procedure unsigned
      * @param length bytes of the RPC message
-     * @param checksum of the beginning of the RPC message, so that an XID used anew is not mistaken for the old call
+     * @param checksum of the beginning of the RPC message, so that a reused XID is not mistaken for the old call
      */
     record Call(
             InetAddress client,
@@ -34,25 +34,25 @@ public interface DuplicateRequestCache {
             int length,
             int checksum) {}
 
-    /** How far a call has come. */
+    /** Progress of a call. */
     enum Progress {
-        /** Never seen, or forgotten: it is in progress from now on, and is executed. */
+        /** Not in the cache: the call is in progress from now on, and the caller executes it. */
         NEW,
-        /** A handler is at work. */
+        /** A handler is executing the call. */
         IN_PROGRESS,
-        /** There is a reply. */
+        /** The cache has the reply. */
         DONE
     }
 
     /**
      * The answer to {@link #begin}.
      *
-     * @param progress how far the call has come
+     * @param progress progress of the call
      * @param reply the RPC message when it is done, owned by the caller; otherwise {@code null}
      */
     record Lookup(Progress progress, ByteBuf reply) {}
 
-    /** Takes part when a call that it waits for comes to an end. Called on any thread, at most one of the two, once. */
+    /** Waits for the end of a call in progress. One of the two methods is called, once, on any thread. */
     interface Waiter {
 
         /**
@@ -62,12 +62,12 @@ public interface DuplicateRequestCache {
          */
         void answered(ByteBuf reply);
 
-        /** Nobody will answer: the call is this waiter's now. It is in progress still, and is executed again. */
+        /** The executing connection has abandoned the call. It stays in progress; this waiter now executes it. */
         void abandoned();
     }
 
     /**
-     * {@return whether calls of that procedure are remembered} Those that may be executed twice need not be.
+     * {@return whether calls of that procedure are remembered} Idempotent procedures need not be.
      *
      * @param program unsigned
      * @param version unsigned
@@ -76,32 +76,32 @@ public interface DuplicateRequestCache {
     boolean covers(int program, int version, int procedure);
 
     /**
-     * A call has come.
+     * A call has arrived.
      *
      * @param call which one; equal when it comes again
-     * @param waiter told of the end when the call is in progress, after those who came before
+     * @param waiter notified of the end of a call in progress, after earlier waiters
      * @return what to do with the call
      */
     Lookup begin(Call call, Waiter waiter);
 
     /**
-     * A handler has answered.
+     * A handler has answered a call.
      *
      * @param call which one; equal when it comes again
-     * @param reply the RPC message; it belongs to the caller and changes later, so it is copied if it is kept
+     * @param reply the RPC message, owned by the caller, who changes it later: the cache copies it
      */
     void done(Call call, ByteBuf reply);
 
     /**
-     * The connection was lost, and no handler has answered in the time that was left to it; what the handler does may
-     * have happened. The one who has waited longest takes the call over; with nobody waiting it is forgotten.
+     * The connection was lost, and no handler has answered within the grace period, although it may have executed the
+     * call. The longest waiter takes over the call; without waiters the cache forgets it.
      *
      * @param call which one; equal when it comes again
      */
     void abandon(Call call);
 
     /**
-     * The connection of a waiter is lost: it is not told of the end any more, unless it is being told already.
+     * The connection of a waiter is lost: the cache removes the waiter, whose notification may already be running.
      *
      * @param call which one; equal when it comes again
      * @param waiter the one that was given to {@link #begin}

@@ -2,8 +2,8 @@
 package org.rpcrdma.codec;
 
 /**
- * The responder broke the upper-layer binding (RFC 8166, 6.1): it placed a result that is not eligible, or left an
- * eligible one inline although a Write chunk was there. The error is permanent.
+ * The responder broke the upper-layer binding (RFC 8166, 6.1): it placed an ineligible result in a Write chunk, or left
+ * an eligible result inline in spite of its Write chunk. The error is permanent.
  */
 public final class EligibilityException extends RpcRdmaException {
 

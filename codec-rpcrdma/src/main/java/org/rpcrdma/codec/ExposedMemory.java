@@ -4,7 +4,7 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import java.util.Arrays;
 
-/** Memory of one message that the peer can reach, until it is fenced. Used again for later messages. */
+/** Memory of one message that is exposed to the peer until its handles are invalidated. Reused for later messages. */
 final class ExposedMemory {
 
     private int[] handles = new int[2];
@@ -19,7 +19,7 @@ final class ExposedMemory {
         handles[handleCount++] = handle;
     }
 
-    /** Memory that nobody else owns: it is released when it was fenced. */
+    /** Takes over memory; it is released after invalidation. */
     void own(ByteBuf buffer) {
         if (memoryCount == memory.length) {
             memory = Arrays.copyOf(memory, memoryCount << 1);
@@ -28,8 +28,8 @@ final class ExposedMemory {
     }
 
     /**
-     * Takes the memory out of the peer's reach, then lets go of it (RFC 8166, 4.4.1). When a region cannot be
-     * invalidated the connection is closed before anything else happens (4.5.4).
+     * Invalidates all handles, then releases the memory (RFC 8166, 4.4.1). If an invalidation fails, closes the
+     * connection first (4.5.4).
      */
     void fence(ConnectionContext link) {
         for (int i = 0; i < handleCount; i++) {
@@ -38,7 +38,7 @@ final class ExposedMemory {
         clear();
     }
 
-    /** Lets go of the memory; the peer does not know of it, or cannot reach it any more. */
+    /** Releases the memory, which the peer cannot access: never advertised, invalidated, or connection closed. */
     void clear() {
         handleCount = 0;
         for (int i = 0; i < memoryCount; i++) {

@@ -7,12 +7,11 @@ import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
-import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.codec.internal.XidHashMap;
 
 /**
- * The replies of one connection that wait for their pull completion (draft-cel-nfsv4-rpcrdma-reliable-reply-04,
- * 5.4.3). Each is freed once: by its completion, by its deadline, or with the connection.
+ * Replies of one connection that wait for their pull completion (draft-cel-nfsv4-rpcrdma-reliable-reply-04, 5.4.3).
+ * Each is released exactly once: by its completion, at its deadline, or with the connection.
  */
 final class ExposedReadChunkReplies {
 
@@ -22,7 +21,7 @@ final class ExposedReadChunkReplies {
     private final XidHashMap<ExposedReadChunkReply> byXid = new XidHashMap<>();
     private long bytes;
 
-    // All have the same time to wait, so they are due in the order in which they have come.
+    // All replies have the same timeout, so their deadlines are in order of arrival.
     private ExposedReadChunkReply oldest;
     private ExposedReadChunkReply newest;
 
@@ -30,7 +29,7 @@ final class ExposedReadChunkReplies {
 
     private record Held(int length, Runnable write, ChannelPromise promise) {}
 
-    /** Replies that find no room, in their order. */
+    /** Replies held back until there is room, in order. */
     private final ArrayDeque<Held> held = new ArrayDeque<>();
 
     private final MemoryRetry retry;
@@ -38,15 +37,15 @@ final class ExposedReadChunkReplies {
     private boolean isWritingDue;
     private boolean isWriting;
 
-    /** There was no memory for the first of them. */
+    /** Whether the first held reply lacked registered memory. */
     private boolean isLacking;
 
-    /** One for the connection: it is armed for the oldest reply, and may find that this one is gone. */
+    /** One timer per connection, armed for the oldest reply, which may have been completed before the timer fires. */
     private ScheduledFuture<?> timer;
 
     /**
-     * @param credits the highest grant: who has announced these replies keeps the credit of a call until its pull
-     *     completion is sent, so no more of them may wait
+     * @param credits the highest grant, which bounds the waiting replies: a requester that has announced these replies
+     *     keeps the credit of each call until it sends the pull completion
      */
     ExposedReadChunkReplies(ConnectionContext link, ReadChunkReplyConfig limits, int credits) {
         this.link = link;
@@ -63,14 +62,16 @@ final class ExposedReadChunkReplies {
         return bytes;
     }
 
-    /** Whether one more may wait: the caps hold, and there is a receive for its completion, outside of the grant. */
+    /**
+     * Whether another reply may wait: within the limits, and with a receive for its completion outside of the grant.
+     */
     boolean hasRoom(int length) {
         return byXid.size() < most && bytes + length <= limits.maxWaitingBytes();
     }
 
     /**
-     * Whether a reply of so many bytes has to be held back until others are gone. Where both sides have only announced
-     * these replies nobody expects a reply to be refused for them.
+     * Whether a reply of that length must be held back until others are completed. Only where both sides have announced
+     * these replies: there, a reply is never refused for lack of room.
      */
     boolean mustHold(int length) {
         return !isWriting
@@ -80,7 +81,7 @@ final class ExposedReadChunkReplies {
     }
 
     /**
-     * Holds a reply back.
+     * Holds back a reply.
      *
      * @param write writes it again, when there is room; not called when the connection is lost before
      * @param promise fails then
@@ -90,7 +91,7 @@ final class ExposedReadChunkReplies {
     }
 
     /**
-     * Holds a reply back that there was no memory for: it is tried again.
+     * Holds back a reply for lack of registered memory, and tries again later.
      *
      * @param write as for {@link #hold}; may find no memory again
      * @param promise as there
@@ -98,7 +99,7 @@ final class ExposedReadChunkReplies {
     void retry(int length, Runnable write, ChannelPromise promise) {
         Held first = new Held(length, write, promise);
         if (isWriting) {
-            held.addFirst(first); // it was the first
+            held.addFirst(first); // keeps its place
             isLacking = true;
         } else {
             held.add(first);
@@ -122,7 +123,7 @@ final class ExposedReadChunkReplies {
         isWriting = false;
     }
 
-    /** A reply that does not wait yet; it goes to {@link #add} or {@link #abandon}. */
+    /** Takes a reply object from the free list; the caller passes it to {@link #add} or {@link #abandon}. */
     ExposedReadChunkReply prepare(int xid) {
         ExposedReadChunkReply reply = spare == null ? new ExposedReadChunkReply() : spare;
         spare = reply.next;
@@ -131,13 +132,13 @@ final class ExposedReadChunkReplies {
         return reply;
     }
 
-    /** It was never sent. */
+    /** The reply was never sent. */
     void abandon(ExposedReadChunkReply reply) {
         reply.free(link);
         recycle(reply);
     }
 
-    /** Waits from now on. A requester that uses an XID again wants nothing of the reply that has waited under it. */
+    /** The reply waits from now on. It replaces one with the same XID, which the requester has reused. */
     void add(ExposedReadChunkReply reply) {
         ExposedReadChunkReply before = byXid.put(reply.xid, reply);
         if (before != null) {
@@ -158,7 +159,7 @@ final class ExposedReadChunkReplies {
         }
     }
 
-    /** A pull completion has come; returns {@code false} when nothing waits for it (draft, 4.1.3). */
+    /** A pull completion has arrived; returns {@code false} when no reply waits for it (draft, 4.1.3). */
     boolean complete(int xid) {
         ExposedReadChunkReply reply = byXid.remove(xid);
         if (reply == null) {
@@ -172,7 +173,7 @@ final class ExposedReadChunkReplies {
         try {
             timer = link.channel().eventLoop().schedule(this::wake, nanos, TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException e) {
-            timer = null; // the event loop ends, and the connection with it
+            timer = null; // the event loop shuts down, and closes the connection
         }
     }
 
@@ -185,7 +186,7 @@ final class ExposedReadChunkReplies {
         }
     }
 
-    /** Frees what is due at this time of {@link RdmaChannel#nanoTime}. */
+    /** Releases all replies whose deadline has passed. */
     void expire(long now) {
         while (oldest != null && oldest.deadline - now <= 0) {
             ExposedReadChunkReply late = oldest;
@@ -196,7 +197,7 @@ final class ExposedReadChunkReplies {
         }
     }
 
-    /** It is out of the table already, so that nothing finds it while its memory goes. */
+    /** Releases a reply, which is no longer in the table when its memory is invalidated. */
     private void end(ExposedReadChunkReply reply) {
         if (reply.previous == null) {
             oldest = reply.next;
@@ -228,7 +229,7 @@ final class ExposedReadChunkReplies {
         spare = reply;
     }
 
-    /** The connection is over, or its handlers are gone. */
+    /** The connection is closed, or its handlers were removed. */
     void close() {
         if (timer != null) {
             timer.cancel(false);

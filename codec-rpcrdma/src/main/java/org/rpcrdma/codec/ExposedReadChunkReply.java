@@ -3,13 +3,13 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 
-/** A reply in Read chunks, from the exposure of its memory until the pull completion. Used again for later ones. */
+/** Reply in Read chunks, from the exposure of its memory until the pull completion. Reused for later replies. */
 final class ExposedReadChunkReply {
 
     int xid;
     long deadline;
 
-    /** The next one in the order of the deadlines, or of the spare ones. */
+    /** Link in the deadline queue, or in the free list. */
     ExposedReadChunkReply next;
 
     ExposedReadChunkReply previous;
@@ -17,7 +17,7 @@ final class ExposedReadChunkReply {
     private final ExposedMemory exposed = new ExposedMemory();
     private int bytes;
 
-    /** Memory that is exposed; owned from now on. */
+    /** Takes over memory that is exposed. */
     void add(int handle, ByteBuf memory, int length) {
         exposed.add(handle);
         exposed.own(memory);

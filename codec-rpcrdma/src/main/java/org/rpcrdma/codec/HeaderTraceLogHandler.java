@@ -13,8 +13,8 @@ import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Logs each message and each RDMA operation in one line, at the level TRACE. It is in the pipelines of those
- * connections that are made while that is turned on.
+ * Logs each message and each RDMA operation in one line, at the level TRACE. Added to the pipelines of connections that
+ * are made while that level is enabled.
  */
 final class HeaderTraceLogHandler extends ChannelDuplexHandler {
 
@@ -39,7 +39,7 @@ final class HeaderTraceLogHandler extends ChannelDuplexHandler {
         ctx.write(message, promise);
     }
 
-    /** What passes between the codec and the device, for people. */
+    /** One line of text for a message between the codec and the device. */
     static String line(Object message) {
         if (message instanceof ByteBuf send) {
             return TransportHeader.describe(send);

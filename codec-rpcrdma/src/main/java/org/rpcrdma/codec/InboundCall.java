@@ -4,56 +4,55 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 
 /**
- * A call of the peer, from its header until its reply is handed to the device, in three parts: what was received, the
- * chunks that the requester provides, and the answer. It travels between the stages in the place of the message.
- * Belongs to one {@link ResponderState}, lives on its event loop and is used again for later calls: a reset is that of
- * its parts.
+ * A call of the peer, from its header until its reply is passed to the device, in three parts: request, chunks of the
+ * requester, and reply. The stages pass it to each other in the place of the message. Belongs to one {@link
+ * ResponderState} and its event loop, and is reused for later calls.
  *
- * <p>Others read the fields; only this class writes them.
+ * <p>Other classes read the fields; only this class writes them.
  */
-final class InboundCall {
+final class InboundCall extends TimedCall {
 
-    /** How far a call has come. */
+    /** Progress of a call. */
     enum State {
-        /** It is pulled, checked, or waits for memory or for the answer to an earlier one. */
+        /** Being pulled or validated, or waiting for memory or for the answer to an earlier transmission. */
         RECEIVED,
-        /** A handler has it, and owes a reply. */
+        /** Delivered to a handler, which must reply. */
         DELIVERED,
-        /** Its reply, or its refusal, is on the way to the network. */
+        /** The reply or refusal is on its way to the network. */
         ANSWERED
     }
 
     int xid;
 
-    /** What call and reply are sent in. */
-    ProtocolVersion protocol;
+    /** Version of the call and its reply. */
+    VersionInlineThresholds protocol;
 
     State state = State.RECEIVED;
 
-    final InboundCallMessage request = new InboundCallMessage();
+    final InboundCallPayload request = new InboundCallPayload();
 
-    final InboundChunks chunks = new InboundChunks();
+    final InboundCallChunks chunks = new InboundCallChunks();
 
     final OutboundReply reply = new OutboundReply();
 
-    /** Begins with a call that is not in progress already. */
-    InboundCall begin(int received, ProtocolVersion version) {
+    /** Begins a call whose XID is not in progress. */
+    InboundCall begin(int received, VersionInlineThresholds version) {
         xid = received;
         protocol = version;
         return this;
     }
 
-    /** Whether a handler owes a reply. */
+    /** Whether a handler has yet to reply. */
     boolean isUnanswered() {
         return state == State.DELIVERED;
     }
 
-    /** A handler, or a cache in its place, owes a reply from now on. */
+    /** A handler, or the duplicate request cache, must reply from now on. */
     void delivered() {
         state = State.DELIVERED;
     }
 
-    /** The reply is complete, and may not be written again. */
+    /** The reply is complete; a second one is refused. */
     void answered() {
         state = State.ANSWERED;
     }

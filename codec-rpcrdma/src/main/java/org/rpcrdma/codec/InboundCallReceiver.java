@@ -13,14 +13,14 @@ final class InboundCallReceiver {
 
     private final ConnectionContext link;
     private final ResponderState responder;
-    private final ReadChunkPulls pulls;
+    private final InboundReadListPulls pulls;
     private final InboundChunkListValidator checks;
-    private final OutboundTransportErrors errors;
+    private final InboundMessageRefuser errors;
 
     InboundCallReceiver(
             RpcRdmaConnection connection,
             InboundChunkListValidator checks,
-            OutboundTransportErrors errors) {
+            InboundMessageRefuser errors) {
         link = connection.link();
         responder = connection.responder();
         pulls = connection.pulls();
@@ -66,7 +66,7 @@ final class InboundCallReceiver {
         return call;
     }
 
-    /** What was pulled has turned out to be a call. */
+    /** Takes a pulled message whose payload has proved to be a call. */
     InboundCall take(InboundReadListPull pull) {
         InboundCall call = newCall(pull.header(), pull);
         call.request.takePulled();
@@ -77,7 +77,11 @@ final class InboundCallReceiver {
         InboundCall call = responder.newCall(header.xid(), header.version());
         ConnectionMetrics metrics = link.metrics();
         boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;
-        call.request.begin(metrics.startTime(), isLong, pull);
+        long start = metrics.startTime();
+        call.request.begin(start, isLong, pull);
+        if (start != 0) {
+            responder.ages().add(call, start);
+        }
         call.chunks.take(header, link.bothTakeInvalidate());
         metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
         metrics.countCall(RpcRdmaRole.RESPONDER, call.chunks.header, isLong);

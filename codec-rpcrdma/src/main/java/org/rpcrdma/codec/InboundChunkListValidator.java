@@ -2,9 +2,9 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import org.rpcrdma.codec.wire.ReadLayout;
+import org.rpcrdma.codec.wire.ReadChunkLayout;
 import org.rpcrdma.codec.wire.ReadList;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Validates a decoded transport header before memory is allocated or anything is read or delivered. */
@@ -21,15 +21,15 @@ final class InboundChunkListValidator {
     }
 
     /**
-     * What can be seen from the header of a call alone (RFC 8166, 4.5.2), or of what may be one.
+     * Validates the header of a call (RFC 8166, 4.5.2), or of a message that may be a call.
      *
-     * @param payload where it begins
+     * @param payload index of the payload
      * @param layout is computed; {@code null} without Read chunks
      * @return why it is refused; {@code null} when it is not
      */
-    Refusal call(ByteBuf message, TransportHeader header, int payload, ReadLayout layout) {
+    Refusal call(ByteBuf message, TransportHeader header, int payload, ReadChunkLayout layout) {
         boolean isNomsg = header.proc() == TransportHeader.RDMA_NOMSG;
-        if (header.isPlain()) { // without lists there is nothing more to be wrong
+        if (header.isPlain()) { // no lists to validate
             return header.payloadXid() == header.xid() ? null : OTHER_XID;
         }
         ReadList reads = header.reads();
@@ -37,7 +37,7 @@ final class InboundChunkListValidator {
         long stream = (long) message.writerIndex() - payload;
         if (isNomsg) {
             stream = reads.chunkLength(0);
-            if ((stream & 3) != 0 || stream < RpcCallHeader.MINIMUM_CALL_BYTES) {
+            if ((stream & 3) != 0 || stream < RpcHeaderDecoder.MINIMUM_CALL_BYTES) {
                 return Refusal.chunkError("Position Zero Read chunk of " + stream + " bytes");
             }
         } else if (hasPositionZero) {
@@ -58,7 +58,7 @@ final class InboundChunkListValidator {
             }
         }
         // The reply repeats these lists, and a header cannot be chunked (3.5.1).
-        ProtocolVersion protocol = link.versions().ofReply(header.version());
+        VersionInlineThresholds protocol = link.versions().ofReply(header.version());
         if (protocol.sendRoom(header.replyListsBytes()) < 0) {
             return Refusal.chunkError("chunk lists longer than the reply's inline threshold");
         }
@@ -66,7 +66,7 @@ final class InboundChunkListValidator {
         return problem == null ? null : Refusal.chunkError(problem);
     }
 
-    private String compute(ReadLayout layout, ReadList reads, long stream) {
+    private String compute(ReadChunkLayout layout, ReadList reads, long stream) {
         return layout.compute(
                 reads,
                 stream,
@@ -76,10 +76,10 @@ final class InboundChunkListValidator {
     }
 
     /**
-     * The lists of a reply against what the call offered; never trusted.
+     * Validates the lists of a reply against those that its call has offered.
      *
      * @param offered the lists of the call
-     * @param layout is computed; {@code null} without Read chunks, or when these are not taken
+     * @param layout computed here; {@code null} without Read chunks, or if these are not accepted
      * @return what is wrong; {@code null} when nothing is
      */
     String reply(
@@ -87,7 +87,7 @@ final class InboundChunkListValidator {
             ByteBuf message,
             TransportHeader header,
             int payload,
-            ReadLayout layout) {
+            ReadChunkLayout layout) {
         if (header.isPlain() && offered.writes().chunks() == 0) {
             return header.payloadXid() == header.xid() ? null : OTHER_XID.problem();
         }
@@ -106,7 +106,7 @@ final class InboundChunkListValidator {
             return pulled(message, header, payload, layout);
         }
         if (header.proc() != TransportHeader.RDMA_MSG) {
-            return placed < RpcCallHeader.MINIMUM_REPLY_BYTES
+            return placed < RpcHeaderDecoder.MINIMUM_REPLY_BYTES
                     ? "Reply chunk with " + placed + " bytes"
                     : null;
         }
@@ -117,8 +117,8 @@ final class InboundChunkListValidator {
     }
 
     /**
-     * A reply that is all in the Reply chunk, results included, and leaves out the Write list, which it has to repeat
-     * (RFC 8166, 3.4.6). NFS-Ganesha answers so; whoever reads the results sees whether they are all there.
+     * Whether a reply has all results in the Reply chunk and omits the Write list, which it must repeat (RFC 8166,
+     * 3.4.6). NFS-Ganesha does so; the decoding of the results shows whether they are complete.
      */
     private static boolean isWholeInReplyChunk(TransportHeader header) {
         return header.proc() == TransportHeader.RDMA_NOMSG
@@ -126,8 +126,9 @@ final class InboundChunkListValidator {
                 && header.reply().chunkLength() > 0;
     }
 
-    /** A reply in Read chunks, before memory is taken or anything is read: as for a call. */
-    private String pulled(ByteBuf message, TransportHeader header, int payload, ReadLayout layout) {
+    /** Validates a reply in Read chunks like a call, before memory is allocated or an RDMA Read is posted. */
+    private String pulled(
+            ByteBuf message, TransportHeader header, int payload, ReadChunkLayout layout) {
         ReadList reads = header.reads();
         boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;
         long stream = isLong ? reads.chunkLength(0) : (long) message.writerIndex() - payload;
@@ -140,7 +141,7 @@ final class InboundChunkListValidator {
         if (!isLong && message.getInt(payload) != header.xid()) {
             return "payload with another XID";
         }
-        if (stream < RpcCallHeader.MINIMUM_REPLY_BYTES) {
+        if (stream < RpcHeaderDecoder.MINIMUM_REPLY_BYTES) {
             return "reply of " + stream + " bytes in a Read chunk";
         }
         if (reads.anyWraps()) {
@@ -148,8 +149,8 @@ final class InboundChunkListValidator {
         }
         String problem = compute(layout, reads, stream);
         boolean isReduced = header.writes().sum(0, header.writes().segments()) > 0;
-        // Positions count in the stream with all of its items, and only the stream can tell where
-        // those in Write chunks are.
+        // Positions count in the stream with all items; only the stream tells the positions of
+        // items in Write chunks.
         return problem == null && isReduced && layout.chunks() > 0
                 ? "results in Read chunks and in Write chunks"
                 : problem;

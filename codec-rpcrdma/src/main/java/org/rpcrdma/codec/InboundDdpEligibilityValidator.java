@@ -4,12 +4,12 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.XdrCursor;
-import org.rpcrdma.codec.wire.ReadLayout;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.ReadChunkLayout;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
 /**
- * The arguments of a call whose Read chunks are there: only eligible ones may have been in chunks, and a chunk has
- * the length of its item (RFC 8166, 6.1 and 3.4.5.2).
+ * Validates the pulled arguments of a call: only DDP-eligible items may be reduced, and each chunk must have the length
+ * of its item (RFC 8166, 6.1 and 3.4.5.2).
  */
 final class InboundDdpEligibilityValidator {
 
@@ -22,8 +22,8 @@ final class InboundDdpEligibilityValidator {
     private final ConnectionContext link;
 
     // Scratch.
-    private final RpcCallHeader rpc = new RpcCallHeader();
-    private final Procedure procedure = new Procedure();
+    private final RpcHeaderDecoder rpc = new RpcHeaderDecoder();
+    private final ProcedureBinding procedure = new ProcedureBinding();
     private final XdrCursor cursor = new XdrCursor();
 
     InboundDdpEligibilityValidator(ConnectionContext link) {
@@ -34,11 +34,11 @@ final class InboundDdpEligibilityValidator {
      * Checks the items of a call.
      *
      * @return why it is refused; {@code null} when it is not
-     * @throws BindingException when the upper-layer binding has failed
+     * @throws UpperLayerBindingException when the upper-layer binding has failed
      */
-    Refusal check(InboundCall call) throws BindingException {
+    Refusal check(InboundCall call) throws UpperLayerBindingException {
         ByteBuf whole = call.request.message;
-        ReadLayout layout = call.request.pull.layout();
+        ReadChunkLayout layout = call.request.pull.layout();
         if (!rpc.decode(whole, 0, whole.writerIndex()) || !rpc.isReductionAllowed()) {
             return NOT_ELIGIBLE;
         }
@@ -61,11 +61,11 @@ final class InboundDdpEligibilityValidator {
         return isMalformed ? GARBAGE : null;
     }
 
-    /** What the handlers read of a call that has come in parts; its memory is taken over. */
+    /** Builds the message for the handlers with the pulled items apart from the payload; takes over the memory. */
     static RpcMessage inParts(InboundCall call, ByteBuf memory) {
         RpcMessage message = new RpcMessage(memory);
         if (call.request.hasItems()) {
-            ReadLayout layout = call.request.pull.layout();
+            ReadChunkLayout layout = call.request.pull.layout();
             for (int i = 0; i < layout.chunks(); i++) {
                 message.addItem(
                         layout.position(i),

@@ -6,20 +6,20 @@ import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.codec.wire.WriteList;
 
-/** RDMA_ERROR as a requester takes it (RFC 8166, 4.5): nobody ever answers one. */
+/** Receives RDMA_ERROR at a requester (RFC 8166, 4.5); an error is never answered. */
 final class InboundErrorReceiver {
 
     private final ConnectionContext link;
     private final RequesterState requester;
-    private final OutboundCallSizes sizes;
+    private final OutboundCallSizeCalculator sizes;
 
     InboundErrorReceiver(ConnectionContext link, RequesterState requester) {
         this.link = link;
         this.requester = requester;
-        sizes = new OutboundCallSizes(link);
+        sizes = new OutboundCallSizeCalculator(link);
     }
 
-    /** Gives back the call that has failed; {@code null} when the error was dropped. */
+    /** Returns the call that has failed; {@code null} when the error was dropped. */
     OutboundCall receive(ByteBuf message, TransportHeader header) {
         TransportError error = TransportError.decode(message);
         OutboundCall call = requester.unanswered(header.xid());
@@ -41,7 +41,8 @@ final class InboundErrorReceiver {
         link.metrics().increment(RpcRdmaCounter.ERRORS_RECEIVED);
         call.answered(header.credit());
         if (error == null) {
-            // Whatever it means, it is no version 2 that is spoken here, and says so at once.
+            // Whatever the error means, the responder does not speak this version 2: do not wait
+            // for the timeout.
             link.problem(header.xid(), "RDMA_ERROR that does not decode", "no version 2");
             int one = TransportHeader.VERSION_ONE;
             call.reply.refused(new UnsupportedVersionException(one, one));
@@ -51,12 +52,12 @@ final class InboundErrorReceiver {
         return call;
     }
 
-    /** Whether it asks the responder for version 2 (draft, 5): nothing else is out until that is answered. */
+    /** Whether the error answers the probe for version 2 (draft, 5), until then the only call in flight. */
     private boolean isFirstOfVersionTwo(int xid) {
         return requester.call(xid) != null && !link.isServer() && !link.versions().isSettled();
     }
 
-    /** Why the error is none to this call; {@code null} when it is one. */
+    /** Reason why the error does not match the call; {@code null} if it matches. */
     private static String problem(TransportError error, OutboundCall call) {
         if (error.isEmptyRange()) {
             return "ERR_VERS with an empty range";
@@ -71,7 +72,7 @@ final class InboundErrorReceiver {
             case TransportError.ERR_VERS ->
                     new UnsupportedVersionException(error.lowest(), error.highest());
             case TransportError.INVAL_OPTION ->
-                    new UnknownOptionException(call.request.option().type());
+                    new UnknownOptionalOperationException(call.request.option().type());
             default -> remoteChunkException(call);
         };
     }

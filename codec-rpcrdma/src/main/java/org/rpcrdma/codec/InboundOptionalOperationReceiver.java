@@ -6,16 +6,16 @@ import io.netty.channel.ChannelHandlerContext;
 import org.rpcrdma.codec.wire.Direction;
 import org.rpcrdma.codec.wire.TransportHeader;
 
-/** Takes optional operations of version 2 apart, and finds the calls they belong to. */
+/** Decodes optional operations of version 2, and matches replies to their calls. */
 final class InboundOptionalOperationReceiver {
 
     private final ConnectionContext link;
     private final RequesterState requester;
     private final ResponderState responder;
     private final ConnectionMetrics metrics;
-    private final OutboundTransportErrors errors;
+    private final InboundMessageRefuser errors;
 
-    InboundOptionalOperationReceiver(RpcRdmaConnection connection, OutboundTransportErrors errors) {
+    InboundOptionalOperationReceiver(RpcRdmaConnection connection, InboundMessageRefuser errors) {
         link = connection.link();
         requester = connection.requester();
         responder = connection.responder();
@@ -26,14 +26,14 @@ final class InboundOptionalOperationReceiver {
     /**
      * RDMA2_OPTIONAL (draft, 3.1 and 4.2.2).
      *
-     * @return whether somebody else owns the message now
+     * @return whether ownership of the message was transferred
      */
     boolean receive(
             ChannelHandlerContext ctx,
             ByteBuf message,
             TransportHeader header,
             Direction direction) {
-        int type = RpcRdmaOption.type(message);
+        int type = OptionalOperationMessage.type(message);
         OptionalOperationHandler handler = link.config().versionTwo().option(type);
         boolean isReply = direction == Direction.REPLY;
         if (direction != Direction.UNKNOWN && handler == null) {
@@ -43,7 +43,7 @@ final class InboundOptionalOperationReceiver {
         String problem =
                 direction == Direction.UNKNOWN
                         ? "option that is neither a call nor a reply"
-                        : RpcRdmaOption.problem(message, isReply, handler.payload());
+                        : OptionalOperationMessage.problem(message, isReply, handler.payload());
         if (problem != null) {
             errors.refuse(
                     ctx,
@@ -56,7 +56,7 @@ final class InboundOptionalOperationReceiver {
                 : receiveCall(ctx, message, header);
     }
 
-    /** Only calls are answered: an error could hit a call with this XID that goes the other way (draft, 4.2.2). */
+    /** Answers calls only: an error could match an outbound call with the same XID (draft, 4.2.2). */
     private void receiveUnknown(
             ChannelHandlerContext ctx, TransportHeader header, int type, boolean isReply) {
         Refusal refusal = Refusal.unknownOption(type);
@@ -76,7 +76,7 @@ final class InboundOptionalOperationReceiver {
             return false;
         }
         InboundCall call = responder.newCall(header.xid(), header.version());
-        call.request.takeOption(RpcRdmaOption.decode(message, false));
+        call.request.takeOption(OptionalOperationMessage.decode(message, false));
         metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
         ctx.fireChannelRead(call);
         return true;
@@ -85,7 +85,7 @@ final class InboundOptionalOperationReceiver {
     private boolean receiveReply(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int type) {
         OutboundCall call = requester.unanswered(header.xid());
-        RpcRdmaOption asked = call == null ? null : call.request.option();
+        OptionalOperationMessage asked = call == null ? null : call.request.option();
         if (asked == null || asked.type() != type) {
             link.drop(
                     RpcRdmaCounter.DROPPED_UNKNOWN_XID,
@@ -94,7 +94,7 @@ final class InboundOptionalOperationReceiver {
             return false;
         }
         call.answered(header.credit());
-        call.reply.option(RpcRdmaOption.decode(message, true));
+        call.reply.option(OptionalOperationMessage.decode(message, true));
         metrics.increment(RpcRdmaCounter.REPLIES_RECEIVED);
         ctx.fireChannelRead(call);
         return true;

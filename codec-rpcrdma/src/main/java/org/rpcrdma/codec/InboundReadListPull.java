@@ -10,51 +10,54 @@ import java.nio.channels.ClosedChannelException;
 import org.rpcrdma.channel.RdmaException;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.codec.internal.FlightEvents;
-import org.rpcrdma.codec.wire.ReadLayout;
+import org.rpcrdma.codec.wire.ReadChunkLayout;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Pull of one Read list by RDMA Reads, from its validation until the message is contiguous. It has no role: a long
- * message may be a call or a reply (RFC 8167, 4.1), and belongs to nobody until its payload is there. Used again for
- * later messages.
+ * Pull of one Read list: the RDMA Reads of its chunks, from validation until the message is contiguous. Independent of
+ * roles, because only the payload tells whether a long message is a call or a reply (RFC 8167, 4.1). Reused for later
+ * messages.
  */
 final class InboundReadListPull implements ChannelFutureListener {
 
-    /** Who goes on when all Reads have ended. Not asked when the pull was freed meanwhile. */
+    /** Called when all Reads have completed, unless the pull was freed before. */
     interface Taker {
         void pulled(ChannelHandlerContext ctx, InboundReadListPull pull);
     }
 
     private enum State {
-        /** Nothing was read yet. */
+        /** No Read is posted yet. */
         PLANNED,
         READING,
         DONE
     }
 
     private final ConnectionContext link;
-    private final ReadChunkPulls pulls;
+    private final InboundReadListPulls pulls;
 
-    private final ReadLayout layout = new ReadLayout();
+    private final ReadChunkLayout layout = new ReadChunkLayout();
 
-    /** The lists of a message that belongs to nobody yet; otherwise of no meaning. */
+    /** Header of a message that is not yet known to be a call or a reply; otherwise unused. */
     private final TransportHeader header = new TransportHeader();
 
     private State state = State.PLANNED;
     private int xid;
     private boolean isCall;
 
-    /** Whether the peer has begun it unasked, so that it counts for the peer's address until it is there. */
+    /**
+     * Whether the peer has sent the message unsolicited, so that its incomplete bytes count against the quota of the
+     * peer's address.
+     */
     private boolean isBegunByPeer;
 
     private ByteBuf memory;
     private int countedBytes;
 
-    /** Of those, what counts as incomplete. */
+    /** The part of those bytes that counts as incomplete. */
     private int incompleteBytes;
 
-    /** Why there is no memory. */
+    /** Reason of the last failed allocation. */
     private String reason;
 
     private ChannelHandlerContext context;
@@ -63,7 +66,7 @@ final class InboundReadListPull implements ChannelFutureListener {
     private boolean hasFailed;
     private boolean isRefused;
 
-    InboundReadListPull(ConnectionContext link, ReadChunkPulls pulls) {
+    InboundReadListPull(ConnectionContext link, InboundReadListPulls pulls) {
         this.link = link;
         this.pulls = pulls;
     }
@@ -71,7 +74,7 @@ final class InboundReadListPull implements ChannelFutureListener {
     /**
      * Begins with a message.
      *
-     * @param mayBeCall whether an operation that ends the connection is blamed on a call with this XID
+     * @param mayBeCall whether a Read that ends the connection marks the call with this XID as fatal
      */
     InboundReadListPull of(int message, boolean mayBeCall, boolean isApart) {
         state = State.PLANNED;
@@ -88,8 +91,8 @@ final class InboundReadListPull implements ChannelFutureListener {
         return xid;
     }
 
-    /** Where everything goes; computed before {@link #allocate}. */
-    ReadLayout layout() {
+    /** Layout of the rebuilt message; computed before {@link #allocate}. */
+    ReadChunkLayout layout() {
         return layout;
     }
 
@@ -97,12 +100,12 @@ final class InboundReadListPull implements ChannelFutureListener {
         return header;
     }
 
-    /** Says that it is the reply to a call from here, before {@link #allocate}. */
+    /** Marks the message as the reply to an outbound call, before {@link #allocate}. */
     void awaited() {
         isBegunByPeer = false;
     }
 
-    /** Takes the memory for the whole rebuilt message; {@code false} when there is none, for the {@link #reason}. */
+    /** Allocates the memory of the whole rebuilt message; {@code false} on failure, with a {@link #reason}. */
     boolean allocate() {
         int total = layout.total();
         reason = pulls.count(total);
@@ -113,23 +116,23 @@ final class InboundReadListPull implements ChannelFutureListener {
         countedBytes = total;
         try {
             if (isBegunByPeer) {
-                // The peer says how much, and when it comes.
+                // The peer decides how much, and when the data arrive.
                 link.channel().incompleteBegins(total);
                 incompleteBytes = total;
             }
             memory = link.buffer(total);
             return true;
         } catch (RuntimeException | OutOfMemoryError e) {
-            reason = e.getMessage(); // whatever has no more memory
+            reason = e.getMessage(); // of whichever limit is reached
             pulls.discount(total);
             countedBytes = 0;
-            completed(); // the next attempt counts anew
+            completed(); // the next attempt counts again
             FlightEvents.noMemory(link.channel(), total, reason);
             return false;
         }
     }
 
-    /** Why nothing is pulled, in one sentence. */
+    /** Reason why the message is not pulled, in one sentence. */
     String noMemory() {
         return "no memory for a message of " + layout.total() + " bytes: " + reason;
     }
@@ -143,7 +146,7 @@ final class InboundReadListPull implements ChannelFutureListener {
         state = State.READING;
         context = ctx;
         taker = next;
-        pendingReads = 1; // until all of them are written
+        pendingReads = 1; // held until all Reads are posted
         if (inline == null) {
             readStream(reads);
         } else {
@@ -153,7 +156,7 @@ final class InboundReadListPull implements ChannelFutureListener {
         readDone(true);
     }
 
-    /** The reduced stream goes around the places of the other Read chunks. */
+    /** Copies the reduced stream around the positions of the Read chunks. */
     private void placeStream(ByteBuf inline) {
         int index = inline.readerIndex();
         for (int piece = 0; piece < layout.pieces(); piece++) {
@@ -249,17 +252,17 @@ final class InboundReadListPull implements ChannelFutureListener {
         }
     }
 
-    /** Whether all Reads have ended, well or not. */
+    /** Whether all Reads have completed, successfully or not. */
     boolean isDone() {
         return state == State.DONE;
     }
 
-    /** Whether everything was read. */
+    /** Whether all Reads have succeeded. */
     boolean isWhole() {
         return state == State.DONE && !hasFailed;
     }
 
-    /** Whether a Read has failed that was never carried out: the connection is as it was. */
+    /** Whether a Read failed before it was posted: the connection is unaffected. */
     boolean isRefused() {
         return isRefused;
     }
@@ -269,14 +272,14 @@ final class InboundReadListPull implements ChannelFutureListener {
         return memory;
     }
 
-    /** Gives the message away, which is {@linkplain #isWhole whole}: all of it, or what goes before the items. */
+    /** Transfers the {@linkplain #isWhole whole} message to the caller: all of it, or the payload before the items. */
     ByteBuf take() {
         ByteBuf whole = memory.setIndex(0, layout.memoryBytes());
         memory = null;
         return whole;
     }
 
-    /** Nobody wants it any more. Reads that are out still hold it: the last of them ends it. */
+    /** Discards the pull. Outstanding Reads keep its memory until the last of them completes. */
     void free() {
         taker = null;
         if (state != State.READING) {
@@ -284,7 +287,7 @@ final class InboundReadListPull implements ChannelFutureListener {
         }
     }
 
-    /** Lets go of everything; returns the bytes that were counted. */
+    /** Releases all memory; returns the bytes that were counted. */
     int clear() {
         completed();
         ReferenceCountUtil.release(memory);

@@ -6,41 +6,41 @@ import io.netty.util.ReferenceCountUtil;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Answer to an {@link OutboundCall}, from its header until the upper layer gets it: the reply, or why there is none.
- * Used again for later calls.
+ * Answer to an {@link OutboundCall}, from its header until its delivery to the upper layer: the reply, or the failure.
+ * Reused for later calls.
  */
 final class InboundReply {
 
     /** The payload stream. Owned. */
     private ByteBuf stream;
 
-    /** Of a reply in Read chunks. Owned. */
+    /** Pull of a reply in Read chunks. Owned. */
     private InboundReadListPull pull;
 
     /** The answer to an optional operation. Owned. */
-    private RpcRdmaOption option;
+    private OptionalOperationMessage option;
 
-    /** It came in the Reply chunk or in a Position Zero Read chunk. */
+    /** Whether the reply came in the Reply chunk or in a Position Zero Read chunk. */
     private boolean isLong;
 
     /** The credit word of the answer, unsigned. */
     private int credit;
 
-    /** The credit word is an old one: only after a pull was it known that this is a reply. */
+    /** Whether the credit word is outdated: only the end of a pull has shown that the message is a reply. */
     private boolean isCreditOld;
 
     /** The answer was RDMA_ERROR. */
     private boolean isRefused;
 
-    /** Why the user gets no reply. */
+    /** Exception for the user in the place of a reply. */
     private RpcRdmaException failure;
 
-    /** Any answer. */
+    /** Begins any answer. */
     void begin(int granted) {
         credit = granted;
     }
 
-    /** A reply, whose header was validated. */
+    /** Begins a reply with a validated header. */
     void begin(TransportHeader header, InboundReadListPull chunks) {
         isLong = header.proc() == TransportHeader.RDMA_NOMSG;
         pull = chunks;
@@ -52,12 +52,12 @@ final class InboundReply {
         failure = why;
     }
 
-    /** The user gets this in the place of the reply. */
+    /** Fails the call: the user receives the exception in the place of the reply. */
     void fail(RpcRdmaException why) {
         failure = why;
     }
 
-    /** The grant is not as new as its arrival: the message was not known for a reply. */
+    /** Marks the credit word as outdated: the message was not known to be a reply on its arrival. */
     void creditIsOld() {
         isCreditOld = true;
     }
@@ -68,11 +68,11 @@ final class InboundReply {
     }
 
     /** Takes over the answer to an optional operation. */
-    void option(RpcRdmaOption answer) {
+    void option(OptionalOperationMessage answer) {
         option = answer;
     }
 
-    /** The reply was pulled: it is in one piece now. */
+    /** Takes over the pulled reply, which is contiguous. */
     void takePulled() {
         ReferenceCountUtil.release(takeStream());
         stream = pull.take();
@@ -83,16 +83,16 @@ final class InboundReply {
         return stream;
     }
 
-    /** Gives the payload stream away. */
+    /** Transfers the payload stream to the caller. */
     ByteBuf takeStream() {
         ByteBuf taken = stream;
         stream = null;
         return taken;
     }
 
-    /** Gives the answer to an optional operation away. */
-    RpcRdmaOption takeOption() {
-        RpcRdmaOption taken = option;
+    /** Transfers the answer to an optional operation to the caller. */
+    OptionalOperationMessage takeOption() {
+        OptionalOperationMessage taken = option;
         option = null;
         return taken;
     }
@@ -125,8 +125,12 @@ final class InboundReply {
 
     /** Releases everything. */
     void clear() {
-        ReferenceCountUtil.release(takeStream());
-        ReferenceCountUtil.release(takeOption());
+        if (stream != null) {
+            ReferenceCountUtil.release(takeStream());
+        }
+        if (option != null) {
+            ReferenceCountUtil.release(takeOption());
+        }
         if (pull != null) {
             pull.free();
             pull = null;

@@ -6,13 +6,13 @@ import io.netty.buffer.CompositeByteBuf;
 import io.netty.util.IllegalReferenceCountException;
 import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.XdrCursor;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.WriteList;
 
-/** Puts the results that came in Write chunks back into a reply, or leaves them where the user wants them. */
+/** Reassembles a reply with its results from Write chunks, or leaves those in the sinks of the user. */
 final class InboundReplyAssembler {
 
-    /** Up to so many bytes more than a result has are taken for its round-up. */
+    /** The most bytes beyond a result's length that are accepted as its round-up. */
     private static final int MOST_ROUND_UP = 3;
 
     private final ConnectionContext link;
@@ -24,12 +24,12 @@ final class InboundReplyAssembler {
     }
 
     /**
-     * Gives back what the user reads, which he owns: a {@link RpcMessage} for a {@link RpcMessage}.
+     * Returns the message for the user, who owns it: an {@link RpcMessage} if the call was one.
      *
      * @throws RpcRdmaException when the responder has broken the binding
-     * @throws BindingException when the upper-layer binding has failed
+     * @throws UpperLayerBindingException when the upper-layer binding has failed
      */
-    Object read(OutboundCall call) throws RpcRdmaException, BindingException {
+    Object read(OutboundCall call) throws RpcRdmaException, UpperLayerBindingException {
         if (call.chunks.sinks.count() == 0 && !call.request.payload.isInParts()) {
             return call.reply.takeStream();
         }
@@ -51,9 +51,9 @@ final class InboundReplyAssembler {
     }
 
     private void walk(OutboundCall call, ByteBuf stream, XdrCursor results)
-            throws MalformedReplyException, BindingException {
+            throws MalformedReplyException, UpperLayerBindingException {
         int start = stream.readerIndex();
-        int index = RpcCallHeader.resultsIndex(stream, start, stream.writerIndex());
+        int index = RpcHeaderDecoder.resultsIndex(stream, start, stream.writerIndex());
         if (index < 0) {
             return; // not executed: no result
         }
@@ -83,13 +83,14 @@ final class InboundReplyAssembler {
                         "a result of " + length + " bytes came as a Write chunk of " + placed);
             }
             if (placed != length) {
-                // Forbidden (3.4.6.2), and done all the same: the count word decides.
+                // Some responders write round-up although 3.4.6.2 forbids it: the count word
+                // decides.
                 link.metrics().increment(RpcRdmaCounter.ROUND_UPS_PLACED);
             }
         }
     }
 
-    /** The reply with the sinks that the caller gave; the payload is taken over. */
+    /** Builds the reply with the sinks of the user; takes over the payload. */
     private RpcMessage inParts(
             OutboundCall call, ByteBuf payload, WriteList returned, XdrCursor results) {
         RpcMessage offered = call.request.payload.parts();
@@ -97,7 +98,7 @@ final class InboundReplyAssembler {
         try {
             addResults(reply, offered, returned, results);
         } catch (IllegalReferenceCountException e) {
-            reply.release(); // a sink that its user has released already
+            reply.release(); // the user has already released a sink
             throw e;
         }
         return reply;
@@ -117,7 +118,7 @@ final class InboundReplyAssembler {
         }
     }
 
-    /** The result in a sink; negative when there is none. One of no bytes is in that of its own number. */
+    /** Number of the result in a sink; negative if none. An empty result belongs to the sink of the same number. */
     private int resultIn(int sink, WriteList returned, XdrCursor results) {
         int placed = chunks.resultIn(sink);
         boolean isOfNoBytes =
@@ -147,7 +148,9 @@ final class InboundReplyAssembler {
                 : composed(call, stream, results, reduced);
     }
 
-    /** One piece: what came inline goes around the data, which stays where the responder has put it. */
+    /**
+     * Builds a contiguous reply in the memory of the sink: copies the inline parts around the data, which is not moved.
+     */
     private ByteBuf intoSink(
             OutboundCall call, ByteBuf stream, XdrCursor results, int before, int after) {
         int room = call.roomAroundSink();
@@ -172,7 +175,7 @@ final class InboundReplyAssembler {
             int length = results.itemLength(i);
             int at = results.itemIndex(i);
             whole.addComponent(true, stream.retainedSlice(index, at - index));
-            // The memory after the data is ours and longer than any pad: it fits there.
+            // The library owns the memory after the data, which has room for any pad.
             ByteBuf sink = call.chunks.sinks.take(chunks.chunkOf(i));
             int pad = XdrCursor.roundUp(length) - length;
             sink.setZero(room + length, pad);

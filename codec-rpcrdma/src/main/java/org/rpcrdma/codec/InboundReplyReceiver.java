@@ -6,22 +6,22 @@ import io.netty.channel.ChannelHandlerContext;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Replies as a requester takes them: each is checked against what its call has offered, and its memory is
- * invalidated before anybody looks at the reply (RFC 8166, 4.4.1).
+ * Receives replies at a requester: validates each against the chunks that its call has offered, and invalidates the
+ * call's memory before the reply is read (RFC 8166, 4.4.1).
  */
 final class InboundReplyReceiver {
 
     private final ConnectionContext link;
     private final ConnectionMetrics metrics;
     private final RequesterState requester;
-    private final ReadChunkPulls pulls;
+    private final InboundReadListPulls pulls;
     private final InboundChunkListValidator checks;
     private final OutboundCallEncoder encoder;
 
     InboundReplyReceiver(
             ConnectionContext link,
             RequesterState requester,
-            ReadChunkPulls pulls,
+            InboundReadListPulls pulls,
             InboundChunkListValidator checks,
             OutboundCallEncoder encoder) {
         this.link = link;
@@ -80,9 +80,9 @@ final class InboundReplyReceiver {
     }
 
     /**
-     * What was taken for a message of either direction is a reply (RFC 8167, 4.1).
+     * Takes a message whose payload has proved to be a reply (RFC 8167, 4.1).
      *
-     * @param notPulled why it could not be pulled; {@code null} when it was
+     * @param notPulled why the message could not be pulled; {@code null} if it was
      * @return the call that is answered; {@code null} when the reply was dropped
      */
     OutboundCall take(
@@ -117,7 +117,7 @@ final class InboundReplyReceiver {
         return counted(call, 0, problem);
     }
 
-    /** Why a reply is not one to this call; {@code null} when it is. */
+    /** Reason why a reply does not match the call; {@code null} if it matches. */
     private static String mismatch(OutboundCall call, TransportHeader header) {
         if (call.request.isOption()) {
             return "RPC reply to an optional operation";
@@ -127,7 +127,7 @@ final class InboundReplyReceiver {
                 : "reply in version " + header.version() + " (expected: that of the call)";
     }
 
-    /** {@code false} when the memory cannot be invalidated: the call is lost with its connection (4.5.4). */
+    /** Completes the call; {@code false} if its memory cannot be invalidated, which ends the connection (4.5.4). */
     private boolean answer(OutboundCall call, TransportHeader header, InboundReadListPull pull) {
         call.answered(header.credit());
         if (!link.channel().isActive()) {
@@ -151,11 +151,14 @@ final class InboundReplyReceiver {
         return call;
     }
 
-    /** The call was given up: nothing has to be read, but the responder waits (reliable reply draft, 4.1.3). */
+    /**
+     * Answers a reply to an abandoned call with a pull completion, for which the responder waits (reliable reply draft,
+     * 4.1.3).
+     */
     private void completeUnknown(ChannelHandlerContext ctx, TransportHeader header) {
         requester.credits().completionDue();
         requester.credits().completionSent();
-        ctx.write(encoder.encode(PullCompletionMessage.plain(header.xid(), header.version())));
+        ctx.write(encoder.encode(RdmaDoneMessage.plain(header.xid(), header.version())));
         link.flushes().request();
     }
 }

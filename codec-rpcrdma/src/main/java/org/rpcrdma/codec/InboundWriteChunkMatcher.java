@@ -6,19 +6,19 @@ import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.wire.WriteList;
 
 /**
- * Finds the Write chunk that each eligible result of a reply has come in. Results take the chunks in their order (RFC
- * 8166, 4.3.2.1). A result of no bytes takes its chunk, which comes back unused, or leaves it to the next result, as
- * the server of Linux does: the document does not say which. So the chunk of a result is one of several while results
- * of no bytes stand before it, and the first of them that was used is the one. Used for one reply after another.
+ * Finds the Write chunk of each eligible result of a reply. Results use the chunks in order (RFC 8166, 4.3.2.1). An
+ * empty result either consumes a chunk, which comes back unused, or leaves the chunk to the next result, as the Linux
+ * server does: the RFC does not say which. So after empty results several chunks are candidates for a result; the first
+ * one that was used has the result. Reused for later replies.
  */
 final class InboundWriteChunkMatcher implements Reduction {
 
-    /** Instead of a chunk: the result is in the payload stream. */
+    /** Value in the place of a chunk: the result is in the payload stream. */
     static final int INLINE = -1;
 
     private WriteList returned;
 
-    /** The chunks that may be that of the next result: from the first to the last. */
+    /** Candidate chunks of the next result: first to last. */
     private int first;
 
     private int last;
@@ -31,7 +31,7 @@ final class InboundWriteChunkMatcher implements Reduction {
     private boolean isAnyLeftInline;
 
     /**
-     * Begins with another reply.
+     * Begins another reply.
      *
      * @param list its Write list
      */
@@ -88,7 +88,7 @@ final class InboundWriteChunkMatcher implements Reduction {
         isAnyLeftInline |= !isRight;
     }
 
-    /** The chunk of a result that was asked for; {@link #INLINE} for none. */
+    /** The chunk of a result; {@link #INLINE} for none. */
     int chunkOf(int result) {
         return chunks[result];
     }
@@ -108,7 +108,7 @@ final class InboundWriteChunkMatcher implements Reduction {
         return isAnyLeftInline;
     }
 
-    /** Whether a chunk was used and has none of the results. */
+    /** Whether a used chunk belongs to no result. */
     boolean isAnyChunkLeft() {
         int used = 0;
         for (int chunk = 0; chunk < returned.chunks(); chunk++) {

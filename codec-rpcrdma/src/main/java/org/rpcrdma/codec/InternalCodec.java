@@ -7,11 +7,11 @@ import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelPipeline;
 import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.XdrCursor;
-import org.rpcrdma.codec.internal.UserCode;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.internal.UserExceptionLog;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
 /**
- * Opens to {@code org.rpcrdma.codec.client} what it needs of this package. Not part of the API: it may change in each
+ * Gives {@code org.rpcrdma.codec.client} access to members of this package. Not part of the API: may change in any
  * release.
  */
 public final class InternalCodec {
@@ -27,7 +27,7 @@ public final class InternalCodec {
      * @param handler a new one
      */
     public static void addAfterCodec(ChannelPipeline pipeline, ChannelHandler handler) {
-        pipeline.addAfter(pipeline.context(RecordMarkRemover.class).name(), null, handler);
+        pipeline.addAfter(pipeline.context(OutboundRecordMarkRemover.class).name(), null, handler);
     }
 
     /**
@@ -51,7 +51,7 @@ public final class InternalCodec {
     }
 
     /**
-     * {@return whether a call from here is in flight, or its memory is kept for its late reply}
+     * {@return whether an outbound call is in flight, or cancelled with its memory kept for a late reply}
      *
      * @param connection of the call
      * @param xid of the call
@@ -61,7 +61,7 @@ public final class InternalCodec {
     }
 
     /**
-     * {@return whether a call from here is in flight}
+     * {@return whether an outbound call is in flight}
      *
      * @param connection of the call
      * @param xid of the call
@@ -71,7 +71,7 @@ public final class InternalCodec {
     }
 
     /**
-     * {@return whether calls from here may have chunks}
+     * {@return whether outbound calls may have chunks}
      *
      * @param connection of the calls
      */
@@ -106,7 +106,7 @@ public final class InternalCodec {
      *
      * @param metrics of the configuration
      */
-    public static RpcRdmaListener[] listeners(RpcRdmaMetrics metrics) {
+    public static RpcRdmaLatencyListener[] listeners(RpcRdmaMetrics metrics) {
         return metrics.listeners();
     }
 
@@ -122,7 +122,7 @@ public final class InternalCodec {
     }
 
     /**
-     * {@return which arguments the payload of a message is without}
+     * {@return the arguments that are not part of the payload of a message}
      *
      * @param message a {@code ByteBuf} or an {@link RpcMessage}
      */
@@ -131,11 +131,11 @@ public final class InternalCodec {
     }
 
     /**
-     * Doubles the room that is offered for the reply of a call.
+     * Repeatedly doubles the memory that a call offers for its reply.
      *
-     * @param call as it will be written
-     * @param doublings so many times
-     * @param maximum of the room, in bytes
+     * @param call to be written
+     * @param doublings number of times
+     * @param maximum of the memory, in bytes
      * @return the call
      */
     public static RpcMessage growth(RpcMessage call, int doublings, long maximum) {
@@ -145,8 +145,8 @@ public final class InternalCodec {
     /** Looks up whether calls are idempotent by their upper-layer bindings. Single-threaded. */
     public static final class IdempotenceLookup {
 
-        private final RpcCallHeader rpc = new RpcCallHeader();
-        private final Procedure procedure = new Procedure();
+        private final RpcHeaderDecoder rpc = new RpcHeaderDecoder();
+        private final ProcedureBinding procedure = new ProcedureBinding();
         private final XdrCursor arguments = new XdrCursor();
 
         /** A lookup for any number of calls, one at a time. */
@@ -163,13 +163,13 @@ public final class InternalCodec {
             int start = payload.readerIndex();
             int end = payload.writerIndex();
             if (!rpc.decode(payload, start, end) || !rpc.isReductionAllowed()) {
-                return false; // arguments that RPCSEC_GSS has wrapped are not where the binding
-                // looks
+                return false; // RPCSEC_GSS has wrapped the arguments, which the binding could not
+                // parse
             }
             try {
                 procedure.of(rpc, config.bindings());
-            } catch (BindingException e) {
-                UserCode.failed("an upper-layer binding", e);
+            } catch (UpperLayerBindingException e) {
+                UserExceptionLog.failed("an upper-layer binding", e);
                 return false;
             }
             arguments.wrap(payload, start, rpc.argumentsIndex(), end, reductionOf(call));
@@ -189,7 +189,7 @@ public final class InternalCodec {
     }
 
     /**
-     * {@return the failure of a call for which there was no room in the queue}
+     * {@return the failure of a call when the queue is full}
      *
      * @param limit of the queue
      */
@@ -200,8 +200,8 @@ public final class InternalCodec {
     /**
      * {@return the failure of a call whose deadline has passed}
      *
-     * @param millis that it had
-     * @param transmissions connections that the responder may have it from
+     * @param millis timeout of the call
+     * @param transmissions connections on which the call was sent
      * @param badReplies dropped by the connection
      * @param lastFailure to connect; {@code null} for none
      */
@@ -214,7 +214,7 @@ public final class InternalCodec {
      * {@return the failure of a call that is not sent again}
      *
      * @param why first part of the message
-     * @param isSent whether the responder may have it
+     * @param isSent whether the responder may have received the call
      * @param isRetryable whether it may be repeated
      * @param cause of it; {@code null} for none
      */

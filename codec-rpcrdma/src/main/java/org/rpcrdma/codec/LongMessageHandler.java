@@ -4,7 +4,9 @@ package org.rpcrdma.codec;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 
-/** Messages that do not fit inline (RFC 8166, 3.5): each direction has its part, and the next stage sees them whole. */
+/**
+ * Messages that do not fit inline (RFC 8166, 3.5): each role has its class, and the next stage sees complete messages.
+ */
 final class LongMessageHandler extends CodecStageHandler {
 
     private final RequesterLongMessages outbound;
@@ -12,7 +14,7 @@ final class LongMessageHandler extends CodecStageHandler {
 
     LongMessageHandler(RpcRdmaConnection connection) {
         ConnectionContext link = connection.link();
-        ReadChunkPulls pulls = connection.pulls();
+        InboundReadListPulls pulls = connection.pulls();
         outbound = new RequesterLongMessages(this, link, connection.requester(), pulls);
         inbound = new ResponderLongMessages(this, link, connection.responder(), pulls);
     }

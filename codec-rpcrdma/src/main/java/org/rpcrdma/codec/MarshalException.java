@@ -3,9 +3,9 @@ package org.rpcrdma.codec;
 
 /**
  * A message could not be built or handed to the device (RFC 8166, 4.5.4): there was no memory to register, or code of
- * the user, such as a {@link org.rpcrdma.codec.client.CallMarshaller} or an upper-layer binding, has thrown what is
- * the cause here. Nothing was
- * sent, and other calls are not touched. The call that a reply was for is answered with SYSTEM_ERR (RFC 5531, 9).
+ * the user, such as a {@link org.rpcrdma.codec.rpc.CallMarshaller} or an upper-layer binding, has thrown the cause
+ * of this exception. The message was not sent, and other calls are not affected. If the message was a reply, its call
+ * is answered with SYSTEM_ERR (RFC 5531, 9).
  */
 public final class MarshalException extends RpcRdmaException {
 
@@ -18,15 +18,15 @@ public final class MarshalException extends RpcRdmaException {
     private MarshalException(String what, Throwable cause) {
         super(
                 "the " + what + " could not be built: " + text(cause),
-                cause instanceof BindingException ? cause.getCause() : cause);
+                cause instanceof UpperLayerBindingException ? cause.getCause() : cause);
     }
 
-    /** Of a reply. */
+    /** The failure of a reply. */
     static MarshalException ofReply(Throwable cause) {
         return new MarshalException("reply", cause);
     }
 
-    /** What a user is told of a call that could not be built: the cause itself, if it says so already. */
+    /** The failure of a call that could not be built: the cause itself if it is one of the transport's. */
     static Exception of(Throwable cause) {
         return cause instanceof RpcRdmaException || cause instanceof IllegalArgumentException
                 ? (Exception) cause

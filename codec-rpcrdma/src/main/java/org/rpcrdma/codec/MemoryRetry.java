@@ -6,8 +6,9 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Tries again what a lack of registered memory has stopped: other connections have that memory, perhaps on other event
- * loops, and nobody tells when they give it back. Each attempt that fails doubles the pause. Event loop only.
+ * Timer that retries an operation which lacked registered memory. A timer, because other connections hold the memory,
+ * possibly on other event loops, and do not signal its release. The delay doubles with each failed attempt. Event loop
+ * only.
  */
 final class MemoryRetry {
 
@@ -18,7 +19,7 @@ final class MemoryRetry {
     private final Runnable attempt;
     private long pause = SHORTEST_MILLIS;
 
-    /** {@code null} while nothing is to be tried. */
+    /** {@code null} while no attempt is scheduled. */
     private ScheduledFuture<?> timer;
 
     MemoryRetry(ConnectionContext link, Runnable attempt) {
@@ -26,7 +27,7 @@ final class MemoryRetry {
         this.attempt = attempt;
     }
 
-    /** There was no memory. */
+    /** The attempt failed for lack of memory: schedules the next one. */
     void arm() {
         if (timer != null) {
             return;
@@ -35,7 +36,7 @@ final class MemoryRetry {
             timer = link.channel().eventLoop().schedule(this::wake, pause, TimeUnit.MILLISECONDS);
             pause = Math.min(2 * pause, LONGEST_MILLIS);
         } catch (RejectedExecutionException e) {
-            timer = null; // the event loop ends, and the connection with it
+            timer = null; // the event loop shuts down, and closes the connection
         }
     }
 
@@ -44,12 +45,12 @@ final class MemoryRetry {
         attempt.run();
     }
 
-    /** There was memory. */
+    /** The attempt succeeded: resets the delay. */
     void succeeded() {
         pause = SHORTEST_MILLIS;
     }
 
-    /** The connection is over. */
+    /** The connection is closed: cancels the timer. */
     void stop() {
         if (timer != null) {
             timer.cancel(false);

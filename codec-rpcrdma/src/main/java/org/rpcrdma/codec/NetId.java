@@ -8,8 +8,8 @@ import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 
 /**
- * The network identifiers of RPC-over-RDMA (RFC 8166, 9), with the universal addresses (RFC 5665, 5.2.3) under which
- * rpcbind knows the services on them. No name is ever looked up.
+ * The network identifiers of RPC-over-RDMA (RFC 8166, 9), with the universal addresses (RFC 5665, 5.2.3) that rpcbind
+ * uses for them. Never resolves host names.
  */
 public enum NetId {
 
@@ -62,7 +62,7 @@ public enum NetId {
      * {@return the address that a universal address of this identifier stands for}
      *
      * @param universalAddress as {@link #universalAddress} makes it
-     * @throws IllegalArgumentException when it is not a universal address of this identifier
+     * @throws IllegalArgumentException if the text is not a universal address of this identifier
      */
     public InetSocketAddress parse(String universalAddress) {
         int low = universalAddress.lastIndexOf('.');

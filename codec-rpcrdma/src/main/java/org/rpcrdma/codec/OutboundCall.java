@@ -6,50 +6,50 @@ import io.netty.channel.ChannelPromise;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * A call that was made here, from its write until its reply is read. It travels between the stages in the place of the
- * message. Its parts belong to phases: {@link #request} what was requested, {@link #chunks} what the responder can
- * reach, {@link #reply} what has come back. Belongs to one {@link RequesterState}, lives on its event loop and is used
- * again for later calls.
+ * A call of this side, from its write until its reply is read. The stages pass it to each other in the place of the
+ * message. Its parts belong to phases: {@link #request} holds the request, {@link #chunks} the memory exposed to the
+ * responder, {@link #reply} the answer. Belongs to one {@link RequesterState} and its event loop, and is reused for
+ * later calls.
  */
-final class OutboundCall {
+final class OutboundCall extends TimedCall {
 
     private enum State {
-        /** It is planned, or waits for a credit. */
+        /** Being planned, or waiting for a credit. */
         QUEUED,
-        /** It is in flight. */
+        /** In flight. */
         SENT,
-        /** The answer has come; its Read chunks may still be pulled. */
+        /** Answered; Read chunks of the reply may still be pulled. */
         ANSWERED
     }
 
-    /** Where nobody knows better how long a reply is beside its results. */
+    /** Bytes assumed for a reply without its results if no binding gives a bound. */
     private static final int LEAST_ROOM = 1024;
 
     final OutboundCallRequest request = new OutboundCallRequest();
     final AdvertisedChunks chunks = new AdvertisedChunks();
     final InboundReply reply = new InboundReply();
 
-    /** First the lists that are offered, then those of the reply. */
+    /** First the lists of the call, then those of the reply. */
     final TransportHeader header = new TransportHeader();
 
     private final ConnectionContext link;
 
     private State state = State.QUEUED;
     private int xid;
-    private ProtocolVersion protocol;
+    private VersionInlineThresholds protocol;
 
-    /** While the call waits for a credit. */
+    /** Promise of the write while the call waits for a credit. */
     private ChannelPromise promise;
 
-    /** When it began to wait for a credit; 0 when it did not, or nobody wants to know. */
+    /** Start of the wait for a credit; 0 for no wait, or without listeners. */
     private long queuedNanos;
 
     /**
-     * Its user does not want the reply: the memory is invalidated, credit and XID are still taken (RFC 8166, 4.4.1).
+     * The user has cancelled the call. It keeps its credit and XID until it is answered (RFC 8166, 4.4.1).
      */
     private boolean isCancelled;
 
-    /** The pull completions that were sent before the call. */
+    /** Number of pull completions sent before the call. */
     private long completionsBefore;
 
     OutboundCall(ConnectionContext link) {
@@ -57,11 +57,11 @@ final class OutboundCall {
     }
 
     /**
-     * Begins with another call.
+     * Begins another call.
      *
-     * @param version what call and reply are sent in
+     * @param version of the call and its reply
      */
-    OutboundCall begin(int id, ProtocolVersion version) {
+    OutboundCall begin(int id, VersionInlineThresholds version) {
         xid = id;
         protocol = version;
         return this;
@@ -71,38 +71,38 @@ final class OutboundCall {
         return xid;
     }
 
-    /** What call and reply are sent in. */
-    ProtocolVersion protocol() {
+    /** Version of the call and its reply. */
+    VersionInlineThresholds protocol() {
         return protocol;
     }
 
     // ------------------------------------------------------------------ phases
 
     /**
-     * Waits for a credit.
+     * Queues the call until there is a credit.
      *
-     * @param written of its write
-     * @param nanos when; 0 when nobody wants to know
+     * @param written promise of the write
+     * @param nanos time of the write; 0 without listeners
      */
     void queue(ChannelPromise written, long nanos) {
         promise = written;
         queuedNanos = nanos;
     }
 
-    /** Waits no longer; returns the promise of its write. */
+    /** Ends the wait for a credit; returns the promise of the write. */
     ChannelPromise dequeue() {
         ChannelPromise written = promise;
         promise = null;
         return written;
     }
 
-    /** When it began to wait for a credit; 0 when it did not, or nobody wants to know. */
+    /** Start of the wait for a credit; 0 for no wait, or without listeners. */
     long queuedNanos() {
         return queuedNanos;
     }
 
     /**
-     * Has a credit now.
+     * Gives the call a credit.
      *
      * @param completionsSent the pull completions that were sent before it
      */
@@ -120,7 +120,7 @@ final class OutboundCall {
         state = State.SENT;
     }
 
-    /** An answer has come: whatever it is, nobody reaches the memory of the call from now on. */
+    /** An answer of any kind has arrived. The memory of the call is invalidated before this. */
     void answered(int granted) {
         invalidate();
         state = State.ANSWERED;
@@ -138,9 +138,9 @@ final class OutboundCall {
     }
 
     /**
-     * The user does not want the reply any more. What was sent stays taken until it comes.
+     * Cancels the call. A call that was sent keeps its credit and XID until it is answered.
      *
-     * @param invalidates whether the memory is taken away from the responder at once
+     * @param invalidates whether the memory is invalidated at once
      */
     void cancel(boolean invalidates) {
         isCancelled = true;
@@ -154,7 +154,7 @@ final class OutboundCall {
         return isCancelled;
     }
 
-    /** Takes the memory of the call out of the responder's reach, then releases the arguments (RFC 8166, 4.4.1). */
+    /** Invalidates the memory of the call, then releases the arguments (RFC 8166, 4.4.1). */
     void invalidate() {
         chunks.invalidate(link);
         request.payload.releaseStream();
@@ -162,19 +162,19 @@ final class OutboundCall {
 
     // ------------------------------------------------------------------ reply
 
-    /** The bytes before and after the data in a sink of ours: what comes inline is put there if it is short enough. */
+    /** Bytes reserved before and after the data in a sink of the library: short inline parts are copied there. */
     int roomAroundSink() {
         long inline = Math.max(LEAST_ROOM, request.replyMaximum());
         return (int) Math.min(inline, protocol.receiveThreshold());
     }
 
-    /** Takes the reply out of the Reply chunk. */
+    /** Takes the payload stream of the reply from the Reply chunk. */
     void takeReplyChunk() {
         ByteBuf written = chunks.takeReplyChunk((int) header.reply().chunkLength());
         reply.stream(written);
     }
 
-    /** How it has ended, once it is answered. */
+    /** Outcome of an answered call. */
     CallOutcome outcome() {
         if (reply.isRefused()) {
             return CallOutcome.REFUSED;
@@ -182,14 +182,14 @@ final class OutboundCall {
         return reply.failure() == null ? CallOutcome.REPLIED : CallOutcome.BAD_REPLY;
     }
 
-    /** What the responder is told when nothing more is read of a reply in Read chunks. */
-    PullCompletionMessage completion() {
+    /** The pull completion of a reply in Read chunks, to be sent when its Reads have ended. */
+    RdmaDoneMessage completion() {
         return reply.failure() == null && reply.pull().isWhole()
-                ? PullCompletionMessage.of(xid, protocol.number(), header.reads(), link)
-                : PullCompletionMessage.plain(xid, protocol.number());
+                ? RdmaDoneMessage.of(xid, protocol.number(), header.reads(), link)
+                : RdmaDoneMessage.plain(xid, protocol.number());
     }
 
-    /** Releases everything; the memory was {@linkplain #invalidate invalidated}, or went with the connection. */
+    /** Releases everything. The memory must be {@linkplain #invalidate invalidated}, or the connection closed. */
     void clear() {
         request.clear();
         chunks.clear();

@@ -5,52 +5,57 @@ import io.netty.buffer.ByteBuf;
 import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.XdrCursor;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
 /**
- * Plans a call: how long its reply can get, which results get Write chunks (RFC 8166, 4.3.2 and 6.2), which arguments
- * leave the payload stream, and so the form in which the call travels.
+ * Plans a call: the maximum length of its reply, the results with Write chunks (RFC 8166, 4.3.2 and 6.2), the arguments
+ * that are reduced, and so the form of the message.
  */
 final class OutboundCallChunkPlanner {
 
-    /** A GSS wrapping of results: length, sequence number and checksum, far longer than any in use. */
+    /** Allowance for the GSS wrapping of results: length, sequence number and checksum; far above any in use. */
     private static final int GSS_OVERHEAD = 1024;
 
     private static final long REPLY_HEADER_BYTES =
-            RpcCallHeader.REPLY_HEADER_BYTES + RpcCallHeader.MAXIMUM_VERIFIER_BYTES;
+            RpcHeaderDecoder.REPLY_HEADER_BYTES + RpcHeaderDecoder.MAXIMUM_VERIFIER_BYTES;
 
     private final ConnectionContext link;
     private final RpcRdmaConfig config;
-    private final OutboundCallSizes sizes;
+    private final OutboundCallSizeCalculator sizes;
 
-    /** Whether own calls may have chunks. */
+    /** Whether outbound calls may have chunks. */
     private final boolean mayHaveChunks;
 
+    private final RpcHeaderDecoder rpc;
+
     // Scratch.
-    private final RpcCallHeader rpc = new RpcCallHeader();
     private final XdrCursor cursor = new XdrCursor();
     private final ReplyLimits limits = new ReplyLimits();
 
-    /** The longest payload stream of the reply, what goes to Write chunks not counted. */
+    /** The longest payload stream of the reply, without the results in Write chunks. */
     private long replyMaximum;
 
-    /** Whether the binding or the call says how long the reply can be. */
+    /** Whether the binding or the call bounds the reply. */
     private boolean isReplyBounded;
 
-    OutboundCallChunkPlanner(ConnectionContext link) {
+    /**
+     * @param rpc has taken the first words of the call that is planned
+     */
+    OutboundCallChunkPlanner(ConnectionContext link, RpcHeaderDecoder rpc) {
+        this.rpc = rpc;
         this.link = link;
         config = link.config();
-        sizes = new OutboundCallSizes(link);
+        sizes = new OutboundCallSizeCalculator(link);
         mayHaveChunks = link.callsMayHaveChunks();
     }
 
     /**
-     * Plans a call whose payload was written.
+     * Plans a call that the user has written.
      *
-     * @throws RpcRdmaException when it cannot be sent; so are other exceptions, for what the user has got wrong
-     * @throws BindingException when the upper-layer binding has failed
+     * @throws RpcRdmaException when the call cannot be sent; mistakes of the user throw other exceptions
+     * @throws UpperLayerBindingException when the upper-layer binding has failed
      */
-    void plan(OutboundCall call) throws RpcRdmaException, BindingException {
+    void plan(OutboundCall call) throws RpcRdmaException, UpperLayerBindingException {
         OutboundPayload payload = call.request.payload;
         RpcMessage parts = payload.parts();
         boolean isInParts = payload.isInParts();
@@ -65,15 +70,16 @@ final class OutboundCallChunkPlanner {
     }
 
     private void decode(OutboundCall call, ByteBuf message, RpcMessage parts)
-            throws BindingException {
+            throws UpperLayerBindingException {
         limits.clear();
-        if (!rpc.decode(message, message.readerIndex(), message.writerIndex())) {
+        if (!rpc.decodeCall(message, message.readerIndex(), message.writerIndex())) {
             return;
         }
-        Procedure procedure = call.request.procedure;
+        ProcedureBinding procedure = call.request.procedure;
         procedure.of(rpc, config.bindings());
         if (procedure.isReducible()) {
-            // In other GSS calls the arguments are not where the binding looks for them.
+            // In other GSS calls the binding does not find the arguments: RPCSEC_GSS has wrapped
+            // them.
             procedure.limitResults(argumentsOf(message, parts.reduction()), limits);
         }
     }
@@ -90,7 +96,7 @@ final class OutboundCallChunkPlanner {
     // ------------------------------------------------------------------ the reply
 
     private void planReply(OutboundCall call, RpcMessage parts, boolean isInParts)
-            throws BindingException {
+            throws UpperLayerBindingException {
         isReplyBounded = limits.isKnown();
         if (!isReplyBounded) {
             limits.results(config.defaultMaximumReply());
@@ -98,7 +104,7 @@ final class OutboundCallChunkPlanner {
         long total = REPLY_HEADER_BYTES + limits.totalBytes();
         replyMaximum = 0;
         long limit = isReplyBounded ? total : 0;
-        if (mayHaveChunks) { // otherwise nothing is offered, and the reply is short (RFC 8167, 5.3)
+        if (mayHaveChunks) { // otherwise the reply must be short (RFC 8167, 5.3)
             if (isInParts) {
                 planParts(call, parts, total);
             } else {
@@ -108,9 +114,9 @@ final class OutboundCallChunkPlanner {
         call.request.limitReply(replyMaximum, limit);
     }
 
-    /** Of a message whose user says what he wants. */
+    /** Plans the reply to a message that has sinks or a maximum reply. */
     private void planParts(OutboundCall call, RpcMessage wanted, long total)
-            throws BindingException {
+            throws UpperLayerBindingException {
         boolean isReducible = call.request.procedure.isReducible();
         if (isReducible && wanted.sinks() > 0) {
             takeSinks(call, wanted);
@@ -122,22 +128,22 @@ final class OutboundCallChunkPlanner {
             isReplyBounded = true;
         }
         if (wanted.growth() > 0) {
-            isReplyBounded = true; // by what is tried now
+            isReplyBounded = true; // by the doubled length
             grow(call, wanted);
         }
     }
 
     /**
-     * Sinks of ours, for eligible results that can be long.
+     * Adds sinks of the library for eligible results that can be long.
      *
      * @param total the longest whole reply
      */
     private void planSinks(OutboundCall call, long total, boolean isForced)
-            throws BindingException {
+            throws UpperLayerBindingException {
         if (!call.request.procedure.isReducible()) {
             replyMaximum = total + GSS_OVERHEAD;
         } else if (limits.sinks() > 0
-                && (isForced || !OutboundCallSizes.areResultsShort(call, total))) {
+                && (isForced || !OutboundCallSizeCalculator.areResultsShort(call, total))) {
             replyMaximum = REPLY_HEADER_BYTES + limits.fixedBytes();
             addSinks(call);
         } else {
@@ -145,8 +151,8 @@ final class OutboundCallChunkPlanner {
         }
     }
 
-    /** Those results get Write chunks that may; the others come with the payload. */
-    private void addSinks(OutboundCall call) throws BindingException {
+    /** Adds Write chunks for results up to chunksPerCall; the others come with the payload. */
+    private void addSinks(OutboundCall call) throws UpperLayerBindingException {
         int most = call.request.procedure.mostChunks(config);
         long longest = 0;
         for (int i = 0; i < limits.sinks(); i++) {
@@ -161,8 +167,8 @@ final class OutboundCallChunkPlanner {
     }
 
     /**
-     * Makes room in each chunk for any of the results from its own on, because one of no bytes may leave its chunk to
-     * the next (RFC 8166, 4.3.2.2). What cannot have a byte needs no chunk.
+     * Sizes each chunk for the longest of its own and all later results, because an empty result may leave its chunk to
+     * the next one (RFC 8166, 4.3.2.2). A result that is always empty needs no chunk.
      *
      * @param longest the longest result that has no chunk
      */
@@ -178,7 +184,7 @@ final class OutboundCallChunkPlanner {
         }
     }
 
-    /** The sinks of the caller; results that have none, or one without room, come with the payload. */
+    /** Adds the sinks of the user; results without a sink, or with an empty one, come with the payload. */
     private void takeSinks(OutboundCall call, RpcMessage wanted) {
         int count = wanted.sinks();
         while (count > 0 && wanted.sink(count - 1) != null && wanted.sinkLength(count - 1) == 0) {
@@ -195,7 +201,10 @@ final class OutboundCallChunkPlanner {
         }
     }
 
-    /** The responder has found the room for the reply too small: nobody knows which part of it, so all of it grows. */
+    /**
+     * Enlarges the memory for the reply, which the responder found too small. ERR_CHUNK does not tell which chunk was
+     * too small, so all grow.
+     */
     private void grow(OutboundCall call, RpcMessage wanted) {
         int inline = call.protocol().receiveThreshold();
         long room = wanted.growthMaximum();
@@ -204,7 +213,7 @@ final class OutboundCallChunkPlanner {
                         Math.max(replyMaximum, inline) << wanted.growth(),
                         Math.min(room, config.maxMessageBytes()));
         if (call.request.procedure.isReducible() && wanted.sinks() > 0) {
-            return; // the caller's own memory
+            return; // memory of the user
         }
         room -= Math.max(replyMaximum, inline);
         WriteChunkSinks sinks = call.chunks.sinks;
@@ -229,10 +238,10 @@ final class OutboundCallChunkPlanner {
 
     // ------------------------------------------------------------------ arguments
 
-    /** Moves eligible arguments into Read chunks when the call does not fit inline but does so without them. */
-    private OutboundCallForm form(OutboundCall call) throws BindingException {
+    /** Moves eligible arguments into Read chunks when the call fits inline only without them. */
+    private OutboundCallForm form(OutboundCall call) throws UpperLayerBindingException {
         OutboundPayload payload = call.request.payload;
-        Procedure procedure = call.request.procedure;
+        ProcedureBinding procedure = call.request.procedure;
         ByteBuf message = payload.stream();
         if (message.readableBytes() <= sizes.inlineRoom(call, 0)) {
             return OutboundCallForm.INLINE;
@@ -242,7 +251,7 @@ final class OutboundCallChunkPlanner {
         }
         XdrCursor in = argumentsOf(message, Reduction.NONE);
         if (!procedure.walkArguments(in)) {
-            return OutboundCallForm.LONG; // carried whole: the responder judges it
+            return OutboundCallForm.LONG; // not reduced: the responder reports bad arguments
         }
         OutboundReducedItems items = payload.items();
         int most = procedure.mostChunks(config);
@@ -254,7 +263,7 @@ final class OutboundCallChunkPlanner {
         if (payload.reducedBytes() <= sizes.inlineRoom(call, items.count())) {
             return OutboundCallForm.REDUCED;
         }
-        items.clear(); // whole: one handle for all of it, which one Send With Invalidate frees
+        items.clear(); // not reduced: its one handle needs one Send With Invalidate
         return OutboundCallForm.LONG;
     }
 
@@ -263,7 +272,7 @@ final class OutboundCallChunkPlanner {
         return length > 0 && length <= config.maxChunkBytes();
     }
 
-    /** How many items that may be reduced are longer than this one, or as long and before it. */
+    /** Rank of an item by length among those that may be reduced; equal lengths count in order. */
     private int longer(XdrCursor in, int item) {
         int length = in.itemLength(item);
         int longer = 0;
@@ -274,11 +283,11 @@ final class OutboundCallChunkPlanner {
         return longer;
     }
 
-    /** Puts the items of a user into Read chunks, or back when all of it is short or nothing may be reduced. */
+    /** Moves the items of the user into Read chunks, or back into the payload if the call is short or not reducible. */
     private OutboundCallForm formOfItems(OutboundCall call, RpcMessage message)
-            throws RpcRdmaException, BindingException {
+            throws RpcRdmaException, UpperLayerBindingException {
         OutboundPayload payload = call.request.payload;
-        Procedure procedure = call.request.procedure;
+        ProcedureBinding procedure = call.request.procedure;
         OutboundDdpEligibilityValidator.positions(message);
         if (message.wholeLength() <= sizes.inlineRoom(call, 0)) {
             sizes.checkLength(message.wholeLength());
@@ -320,7 +329,7 @@ final class OutboundCallChunkPlanner {
         try {
             payload.merge(link.whole(message));
         } catch (IllegalStateException e) {
-            throw new MarshalException(e); // the event loop has no more memory to register
+            throw new MarshalException(e); // no memory left to register on this event loop
         }
     }
 }

@@ -3,10 +3,10 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import org.rpcrdma.channel.RemoteAccess;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
 /**
- * Builds the Send of a call. Its chunks are exposed here, just before the Send (RFC 8166, 4.4.1); whoever sends it
+ * Builds the Send of a call and exposes its chunks just before (RFC 8166, 4.4.1). {@link RpcRdmaHeaderCodec}
  * invalidates them.
  */
 final class OutboundCallEncoder {
@@ -14,7 +14,7 @@ final class OutboundCallEncoder {
     private final ConnectionContext link;
     private final RequesterState requester;
     private final SendEncoder sends;
-    private final LeadingContiguousPiece piece = new LeadingContiguousPiece();
+    private final ContiguousBufferPrefix piece = new ContiguousBufferPrefix();
 
     OutboundCallEncoder(ConnectionContext link, RequesterState requester, SendEncoder sends) {
         this.link = link;
@@ -25,14 +25,14 @@ final class OutboundCallEncoder {
     ByteBuf encode(OutboundCall call) throws CallTooLongException {
         int credit = requester.credits().requested();
         OutboundCallRequest request = call.request;
-        ProtocolVersion protocol = call.protocol();
-        RpcRdmaOption option = request.option();
+        VersionInlineThresholds protocol = call.protocol();
+        OptionalOperationMessage option = request.option();
         if (option != null) {
             return sends.option(protocol, option, credit);
         }
         OutboundCallForm form = request.form();
         call.header.set(
-                call.xid(), protocol.number(), credit, form.procedure(), RpcCallHeader.CALL);
+                call.xid(), protocol.number(), credit, form.procedure(), RpcHeaderDecoder.CALL);
         boolean isInPlace = form != OutboundCallForm.INLINE && exposeArguments(call, form);
         if (call.chunks.hasRoom()) {
             exposeRoom(call);
@@ -44,13 +44,13 @@ final class OutboundCallEncoder {
         return send;
     }
 
-    /** The Send that tells the responder that its Read chunks are done with. */
-    Object encode(PullCompletionMessage completion) {
+    /** Builds the Send of a pull completion. */
+    Object encode(RdmaDoneMessage completion) {
         link.metrics().increment(RpcRdmaCounter.PULL_COMPLETIONS_SENT);
         return completion.encode(link, requester.credits().requested());
     }
 
-    /** Returns whether memory of the payload stream itself is exposed. */
+    /** Exposes the arguments; returns whether the memory of the payload stream itself is exposed, not a copy. */
     private boolean exposeArguments(OutboundCall call, OutboundCallForm form) {
         ByteBuf stream = call.request.payload.stream();
         boolean isInPlace =
@@ -72,7 +72,7 @@ final class OutboundCallEncoder {
         return isInPlace;
     }
 
-    /** Returns whether the memory itself is exposed, and not a copy of it. */
+    /** Exposes one argument; returns whether its memory itself is exposed, not a copy. */
     private boolean exposeArgument(
             OutboundCall call, ByteBuf argument, long position, int index, int length) {
         piece.of(argument, index, length);
@@ -93,7 +93,7 @@ final class OutboundCallEncoder {
         return isInPlace;
     }
 
-    /** The room for the reply. */
+    /** Exposes the Write chunks and the Reply chunk. */
     private void exposeRoom(OutboundCall call) {
         for (int i = 0; i < call.chunks.sinks.count(); i++) {
             exposeSink(call, i);
@@ -104,10 +104,9 @@ final class OutboundCallEncoder {
     }
 
     /**
-     * A Write chunk with its memory; an empty chunk for a sink without room, because no memory of no bytes can be
-     * exposed. In ours there is room before the data for what is inline before the item, and
-     * after it for the pad and the rest, so that the reply becomes one piece by copying only what came inline. The
-     * pad is not offered (RFC 8166, 3.4.6.2).
+     * Exposes the memory of a Write chunk; an empty sink becomes an empty chunk, because memory of zero length cannot
+     * be exposed. A sink of the library has space before and after the data for the inline parts and the pad, so that
+     * only these are copied to make the reply contiguous. The pad is not offered (RFC 8166, 3.4.6.2).
      */
     private void exposeSink(OutboundCall call, int sink) {
         int length = call.chunks.sinks.length(sink);
@@ -137,7 +136,7 @@ final class OutboundCallEncoder {
         call.header.reply().add(handle, length, link.channel().exposedOffset(handle));
     }
 
-    /** Memory for results; a responder may say of any of it that it has written there. */
+    /** Memory for results. A responder may claim to have written any part of it. */
     private ByteBuf sink(int bytes) {
         ByteBuf memory = link.buffer(bytes);
         return link.config().clearsSinks() ? memory.setZero(0, bytes) : memory;

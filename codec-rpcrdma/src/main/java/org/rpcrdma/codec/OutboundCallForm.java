@@ -4,14 +4,14 @@ package org.rpcrdma.codec;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Form in which a payload stream travels (RFC 8166, 3.5). The sender decides it once, before anything is exposed or
- * encoded; whoever prepares the message goes by this decision.
+ * Form in which a payload stream travels (RFC 8166, 3.5). The sender decides it once, before memory is exposed or the
+ * header encoded.
  */
 enum OutboundCallForm {
     /** Short (3.5.1): all of the payload stream is in the Send. */
     INLINE(TransportHeader.RDMA_MSG),
 
-    /** Chunked (3.5.2): items have left the payload stream for chunks, and the rest of it is in the Send. */
+    /** Chunked (3.5.2): some items are in chunks, and the rest of the payload stream is in the Send. */
     REDUCED(TransportHeader.RDMA_MSG),
 
     /** Long (3.5.3): the payload stream itself is in a Position Zero Read chunk or in a Reply chunk. */

@@ -4,35 +4,35 @@ package org.rpcrdma.codec;
 import io.netty.util.ReferenceCountUtil;
 
 /**
- * The request of an {@link OutboundCall}: what the upper layer has written, how long the reply to it can get, and the
- * form in which the call travels. Used again for later calls.
+ * The request of an {@link OutboundCall}: the message of the upper layer, the maximum length of its reply, and the form
+ * of the call. Reused for later calls.
  */
 final class OutboundCallRequest {
 
-    /** What the user wrote. */
+    /** Message of the user. */
     final OutboundPayload payload = new OutboundPayload();
 
-    final Procedure procedure = new Procedure();
+    final ProcedureBinding procedure = new ProcedureBinding();
 
     /** An optional operation in the place of an RPC message. Owned. */
-    private RpcRdmaOption option;
+    private OptionalOperationMessage option;
 
     private OutboundCallForm form = OutboundCallForm.INLINE;
 
-    /** The longest payload stream of the reply, what goes to Write chunks not counted. */
+    /** The longest payload stream of the reply, without the results in Write chunks. */
     private long replyMaximum;
 
-    /** The longest whole reply that the binding knows; 0 when it does not. */
+    /** The longest whole reply by the binding; 0 if unknown. */
     private long replyLimit;
 
-    /** When it was written; 0 when nobody wants to know. */
+    /** Time of the write; 0 without listeners. */
     private long startNanos;
 
     /**
      * Takes over an RPC message.
      *
      * @param written a {@link io.netty.buffer.ByteBuf} or a {@link RpcMessage}
-     * @param nanos when; 0 when nobody wants to know
+     * @param nanos time of the write; 0 without listeners
      */
     void take(Object written, long nanos) {
         payload.take(written);
@@ -40,25 +40,25 @@ final class OutboundCallRequest {
     }
 
     /** Takes over an optional operation. */
-    void take(RpcRdmaOption operation) {
+    void take(OptionalOperationMessage operation) {
         option = operation;
     }
 
-    /** Whether it is an optional operation, and no RPC message. */
+    /** Whether the request is an optional operation, not an RPC message. */
     boolean isOption() {
         return option != null;
     }
 
     /** The optional operation, borrowed; {@code null} when it is an RPC message. */
-    RpcRdmaOption option() {
+    OptionalOperationMessage option() {
         return option;
     }
 
     /**
-     * Sets how long the reply can get.
+     * Sets the limits of the reply.
      *
      * @param maximum of its payload stream
-     * @param limit of the whole reply, as the binding has it; 0 when it does not know
+     * @param limit of the whole reply by the binding; 0 if unknown
      */
     void limitReply(long maximum, long limit) {
         replyMaximum = maximum;

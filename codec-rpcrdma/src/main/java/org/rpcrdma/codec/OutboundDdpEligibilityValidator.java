@@ -4,14 +4,14 @@ package org.rpcrdma.codec;
 import org.rpcrdma.codec.binding.XdrCursor;
 
 /**
- * Validates that the items which a user has taken out of a message are those of its upper-layer binding (RFC 8166,
+ * Validates that the items the user keeps apart from a payload are DDP-eligible by the upper-layer binding (RFC 8166,
  * 6.1).
  */
 final class OutboundDdpEligibilityValidator {
 
     private OutboundDdpEligibilityValidator() {}
 
-    /** Each position has to be inside the message. */
+    /** Requires each position to be inside the message. */
     static void positions(RpcMessage message) {
         String problem = message.problem();
         if (problem != null) {
@@ -20,9 +20,9 @@ final class OutboundDdpEligibilityValidator {
     }
 
     /**
-     * Each item has to be one that the binding knows, with the length that its count word says.
+     * Requires each item to be DDP-eligible, with the length of its count word.
      *
-     * @param found what the binding has walked
+     * @param found items found by the binding
      */
     static void items(RpcMessage message, XdrCursor found) throws EligibilityException {
         for (int item = 0; item < message.items(); item++) {
@@ -48,7 +48,7 @@ final class OutboundDdpEligibilityValidator {
         }
     }
 
-    /** The binding has to see all of the payload. */
+    /** Requires that the binding has parsed the whole payload. */
     static void complete(boolean isComplete) {
         if (!isComplete) {
             throw new IllegalArgumentException(
@@ -56,7 +56,7 @@ final class OutboundDdpEligibilityValidator {
         }
     }
 
-    /** The number of the item at a position; negative when there is none. */
+    /** Number of the item at a position; negative if none. */
     static int find(XdrCursor in, long position) {
         for (int i = 0; i < in.items(); i++) {
             if (in.itemPosition(i) == position) {

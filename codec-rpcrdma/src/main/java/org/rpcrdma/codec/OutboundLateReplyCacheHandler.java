@@ -8,14 +8,14 @@ import io.netty.channel.ChannelPromise;
 import org.rpcrdma.codec.wire.RecordMark;
 
 /**
- * Passes replies that RPC handlers write after the channel was closed to the duplicate request cache. It is the only
- * handler of such a channel; the write fails after that, like every write to a closed channel.
+ * Passes replies that RPC handlers write after the channel was closed to the duplicate request cache. Such a channel
+ * has no other handler; the write then fails like every write to a closed channel.
  */
 final class OutboundLateReplyCacheHandler extends ChannelOutboundHandlerAdapter {
 
-    private final ConnectionDuplicateRequests duplicates;
+    private final DuplicateRequestTracker duplicates;
 
-    OutboundLateReplyCacheHandler(ConnectionDuplicateRequests duplicates) {
+    OutboundLateReplyCacheHandler(DuplicateRequestTracker duplicates) {
         this.duplicates = duplicates;
     }
 

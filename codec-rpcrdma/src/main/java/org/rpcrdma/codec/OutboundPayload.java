@@ -5,23 +5,23 @@ import io.netty.buffer.ByteBuf;
 import io.netty.util.ReferenceCountUtil;
 
 /**
- * A message on its way out: its payload stream, and the items that leave it (RFC 8166, 3.4). A plain message is one
- * whose user has taken nothing apart. Used again for later messages.
+ * Outbound message: payload stream and reduced items (RFC 8166, 3.4). In a plain message the user has kept no items
+ * apart. Reused for later messages.
  */
 final class OutboundPayload {
 
     private ByteBuf stream;
 
-    /** What the user wrote in the place of a plain message, with the memory that belongs to it. Owned unless plain. */
+    /** Message in parts with the memory of its parts. Owned unless plain. */
     private RpcMessage parts = RpcMessage.PLAIN;
 
     private final OutboundReducedItems items = new OutboundReducedItems();
 
-    /** The items of the user go with the payload stream. */
+    /** Whether the user's items are sent within the payload stream. */
     private boolean isWhole;
 
     /**
-     * Takes over what a user has written.
+     * Takes over a message of the user.
      *
      * @param written a {@link ByteBuf} or a {@link RpcMessage}
      */
@@ -29,32 +29,32 @@ final class OutboundPayload {
         stream = RpcMessage.payloadOf(written);
         parts = RpcMessage.partsOf(written);
         if (isInParts()) {
-            stream.retain(); // besides the reference of the message itself
+            stream.retain(); // in addition to the reference of the message itself
         }
     }
 
-    /** The items of the user are in this message again, which is taken over. */
+    /** Replaces the stream by the whole message, which includes the user's items; takes it over. */
     void merge(ByteBuf whole) {
         releaseStream();
         stream = whole;
     }
 
-    /** The items of the user are sent in their places, in one Send with the rest. */
+    /** Sends the user's items at their positions in the payload stream, in one Send. */
     void sendWhole() {
         isWhole = true;
     }
 
-    /** The message without what the user has taken out of it; {@code null} when there is none, or it was released. */
+    /** The payload without the user's items; {@code null} if there is none, or after its release. */
     ByteBuf stream() {
         return stream;
     }
 
-    /** What the user has taken out of the message, and the sinks; nothing for a plain message. */
+    /** The user's items and sinks; empty for a plain message. */
     RpcMessage parts() {
         return parts;
     }
 
-    /** Whether the user has written a message in parts, and reads his reply in the same way. */
+    /** Whether the user has written an {@link RpcMessage}, and so reads the reply as one. */
     boolean isInParts() {
         return parts != RpcMessage.PLAIN;
     }
@@ -64,7 +64,7 @@ final class OutboundPayload {
         return items;
     }
 
-    /** The bytes of the payload stream when the items have left it. */
+    /** Length of the reduced payload stream. */
     int reducedBytes() {
         if (isWhole) {
             return Math.toIntExact(parts.wholeLength());
@@ -86,7 +86,7 @@ final class OutboundPayload {
         out.writeBytes(stream, index, stream.writerIndex() - index);
     }
 
-    /** Releases it; that its user has released it already is his mistake, and ends nothing else. */
+    /** Releases the payload stream; tolerates a stream that the user has already released. */
     void releaseStream() {
         if (stream != null) {
             ByteBuf done = stream;

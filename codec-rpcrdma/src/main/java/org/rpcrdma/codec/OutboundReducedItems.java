@@ -5,9 +5,8 @@ import io.netty.buffer.ByteBuf;
 import java.util.Arrays;
 
 /**
- * DDP-eligible data items that are reduced out of an outbound payload stream, by ascending index; each goes with its
- * round-up. An item may also lie apart from the beginning: then the stream is without it, and its memory belongs to
- * the user.
+ * DDP-eligible data items reduced from an outbound payload stream, with their round-up, by ascending index. An item
+ * that is apart was never in the stream: the user owns its memory.
  */
 final class OutboundReducedItems {
 
@@ -33,10 +32,10 @@ final class OutboundReducedItems {
     }
 
     /**
-     * Adds a part that the message is without.
+     * Adds an item that is apart from the message.
      *
-     * @param index where the message goes on after it
-     * @param memory its readable bytes are the part; borrowed
+     * @param index at which the message continues after the item
+     * @param memory its readable bytes are the item; borrowed
      */
     void addApart(long position, int index, int chunk, ByteBuf memory) {
         put(position, index, memory.readableBytes(), chunk, memory);
@@ -74,27 +73,27 @@ final class OutboundReducedItems {
         return lengths[item];
     }
 
-    /** The bytes of the message that it stands for, round-up included. */
+    /** Bytes of the item in the message, with round-up; 0 if apart. */
     int bytesInMessage(int item) {
         return apart[item] == null ? (lengths[item] + 3) & ~3 : 0;
     }
 
-    /** The memory of a part that the message is without; {@code null} when it is in the message. */
+    /** Memory of an item that is apart; {@code null} if the item is in the message. */
     ByteBuf apart(int item) {
         return apart[item];
     }
 
-    /** Whether the message is without its parts; those of a call all are, or none is. */
+    /** Whether the items are apart; in a call either all are or none. */
     boolean areApart() {
         return count > 0 && apart[0] != null;
     }
 
-    /** The Write chunk that takes the item. */
+    /** The Write chunk of the item. */
     int chunk(int item) {
         return chunks[item];
     }
 
-    /** The bytes by which the payload stream is shorter. */
+    /** Bytes removed from the payload stream. */
     int removedBytes() {
         return removed;
     }

@@ -7,9 +7,8 @@ import io.netty.util.AttributeKey;
 import org.rpcrdma.codec.internal.LogRateLimiter;
 
 /**
- * Cache of what peers have shown, kept from one connection to the next. It lives as long as the bootstrap that makes
- * the channels: a client that has lost its connection comes back to the same listener, and so to the same memory. Any
- * thread.
+ * Facts about peers that outlive a connection: versions and fatal calls. Belongs to the bootstrap of the channels: a
+ * client that reconnects reaches the same listener, and so the same cache. Any thread.
  */
 final class PeerCache {
 
@@ -19,7 +18,7 @@ final class PeerCache {
     private final ResponderFatalXids fatalXids = new ResponderFatalXids(System::nanoTime);
     private final LogRateLimiter closeLog = new LogRateLimiter(System::nanoTime);
 
-    /** That of the channel's bootstrap; without {@link RpcRdmaConfig#applyTo} the channel has one of its own. */
+    /** Returns the cache of the channel's bootstrap; without {@link RpcRdmaConfig#applyTo} each channel has its own. */
     static PeerCache of(Channel channel) {
         Attribute<PeerCache> attribute = channel.attr(KEY);
         if (attribute.get() == null) {
@@ -43,7 +42,7 @@ final class PeerCache {
         return fatalXids;
     }
 
-    /** For lines about connections that end. */
+    /** Rate limiter of log lines about closed connections. */
     LogRateLimiter closeLog() {
         return closeLog;
     }

@@ -7,9 +7,8 @@ import java.util.Map;
 import java.util.function.LongSupplier;
 
 /**
- * The responders that do not speak version 2 (draft-cel-nfsv4-rpcrdma-version-two-01, 5.2), for some time: they may be
- * replaced by newer ones. It is shared by all channels of a bootstrap, on whatever event loops; they meet here once
- * for each connection.
+ * Responders that do not speak version 2 (draft-cel-nfsv4-rpcrdma-version-two-01, 5.2). Entries expire, because a
+ * responder may be upgraded. Shared by all channels of a bootstrap on any event loops; locked once for each connection.
  */
 final class PeerVersionCache {
 
@@ -17,7 +16,7 @@ final class PeerVersionCache {
 
     private final LongSupplier clock;
 
-    /** When each was added; the least recently added goes first. */
+    /** Time of addition by responder; the least recently added entry is evicted first. */
     private final Map<SocketAddress, Long> responders =
             new LinkedHashMap<>() {
                 @Override
@@ -35,13 +34,9 @@ final class PeerVersionCache {
         responders.put(responder, clock.getAsLong());
     }
 
-    /** Whether it was added, and not longer ago than that. */
+    /** Whether the responder was added within that time. */
     synchronized boolean contains(SocketAddress responder, long lifetimeNanos) {
         Long added = responders.get(responder);
-        if (added != null && clock.getAsLong() - added >= lifetimeNanos) {
-            responders.remove(responder);
-            added = null;
-        }
-        return added != null;
+        return added != null && clock.getAsLong() - added < lifetimeNanos;
     }
 }

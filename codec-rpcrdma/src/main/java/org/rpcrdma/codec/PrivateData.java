@@ -4,19 +4,18 @@ package org.rpcrdma.codec;
 import java.nio.ByteBuffer;
 
 /**
- * The connection private data of RPC-over-RDMA (RFC 8797): what each side can send and receive inline, and whether the
- * other may use Send With Invalidate. Behind these eight octets, which any implementation knows, this project puts
- * eight of its own, which others do not look at: identifier 0x6e52444d, version 1, flags, and in two octets, the higher
- * one first, the long size in units of 1024 bytes. Flag 1 says that replies in Read chunks are taken and sent
- * ({@link ReadChunkReplyConfig}).
+ * The connection private data of RPC-over-RDMA (RFC 8797): inline thresholds of each side, and whether the peer may use
+ * Send With Invalidate. After these eight octets this project appends eight of its own, which other implementations
+ * ignore: identifier 0x6e52444d, version 1, flags, and the long size in units of 1024 bytes as two octets in network
+ * byte order. Flag 1 announces support of replies in Read chunks ({@link ReadChunkReplyConfig}).
  *
  * @param sendSize the longest Send of this side in bytes: a multiple of 1024, 1024 to 262144
  * @param receiveSize the size of this side's receives in bytes: a multiple of 1024, 1024 to 262144
- * @param remoteInvalidation whether this side takes Send With Invalidate
- * @param readChunkReplies whether this side takes replies in Read chunks as requester, and pull completions
- *     as responder
- * @param longSize the longest Send in bytes that this side sends to, and takes from, one that has announced a long size
- *     too: a multiple of 1024, 1024 to 262144; 0 when it is no other than for anybody
+ * @param remoteInvalidation whether this side accepts Send With Invalidate
+ * @param readChunkReplies whether this side accepts replies in Read chunks as requester, and pull completions as
+ *     responder
+ * @param longSize the longest Send in bytes to and from a peer that also announces a long size: a multiple of 1024,
+ *     1024 to 262144; 0 for none
  */
 public record PrivateData(
         int sendSize,
@@ -25,10 +24,10 @@ public record PrivateData(
         boolean readChunkReplies,
         int longSize) {
 
-    /** The length of the message of RFC 8797 (4), and of the one behind it. */
+    /** Length of the message of RFC 8797 (4), and of the message of this project. */
     public static final int BYTES = 8;
 
-    /** What a peer without private data gets: the default threshold both ways (RFC 8166, 3.3.3). */
+    /** Assumed of a peer without private data: the default threshold both ways (RFC 8166, 3.3.3). */
     public static final PrivateData DEFAULT = new PrivateData(1024, 1024, false);
 
     private static final int MAGIC = 0xf6ab0e18;
@@ -45,8 +44,8 @@ public record PrivateData(
      * @param sendSize a multiple of 1024, 1024 to 262144
      * @param receiveSize a multiple of 1024, 1024 to 262144
      * @param longSize a multiple of 1024, 1024 to 262144, or 0
-     * @param remoteInvalidation either
-     * @param readChunkReplies either
+     * @param remoteInvalidation any
+     * @param readChunkReplies any
      */
     public PrivateData {
         checkSize("sendSize", sendSize);
@@ -57,7 +56,7 @@ public record PrivateData(
     }
 
     /**
-     * What any implementation may announce.
+     * Private data of RFC 8797 alone, without the octets of this project.
      *
      * @param sendSize the longest Send in bytes
      * @param receiveSize the size of each receive in bytes
@@ -67,17 +66,17 @@ public record PrivateData(
         this(sendSize, receiveSize, remoteInvalidation, false, 0);
     }
 
-    /** The same on a device that lets no peer invalidate. */
+    /** A copy without remote invalidation, for a device that cannot do it. */
     PrivateData withoutInvalidation() {
         return new PrivateData(sendSize, receiveSize, false, readChunkReplies, longSize);
     }
 
-    /** The same with a long size, 0 for none. */
+    /** A copy with another long size, 0 for none. */
     PrivateData withLongSize(int bytes) {
         return new PrivateData(sendSize, receiveSize, remoteInvalidation, readChunkReplies, bytes);
     }
 
-    /** So many bytes, or what is a little less and has a code. */
+    /** Rounds a size down to one that can be encoded. */
     static int roundDown(long bytes) {
         return (int) Math.min(bytes, MAXIMUM) / UNIT * UNIT;
     }
@@ -98,7 +97,7 @@ public record PrivateData(
         }
     }
 
-    /** {@return the octets of the wire: eight, and eight more when there is something to say in them} */
+    /** {@return the encoded octets: eight, or sixteen if there is a flag or a long size to announce} */
     public byte[] encode() {
         boolean saysMore = readChunkReplies || longSize > 0;
         ByteBuffer out = ByteBuffer.allocate(saysMore ? 2 * BYTES : BYTES);
@@ -114,9 +113,10 @@ public record PrivateData(
     }
 
     /**
-     * Puts this in the place of what {@link #find(byte[])} finds; what other layers have put around it stays.
+     * Replaces the messages that {@link #find(byte[])} finds by this one, and keeps the private data of other layers
+     * around them.
      *
-     * @return the private data as they are when there is no message in them
+     * @return the same array if there is no message in the private data
      */
     byte[] replaceIn(byte[] data) {
         int at = find(data, MAGIC);
@@ -136,10 +136,10 @@ public record PrivateData(
     }
 
     /**
-     * Looks for the messages anywhere in the private data, because other layers may have put theirs in front of them.
+     * Finds the messages anywhere in the private data, because other layers may prepend their own.
      *
      * @param data of a connection request or its answer, from a peer that may be hostile; not kept
-     * @return what was found; {@link #DEFAULT} when there is no message of RFC 8797 or it has another version
+     * @return the announced values; {@link #DEFAULT} without a message of RFC 8797, or if it has another version
      */
     public static PrivateData find(byte[] data) {
         int at = find(data, MAGIC);
@@ -155,7 +155,7 @@ public record PrivateData(
                 own >= 0 ? longSize(data[own + 6], data[own + 7]) : 0);
     }
 
-    /** Where a message with this identifier and a version known here begins; negative when there is none. */
+    /** Index of a message with this identifier and a known version; negative if none. */
     private static int find(byte[] data, int magic) {
         ByteBuffer in = ByteBuffer.wrap(data);
         for (int i = 0; i + BYTES <= data.length; i++) {

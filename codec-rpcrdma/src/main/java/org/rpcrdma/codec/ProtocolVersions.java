@@ -4,39 +4,39 @@ package org.rpcrdma.codec;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Versions of the protocol that one connection speaks, and the version that its calls are sent in
- * (draft-cel-nfsv4-rpcrdma-version-two-01, 5). Changed on the event loop; {@link #settled} and {@link #current} are
- * for any thread.
+ * Versions of the protocol that one connection speaks, and the version of its outbound calls
+ * (draft-cel-nfsv4-rpcrdma-version-two-01, 5). Changed on the event loop; {@link #settled} and {@link #current} are for
+ * any thread.
  */
 final class ProtocolVersions {
 
-    private final ProtocolVersion one;
+    private final VersionInlineThresholds one;
 
-    /** {@code null} when version 2 is not spoken here. */
-    private final ProtocolVersion two;
+    /** {@code null} if version 2 is not configured. */
+    private final VersionInlineThresholds two;
 
-    private volatile ProtocolVersion current;
+    private volatile VersionInlineThresholds current;
     private volatile boolean isSettled;
 
-    /** A reply in version 2 has gone either way: both sides know of the larger threshold (draft, 5.1). */
+    /** Whether a reply in version 2 was sent or received: both sides know the larger threshold (draft, 5.1). */
     private boolean isTwoAgreed;
 
     private Runnable listener;
 
     ProtocolVersions(PrivateData own, PrivateData peer, RpcRdmaConfig config) {
         boolean speaksTwo = config.versionTwo() != null;
-        one = ProtocolVersion.one(own, peer, config);
-        two = speaksTwo ? ProtocolVersion.two(own, peer) : null;
+        one = VersionInlineThresholds.one(own, peer, config);
+        two = speaksTwo ? VersionInlineThresholds.two(own, peer) : null;
         current = one;
         isSettled = !speaksTwo;
     }
 
-    /** What own calls are sent in now. */
-    ProtocolVersion current() {
+    /** Version of outbound calls now. */
+    VersionInlineThresholds current() {
         return current;
     }
 
-    /** The number of the version that own calls are sent in from now on; 0 while that is not known. */
+    /** Number of the settled version of outbound calls; 0 until settled. */
     int settled() {
         return isSettled ? current.number() : 0;
     }
@@ -63,46 +63,46 @@ final class ProtocolVersions {
         return two == null ? TransportHeader.VERSION_ONE : TransportHeader.VERSION_TWO;
     }
 
-    /** Whether messages of this version are understood. */
+    /** Whether this side speaks the version. */
     boolean speaks(int version) {
         return version == TransportHeader.VERSION_ONE
                 || (version == TransportHeader.VERSION_TWO && two != null);
     }
 
-    /** Whether any version of this range, unsigned and with both ends, is spoken here. */
+    /** Whether this side speaks any version of this range, unsigned and inclusive. */
     boolean speaksAny(int lowest, int highest) {
         return Integer.compareUnsigned(lowest, highest()) <= 0 && highest != 0;
     }
 
     /** A reply has the version of its call (draft, 5.3); the first one in version 2 is short. */
-    ProtocolVersion ofReply(int version) {
+    VersionInlineThresholds ofReply(int version) {
         if (version == TransportHeader.VERSION_ONE) {
             return one;
         }
-        return isTwoAgreed ? two : ProtocolVersion.probe();
+        return isTwoAgreed ? two : VersionInlineThresholds.probe();
     }
 
-    /** Connecting side: from now on calls are short and in version 2, until {@link #settle}. */
+    /** Connecting side: proposes version 2; until {@link #settle}, calls are short and in version 2. */
     void proposeTwo() {
-        current = ProtocolVersion.probe();
+        current = VersionInlineThresholds.probe();
     }
 
-    /** Connecting side: the responder has shown what it speaks. */
+    /** Connecting side: settles the version by the answer of the responder. */
     void settle(int version) {
         isTwoAgreed = version == TransportHeader.VERSION_TWO;
         current = isTwoAgreed ? two : one;
         isSettled = true;
     }
 
-    /** A reply has gone out in this version. */
+    /** A reply in this version was sent. */
     void replied(int version) {
         isTwoAgreed |= version == TransportHeader.VERSION_TWO;
     }
 
     /**
-     * Accepting side: reverse calls have the version of the forward call that was answered last (RFC 8167, 5.1).
+     * Accepting side: reverse calls use the version of the forward call answered last (RFC 8167, 5.1).
      *
-     * @return what waits for the first of them, to be run behind the reply; {@code null} for nothing
+     * @return action that waits for the first reply, to run after its write; {@code null} for none
      */
     Runnable follow(int version) {
         if (isSettled && version == current.number()) {
@@ -115,7 +115,7 @@ final class ProtocolVersions {
         return waiting;
     }
 
-    /** Accepting side: runs the action when own calls may be sent, which is now or when the first reply goes out. */
+    /** Accepting side: runs the action now, or when the first reply is sent if reverse calls have no version yet. */
     void whenSettled(Runnable action) {
         if (isSettled) {
             action.run();

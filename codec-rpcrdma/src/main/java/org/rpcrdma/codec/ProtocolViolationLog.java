@@ -6,7 +6,10 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import org.rpcrdma.codec.internal.LogRateLimiter;
 
-/** Tells what a peer did wrong, at most once per second and connection: a hostile one shall not fill the disk. */
+/**
+ * Rate-limited log of protocol violations: one line per second and connection, so that a hostile peer cannot fill the
+ * disk.
+ */
 final class ProtocolViolationLog {
 
     private static final InternalLogger LOGGER =

@@ -2,9 +2,8 @@
 package org.rpcrdma.codec;
 
 /**
- * A reply was offered in Read chunks and could not be read here: it is longer than allowed, there is no memory
- * for it, or its chunks are in a form that is not supported. The responder has executed the call, and has its
- * memory back.
+ * The requester could not pull a reply in Read chunks: it exceeds a limit, there is no memory for it, or its chunks are
+ * not supported. The responder has executed the call; its memory is released.
  */
 public final class PullException extends RpcRdmaException {
 

@@ -7,37 +7,36 @@ import org.rpcrdma.codec.internal.ArgumentChecks;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Settings of replies in Read chunks, of any length (draft-cel-nfsv4-rpcrdma-reliable-reply-04): the responder leaves a
- * reply that fits neither the inline threshold nor the Reply chunk where it is, and offers it as a Read chunk. The
- * requester reads it and says with an RDMA_DONE, the pull completion, that the memory may go. RFC 5666 calls it the
- * Read-Read transfer model.
+ * Settings of replies in Read chunks, of any length (draft-cel-nfsv4-rpcrdma-reliable-reply-04): the responder exposes
+ * a reply that fits neither the inline threshold nor the Reply chunk as a Read chunk. The requester reads it and sends
+ * an RDMA_DONE, the pull completion, upon which the responder releases the memory. RFC 5666 calls this the Read-Read
+ * transfer model.
  *
- * <p>Version 1 of the protocol cannot negotiate it (draft, 6). Two ends of this project tell each other in their
- * connection private data ({@link PrivateData}), and use it then for what fits nowhere else. Towards other peers,
- * where a device carries no private data, or to use it for more, <b>both sides have to be configured</b>, by {@link
- * RpcRdmaConfig.Builder#readChunkReplies}: a requester that is not drops such a reply, and its call ends by its
- * time-out; a responder that is not answers ERR_CHUNK. It holds for calls of the connecting side. Version 2 has no
- * procedure for the pull completion: there it is off unless both sides are configured with the same {@link
- * #withOptionType option type} for it.
+ * <p>Version 1 of the protocol cannot negotiate it (draft, 6). Two ends of this project announce it in their connection
+ * private data ({@link PrivateData}), and then use it for replies that fit nowhere else. With other peers, on devices
+ * without private data, or for wider use, <b>both sides have to be configured</b>, by {@link
+ * RpcRdmaConfig.Builder#readChunkReplies}: a requester without this setting drops such a reply, and its call times out;
+ * a responder without it answers ERR_CHUNK. Applies to calls of the connecting side. Version 2 has no procedure for the
+ * pull completion: there both sides must be configured with the same {@link #withOptionType option type}.
  *
  * <p>Immutable.
  */
 public final class ReadChunkReplyConfig {
 
-    /** When a requester offers a Reply chunk all the same (draft, 5.3.1). */
+    /** Cases in which a requester still offers a Reply chunk (draft, 5.3.1). */
     public enum ReplyChunks {
         /** Whenever the longest reply may not fit inline, as without Read chunk replies. */
         IF_NEEDED,
         /**
-         * When the longest reply may not fit inline, and the upper-layer binding, or the call, says how long it can be:
-         * not longer than the share that one of {@link RpcRdmaConfig.Builder#requestedCredits} calls has in
-         * {@link RpcRdmaConfig.Builder#maxConnectionBytes}, 1 MiB with the defaults. After an ERR_CHUNK an
-         * {@link org.rpcrdma.codec.client.RpcRdmaClient} offers one too.
+         * When the longest reply may not fit inline, but the upper-layer binding or the call bounds it, at most by the
+         * share that one of {@link RpcRdmaConfig.Builder#requestedCredits} calls has in {@link
+         * RpcRdmaConfig.Builder#maxConnectionBytes}, 1 MiB with the defaults. After an ERR_CHUNK an {@link
+         * org.rpcrdma.codec.client.RpcRdmaClient} offers one too.
          */
         IF_BOUNDED,
         /**
-         * Never. Then a call exposes no memory for its reply but that of its Write chunks, so that giving it up costs
-         * nothing ({@link RpcRdmaCancel}), and nobody has to know how long a reply can be.
+         * Never. Then a call exposes only Write chunks for its reply: a call without those can be cancelled at no cost
+         * ({@link RpcRdmaCancel}), and no reply needs a bound.
          */
         NEVER
     }
@@ -50,9 +49,9 @@ public final class ReadChunkReplyConfig {
             new ReadChunkReplyConfig(64, 64L << 20, 30_000, ReplyChunks.IF_BOUNDED, null);
 
     /**
-     * What two sides use that have announced it: as many replies wait as calls are granted, because such a requester
-     * keeps the credit of a call until its pull completion is sent. A reply that finds too many of them, or too many
-     * bytes, is held back until they are gone.
+     * Settings of two sides that have announced it. As many replies may wait as calls are granted, because such a
+     * requester keeps the credit of a call until it sends the pull completion. A reply beyond these limits is held
+     * back.
      */
     static ReadChunkReplyConfig announced(long maxBytes) {
         return new ReadChunkReplyConfig(
@@ -79,9 +78,8 @@ public final class ReadChunkReplyConfig {
     }
 
     /**
-     * Responder: the most replies of one connection that wait for their pull completion, 1 to 65535. Each has
-     * a receive of its own, and is taken off the grant. A call whose reply would be one too many is answered
-     * with ERR_CHUNK.
+     * Responder: the most replies of one connection that wait for their pull completion, 1 to 65535. Each uses one
+     * receive and lowers the grant by one. A call whose reply exceeds the limit is answered with ERR_CHUNK.
      *
      * @param replies 1 to 65535
      * @return a copy that differs in this; this one is left alone
@@ -105,8 +103,8 @@ public final class ReadChunkReplyConfig {
     }
 
     /**
-     * Responder: how long a reply waits for its pull completion, in milliseconds, from 1. After that its memory is
-     * taken away; a requester that still reads it loses the connection (draft, 4.1.3).
+     * Responder: time that a reply waits for its pull completion, in milliseconds, from 1. After that its memory is
+     * invalidated; a requester that still reads it loses the connection (draft, 4.1.3).
      *
      * @param millis from 1
      * @return a copy that differs in this; this one is left alone
@@ -118,7 +116,7 @@ public final class ReadChunkReplyConfig {
     }
 
     /**
-     * Requester: when a Reply chunk is offered.
+     * Requester: when to offer a Reply chunk.
      *
      * @param when in which cases
      * @return a copy that differs in this; this one is left alone
@@ -130,10 +128,9 @@ public final class ReadChunkReplyConfig {
     }
 
     /**
-     * Version 2: the optional operation that stands for RDMA_DONE there. It is private to the two sides, which have
-     * to be configured with the same one.
+     * Version 2: the optional operation in the place of RDMA_DONE. Configure the same number at both sides.
      *
-     * @param type its number, unsigned; {@link VersionTwo} has no handler for it
+     * @param type its number, unsigned; {@link VersionTwoConfig} has no handler for it
      * @return a copy that differs in this; this one is left alone
      */
     public ReadChunkReplyConfig withOptionType(int type) {
@@ -141,7 +138,7 @@ public final class ReadChunkReplyConfig {
                 maxWaiting, maxWaitingBytes, completionTimeoutMillis, replyChunks, type);
     }
 
-    /** Whether nothing but the announcement says that the other side does it. */
+    /** Whether these settings come from the announcement of both sides, not from the configuration. */
     boolean areAnnounced() {
         return maxWaiting == Integer.MAX_VALUE;
     }
@@ -178,12 +175,12 @@ public final class ReadChunkReplyConfig {
         return optionType;
     }
 
-    /** Whether the version has a pull completion; without one nobody may send a reply in Read chunks. */
+    /** Whether the version has a pull completion, without which no reply may be sent in Read chunks. */
     boolean arePartOf(int version) {
         return version == TransportHeader.VERSION_ONE || optionType() != null;
     }
 
-    /** Immutable, so any thread. */
+    /** Any thread. */
     @Override
     public String toString() {
         return "ReadChunkReplyConfig("

@@ -14,9 +14,8 @@ import io.netty.util.ReferenceCountUtil;
  * them. Inbound messages get a record mark of one fragment; outbound bytes are collected until a record is whole, and
  * lose their marks.
  *
- * <p>The promise of a write completes with that of the last record that its bytes end; bytes that end no record are
- * only kept, and their promise succeeds at once. Records are not copied, only what is left of a write that ends in the
- * middle of one.
+ * <p>The promise of a write completes with that of the last record that its bytes end; bytes that complete no record
+ * are kept, and their promise succeeds at once. Copies only the rest of a write that ends within a record.
  */
 public final class RecordMarkingAdapter extends ChannelDuplexHandler {
 
@@ -25,7 +24,7 @@ public final class RecordMarkingAdapter extends ChannelDuplexHandler {
 
     private final int maxRecordBytes;
 
-    /** Bytes that were written and are not a whole record yet. */
+    /** Written bytes of an incomplete record. */
     private CompositeByteBuf pending;
 
     /**
@@ -82,7 +81,7 @@ public final class RecordMarkingAdapter extends ChannelDuplexHandler {
         if (!pending.isReadable()) {
             release();
         } else if (pending.readerIndex() > 0) {
-            // The records are views of what was collected: a new start is made with the rest.
+            // The records are views of the collected buffer: the rest goes to a new one.
             ByteBuf rest = ctx.alloc().buffer(pending.readableBytes()).writeBytes(pending);
             release();
             pending = ctx.alloc().compositeBuffer(Integer.MAX_VALUE).addComponent(true, rest);
@@ -120,7 +119,7 @@ public final class RecordMarkingAdapter extends ChannelDuplexHandler {
         return -1;
     }
 
-    /** Without the marks; the memory is that of the buffers that were written. */
+    /** Returns the record without marks, as a view of the written buffers. */
     private ByteBuf takeRecord(ChannelHandlerContext ctx, int end) {
         CompositeByteBuf record = ctx.alloc().compositeBuffer(Integer.MAX_VALUE);
         while (pending.readerIndex() < end) {

@@ -3,9 +3,9 @@ package org.rpcrdma.codec;
 
 /**
  * The responder answered ERR_CHUNK (RFC 8166, 4.5.2 and 4.5.3): it could not use the chunks of the call, the reply did
- * not fit what the call offered, or it had no memory for either at that moment. All of them look the same to a
- * requester. An {@link org.rpcrdma.codec.client.RpcRdmaClient} has repeated the call, with more room or once as it is,
- * where that is safe.
+ * not fit what the call offered, or it had no memory at that moment. A requester cannot tell these apart. An {@link
+ * org.rpcrdma.codec.client.RpcRdmaClient} has already repeated the call where that is safe, with more memory or once
+ * unchanged.
  */
 public final class RemoteChunkException extends RpcRdmaException {
 
@@ -53,17 +53,17 @@ public final class RemoteChunkException extends RpcRdmaException {
         return bytes > 0 ? ", " + bytes + " less than the upper-layer binding has for it" : "";
     }
 
-    /** {@return the longest reply that was offered room for: in Write chunks, and inline or in the Reply chunk} */
+    /** {@return the longest reply that fits the offer: Write chunks, and inline or the Reply chunk} */
     public long offered() {
         return writeBytes + Math.max(inline, replyBytes);
     }
 
-    /** Whether the call could be repeated with more room for its reply. */
+    /** Whether the call could be repeated with more memory for its reply. */
     boolean mayGrow() {
         return mayGrow;
     }
 
-    /** Whether the reply cannot be too long, so that it may be memory that the responder wants. */
+    /** Whether the offer covers the longest reply, so that the responder may have lacked memory. */
     boolean coversReply() {
         return coversReply;
     }
@@ -84,9 +84,9 @@ public final class RemoteChunkException extends RpcRdmaException {
     }
 
     /**
-     * How much room there was too little of.
+     * The shortfall of the offer.
      *
-     * @return by how many bytes the offer was below what the upper-layer binding says; 0 when nothing is known
+     * @return bytes by which the offer was below the bound of the upper-layer binding; 0 if unknown
      */
     public long missing() {
         return missing;

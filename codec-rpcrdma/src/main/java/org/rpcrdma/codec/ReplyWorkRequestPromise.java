@@ -4,19 +4,20 @@ package org.rpcrdma.codec;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelPromise;
 import java.util.function.Consumer;
-import org.rpcrdma.codec.internal.CompletionPromise;
+import org.rpcrdma.codec.internal.ReusableWritePromise;
 
 /**
- * Watches a work request of a reply: when it fails, the requester has to learn that no reply comes (RFC 8166, 4.5.4),
- * and the call may be to blame (4.5.3). Used again for later ones; the call is long over when the device is done.
+ * Promise of a work request of a reply. Its failure closes the connection, so that the requester learns that no reply
+ * comes (RFC 8166, 4.5.4), and may mark the call as fatal (4.5.3). Outlives the state of the call; reused for later
+ * work requests.
  */
-final class ReplyWorkRequestPromise extends CompletionPromise {
+final class ReplyWorkRequestPromise extends ReusableWritePromise {
 
     private final ConnectionContext link;
     private final Consumer<ReplyWorkRequestPromise> pool;
     private int xid;
 
-    /** The void promise of the user, who is told of a failure by it; {@code null} for work that he did not write. */
+    /** Void promise of the user, which reports a failure; {@code null} for work requests of the codec. */
     private ChannelPromise user;
 
     ReplyWorkRequestPromise(ConnectionContext link, Consumer<ReplyWorkRequestPromise> pool) {
@@ -30,7 +31,7 @@ final class ReplyWorkRequestPromise extends CompletionPromise {
         return this;
     }
 
-    /** The promise for the last work request of a reply whose user has given this one. */
+    /** Promise of the last work request of a reply, given the promise of the user. */
     ChannelPromise behind(ChannelPromise written) {
         if (!written.isVoid()) {
             return written.addListener((ChannelFutureListener) work -> ended(work.cause()));

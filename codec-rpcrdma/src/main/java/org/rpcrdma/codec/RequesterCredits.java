@@ -6,16 +6,17 @@ final class RequesterCredits {
 
     private final int requested;
 
-    /** Exactly one on a new connection, whatever was known from an earlier one (3.3.3). */
+    /** Exactly one on a new connection, regardless of earlier connections (3.3.3). */
     private long granted = 1;
 
     private int inFlight;
 
-    /** Replies whose Read chunks are being pulled: the credit of each is kept for its pull completion. */
+    /** Replies whose Read chunks are being pulled: each reserves its credit for the pull completion. */
     private int completionsDue;
 
-    // Pull completions are not answered. What is sent is received in order: the reply to a call
-    // shows that all completions before that call have come (reliable reply draft, 5.2.3).
+    // Pull completions are not answered. Messages arrive in order: the reply to a call proves the
+    // arrival of all
+    // completions sent before that call (reliable reply draft, 5.2.3).
     private long completionsSent;
     private long completionsReceived;
 
@@ -35,28 +36,28 @@ final class RequesterCredits {
         return inFlight;
     }
 
-    /** How many more calls may be sent now. */
+    /** Number of calls that may be sent now. */
     int allowed() {
         long outstanding = completionsSent - completionsReceived;
         long left = Math.min(requested, granted) - inFlight - completionsDue - outstanding;
         if (left <= 0 && outstanding > 0 && inFlight == 0 && completionsDue == 0) {
-            return 1; // only the reply to another call can tell that they have come
+            return 1; // only the reply to another call proves their arrival
         }
         return (int) Math.max(0, left);
     }
 
-    /** Returns how many pull completions the call follows: for {@link #answered}. */
+    /** Counts a sent call; returns the number of pull completions sent before, for {@link #answered}. */
     long sent() {
         inFlight++;
         return completionsSent;
     }
 
-    /** Any answer has come to a call that was sent after so many pull completions. */
+    /** Counts any answer to a call that was sent after that many pull completions. */
     void answered(long completionsBefore) {
         completionsReceived = Math.max(completionsReceived, completionsBefore);
     }
 
-    /** A reply has Read chunks, and will get a pull completion. */
+    /** A reply has Read chunks: reserves the credit of its pull completion. */
     void completionDue() {
         completionsDue++;
     }
@@ -66,24 +67,26 @@ final class RequesterCredits {
         completionsSent++;
     }
 
-    /** A call that was counted did not leave. */
+    /** A counted call was not sent. */
     void notSent() {
         inFlight--;
     }
 
-    /** A valid reply has come; returns {@code false} when its grant was 0, which is taken as 1. */
+    /** A valid reply has arrived; returns {@code false} if its grant was 0, which counts as 1. */
     boolean replied(int credit) {
         inFlight--;
         granted = Math.max(1, Integer.toUnsignedLong(credit));
         return credit != 0;
     }
 
-    /** A reply has come whose credit word could not be told from one of the other direction (RFC 8167, 4.1). */
+    /** A reply has arrived whose credit word could belong to the other direction (RFC 8167, 4.1). */
     void repliedUndetermined() {
         inFlight--;
     }
 
-    /** An RDMA_ERROR has come: it ends its call, but is not the valid reply that ends the one-credit start. */
+    /**
+     * An RDMA_ERROR has arrived: it ends its call, but does not end the start with one credit, as a valid reply does.
+     */
     void failed(int credit) {
         inFlight--;
         granted = Math.min(granted, Math.max(1, Integer.toUnsignedLong(credit)));

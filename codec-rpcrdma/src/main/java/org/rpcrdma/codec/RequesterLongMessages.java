@@ -3,18 +3,18 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
 /**
- * Long replies of a requester (RFC 8166, 3.5): takes replies out of the Reply chunk, and pulls replies in Read chunks,
- * so that the next stage sees complete payload streams.
+ * Long replies of a requester (RFC 8166, 3.5): takes replies from the Reply chunk, and pulls replies in Read chunks, so
+ * that the next stage sees complete payload streams.
  */
 final class RequesterLongMessages {
 
     private final CodecStageHandler stage;
     private final ConnectionContext link;
     private final RequesterState requester;
-    private final ReadChunkPulls pulls;
+    private final InboundReadListPulls pulls;
 
     /**
      * @param stage passes messages on
@@ -23,7 +23,7 @@ final class RequesterLongMessages {
             CodecStageHandler stage,
             ConnectionContext link,
             RequesterState requester,
-            ReadChunkPulls pulls) {
+            InboundReadListPulls pulls) {
         this.stage = stage;
         this.link = link;
         this.requester = requester;
@@ -61,7 +61,7 @@ final class RequesterLongMessages {
         stage.toUser(call);
     }
 
-    /** There is room for the reply now. */
+    /** Pulls a reply that was held back. */
     private void receiveHeld(ChannelHandlerContext ctx, OutboundCall call) {
         if (call.isCancelled()) {
             ctx.write(call.completion());
@@ -72,7 +72,9 @@ final class RequesterLongMessages {
         ctx.flush();
     }
 
-    /** All Reads of a reply have ended; whatever came of them, the responder is told (reliable reply draft, 4.1.2). */
+    /**
+     * All Reads of a reply have ended; sends the pull completion, also after a failure (reliable reply draft, 4.1.2).
+     */
     private void replyPulled(ChannelHandlerContext ctx, InboundReadListPull pull) {
         OutboundCall call = requester.call(pull.xid());
         if (pull.isWhole()) {
@@ -80,7 +82,7 @@ final class RequesterLongMessages {
         } else if (pull.isRefused()) {
             call.reply.fail(new PullException("the Read chunks of the reply cannot be read"));
         } else {
-            // The call is lost with the connection, and can be sent again on the next one.
+            // The call is lost with the connection, and may be retransmitted on the next one.
             link.report(pull.xid(), Refusal.readFailed());
             return;
         }
@@ -96,6 +98,6 @@ final class RequesterLongMessages {
 
     private static boolean isReply(ByteBuf stream, int xid) {
         return stream.getInt(stream.readerIndex()) == xid
-                && RpcCallHeader.isOfType(stream, RpcCallHeader.REPLY);
+                && RpcHeaderDecoder.isOfType(stream, RpcHeaderDecoder.REPLY);
     }
 }

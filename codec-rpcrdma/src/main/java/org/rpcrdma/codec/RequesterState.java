@@ -15,8 +15,9 @@ final class RequesterState {
     private final long mostOfferedBytes;
     private final XidHashMap<OutboundCall> calls = new XidHashMap<>();
     private final ObjectPool<OutboundCall> spares;
+    private final CallAges ages;
 
-    /** Memory of ours that calls which are not answered offer for their replies. */
+    /** The library's own memory that unanswered calls offer for their replies. */
     private long offeredBytes;
 
     /** {@code null} until calls may be sent. */
@@ -27,22 +28,23 @@ final class RequesterState {
         metrics = link.metrics();
         mostOfferedBytes = link.config().maxConnectionBytes();
         spares = new ObjectPool<>(() -> new OutboundCall(link));
+        ages = new CallAges(metrics, RpcRdmaRole.REQUESTER);
         metrics.set(RpcRdmaGauge.CREDITS_GRANTED, 1);
     }
 
     // ------------------------------------------------------------------ credits
 
     /**
-     * Calls may be sent from now on.
+     * Permits outbound calls from now on.
      *
-     * @param requested credits that are asked for
+     * @param requested credits to request
      */
     void open(int requested) {
         credits = new RequesterCredits(requested);
         publishCredits();
     }
 
-    /** Whether calls may be sent from here. */
+    /** Whether outbound calls are permitted. */
     boolean isOpen() {
         return credits != null;
     }
@@ -51,7 +53,7 @@ final class RequesterState {
         return credits;
     }
 
-    /** What was granted, and what of it is used, for those who watch from outside. */
+    /** Publishes the grant and the calls in flight to other threads. */
     void publishCredits() {
         metrics.set(RpcRdmaGauge.CREDITS_GRANTED, credits.granted());
         metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight());
@@ -59,7 +61,7 @@ final class RequesterState {
 
     // ------------------------------------------------------------------ calls
 
-    /** Why no call with this XID can be sent; {@code null} when it can. */
+    /** Exception if no call with this XID can be sent; {@code null} if one can. */
     Exception problem(int xid) {
         if (link.isOutputClosed()) {
             return new NotSentException();
@@ -82,11 +84,16 @@ final class RequesterState {
                 : null;
     }
 
-    /** A call that has no {@link #problem}; {@link #finish} or {@link #fail} ends it. */
+    /** Begins a call that has no {@link #problem}; {@link #finish} or {@link #fail} ends the call. */
     OutboundCall newCall(int xid) {
         OutboundCall call = spares.take().begin(xid, link.versions().current());
         calls.put(xid, call);
         return call;
+    }
+
+    /** The unanswered calls by age. */
+    CallAges ages() {
+        return ages;
     }
 
     /** The call with this XID; {@code null} when there is none. */
@@ -94,35 +101,35 @@ final class RequesterState {
         return calls.get(xid);
     }
 
-    /** The call that waits for an answer under this XID; {@code null} when there is none. */
+    /** The unanswered call with this XID; {@code null} if none. */
     OutboundCall unanswered(int xid) {
         OutboundCall call = calls.get(xid);
         return call == null || !call.isUnanswered() ? null : call;
     }
 
     /**
-     * Whether the connection's memory has room for what a call offers for its reply. One call may always offer: nothing
-     * would make room for it.
+     * Whether the connection's memory admits the memory that a call offers for its reply. A single call is always
+     * admitted, because no other call could release memory for it.
      */
     boolean hasRoom(OutboundCall call) {
         return offeredBytes == 0 || offeredBytes + call.chunks.ownBytes() <= mostOfferedBytes;
     }
 
-    /** Takes a credit, and counts the memory of ours that the call is about to offer. */
+    /** Takes a credit, and counts the library's memory that the call offers. */
     void admit(OutboundCall call) {
         call.admit(credits.sent());
         offeredBytes += call.chunks.count();
         metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight());
     }
 
-    /** The call has its credit, and did not leave: it fails. */
+    /** Fails a call that has its credit but was not sent. */
     void notSent(OutboundCall call, ChannelPromise promise, Throwable cause) {
         credits.notSent();
         metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight());
         fail(call, promise, cause);
     }
 
-    /** Takes the grant of an answer; what the call has offered is its reply's now, or nobody's. */
+    /** Takes the grant of an answer, and stops counting the memory that the call has offered. */
     void takeGrant(OutboundCall call) {
         InboundReply reply = call.reply;
         offeredBytes -= call.chunks.uncount();
@@ -140,18 +147,21 @@ final class RequesterState {
         publishCredits();
     }
 
-    /** Forgets a call; its memory is invalidated, or it was never sent. */
+    /** Ends a call, whose memory must be invalidated unless the call was never sent. */
     void finish(OutboundCall call) {
         offeredBytes -= call.chunks.uncount();
         calls.remove(call.xid(), call);
+        if (call.isListed) {
+            ages.remove(call);
+        }
         call.clear();
         spares.give(call);
     }
 
     /**
-     * Ends a call that was not sent, wherever that was found out.
+     * Fails a call that was not sent, in any stage.
      *
-     * @param promise of its write; the one that the call keeps is allowed
+     * @param promise of the write; may be the one that the call holds
      */
     void fail(OutboundCall call, ChannelPromise promise, Throwable cause) {
         call.invalidate();
@@ -159,17 +169,20 @@ final class RequesterState {
         promise.tryFailure(cause);
     }
 
-    /** The responder, or what was pulled from it, is to blame: the user gets this in the place of the reply. */
+    /** Rejects the reply: the user receives the exception in its place. */
     void spoil(OutboundCall call, RpcRdmaException problem) {
         call.reply.fail(problem);
         link.report(call.xid(), Refusal.badReply(problem));
     }
 
-    /** Ends all calls: nobody reaches their memory any more, because the channel is closed. */
+    /** Ends all calls. The channel is closed, so their memory is no longer exposed. */
     void close() {
         for (OutboundCall call : calls.values()) {
             if (call.isUnanswered()) {
                 metrics.increment(RpcRdmaCounter.CALLS_LOST);
+            }
+            if (call.isListed) {
+                ages.remove(call);
             }
             call.invalidate();
             call.clear();

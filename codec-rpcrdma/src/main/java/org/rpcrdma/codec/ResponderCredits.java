@@ -2,26 +2,26 @@
 package org.rpcrdma.codec;
 
 /**
- * Credit accounting of a responder (RFC 8166, 3.3.1): an absolute limit, never 0, and never more than the receives
- * behind it.
+ * Credit accounting of a responder (RFC 8166, 3.3.1): an absolute limit, never 0, and never above the number of posted
+ * receives.
  *
- * <p>Each grant is a promise: with it the requester may have sent, since the connection was made, as many calls as
- * were answered by then plus the grant. A lower grant later does not take that back, because calls may be on their
- * way; so the highest promise counts, both for the receives that have to stay posted and for what is an overrun.
+ * <p>A grant permits the requester to have sent, since the start of the connection, as many calls as were answered when
+ * the grant was sent, plus the grant. A later, lower grant does not revoke this, because calls may be in flight. So the
+ * highest permission decides how many receives must stay posted, and what is an overrun.
  */
 final class ResponderCredits {
 
     private final int maximum;
     private int granted;
 
-    /** Counts of calls since the connection was made. */
+    /** Numbers of calls since the start of the connection. */
     private long received;
 
     private long answered;
     private long promised;
 
     /**
-     * @param configured the highest grant that is wanted
+     * @param configured the highest grant by configuration
      * @param receives posted at any time
      */
     ResponderCredits(int configured, int receives) {
@@ -59,14 +59,14 @@ final class ResponderCredits {
         answered++;
     }
 
-    /** The grant that goes out with the next message: what is wanted, within 1 and the maximum. */
+    /** Grants credits with the next message: the wanted number, within 1 and the maximum. */
     int grant(int wanted) {
         granted = Math.max(1, Math.min(wanted, maximum));
         promised = Math.max(promised, answered + granted);
         return granted;
     }
 
-    /** The calls that may come from now on: so many receives have to stay posted. */
+    /** Calls that may still arrive, which is the number of receives that must stay posted. */
     int outstanding() {
         return (int) (promised - received);
     }

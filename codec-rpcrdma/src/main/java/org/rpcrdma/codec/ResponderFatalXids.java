@@ -8,11 +8,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * The calls whose RDMA operations have ended a connection (RFC 8166, 4.5.3), by client address without the port: when
- * the client sends one again on its next connection it gets ERR_CHUNK, and not another dead connection.
+ * Calls whose RDMA operations have ended a connection (RFC 8166, 4.5.3), by client address without the port: a
+ * retransmission on the next connection is answered with ERR_CHUNK, so that it does not end that connection too.
  *
- * <p>Small and forgetful: a few XIDs for each of a number of clients, for some minutes. It is shared by all channels of
- * a bootstrap, on whatever event loops; they meet here alone.
+ * <p>Bounded: a few XIDs of a limited number of clients, which expire after minutes. Thread-safe: shared by all
+ * channels of a bootstrap on any event loops.
  */
 final class ResponderFatalXids {
 
@@ -22,7 +22,7 @@ final class ResponderFatalXids {
 
     private final LongSupplier clock;
 
-    /** The least recently added client goes first. */
+    /** The least recently added client is evicted first. */
     private final Map<InetAddress, Client> clients =
             new LinkedHashMap<>() {
                 @Override
@@ -31,8 +31,8 @@ final class ResponderFatalXids {
                 }
             };
 
-    /** Nearly always true: then no call waits for the lock. */
-    private volatile boolean isEmpty = true;
+    /** Whether there was ever one: nearly always false, which spares calls the lock. */
+    private volatile boolean isUsed;
 
     ResponderFatalXids(LongSupplier clock) {
         this.clock = clock;
@@ -46,20 +46,17 @@ final class ResponderFatalXids {
             }
             clients.put(address, client);
             client.add(xid, clock.getAsLong());
-            isEmpty = false;
+            isUsed = true;
         }
     }
 
     boolean contains(InetAddress address, int xid) {
-        if (isEmpty) {
+        if (!isUsed) {
             return false;
         }
         synchronized (clients) {
-            long now = clock.getAsLong();
-            clients.values().removeIf(client -> client.isOver(now));
-            isEmpty = clients.isEmpty();
             Client client = clients.get(address);
-            return client != null && client.contains(xid, now);
+            return client != null && client.contains(xid, clock.getAsLong());
         }
     }
 
@@ -68,17 +65,11 @@ final class ResponderFatalXids {
         private final int[] xids = new int[XIDS_PER_CLIENT];
         private final long[] added = new long[XIDS_PER_CLIENT];
         private int count;
-        private long newest;
 
         void add(int xid, long now) {
             int slot = count++ % XIDS_PER_CLIENT;
             xids[slot] = xid;
             added[slot] = now;
-            newest = now;
-        }
-
-        boolean isOver(long now) {
-            return now - newest > LIFETIME_NANOS;
         }
 
         boolean contains(int xid, long now) {

@@ -2,8 +2,8 @@
 package org.rpcrdma.codec;
 
 /**
- * Load of a responder, as a {@link CreditPolicy} sees it. Belongs to one connection; valid during the call that it is
- * an argument of.
+ * Load of a responder, as a {@link CreditPolicy} sees it. Belongs to one connection; valid during that method call
+ * only.
  */
 public interface ResponderLoad {
 

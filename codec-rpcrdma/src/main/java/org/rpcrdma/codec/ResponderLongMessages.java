@@ -15,9 +15,9 @@ final class ResponderLongMessages {
     private final CodecStageHandler stage;
     private final ConnectionContext link;
     private final ResponderState responder;
-    private final ReadChunkPulls pulls;
-    private final OutboundReadChunkReply offer;
-    private final OutboundReplyChunkWriter writer;
+    private final InboundReadListPulls pulls;
+    private final OutboundReadChunkReplyExposer exposer;
+    private final OutboundReplyRdmaWriter writer;
     private final InboundReadListPull.Taker whenPulled = this::pulled;
 
     /**
@@ -27,16 +27,16 @@ final class ResponderLongMessages {
             CodecStageHandler stage,
             ConnectionContext link,
             ResponderState responder,
-            ReadChunkPulls pulls) {
+            InboundReadListPulls pulls) {
         this.stage = stage;
         this.link = link;
         this.responder = responder;
         this.pulls = pulls;
-        offer = new OutboundReadChunkReply(link, responder);
-        writer = new OutboundReplyChunkWriter(link, responder);
+        exposer = new OutboundReadChunkReplyExposer(link, responder);
+        writer = new OutboundReplyRdmaWriter(link, responder);
     }
 
-    /** Passes a call on, once it is complete. Each call comes here once. */
+    /** Passes a call to the next stage, once complete. Called once for each call. */
     void receive(ChannelHandlerContext ctx, InboundCall call) {
         if (call.request.isIncomplete()) {
             pull(ctx, call);
@@ -54,7 +54,10 @@ final class ResponderLongMessages {
         stage.toUser(call);
     }
 
-    /** A passing lack of memory is not the peer's, who has kept to the grant (RFC 8166, 3.3.1): its call waits. */
+    /**
+     * Pulls a call, or lets it wait for memory: the peer has respected its grant (RFC 8166, 3.3.1), and is not refused
+     * for a temporary lack of memory.
+     */
     private void pull(ChannelHandlerContext ctx, InboundCall call) {
         InboundReadListPull pull = call.request.pull;
         if (pulls.mustHold(pull)) {
@@ -71,7 +74,7 @@ final class ResponderLongMessages {
         link.flushes().flushRequested();
     }
 
-    /** Returns {@code false} when the call waits for memory. */
+    /** Pulls a call; returns {@code false} if the call has to wait for memory. */
     private boolean pullNow(ChannelHandlerContext ctx, InboundCall call) {
         InboundReadListPull pull = call.request.pull;
         if (pull.allocate()) {
@@ -99,42 +102,61 @@ final class ResponderLongMessages {
         link.flushes().flushRequested();
     }
 
-    /** Writes what goes into chunks, then the reply; refuses the call when the reply fits nowhere. */
+    /** Writes the chunks, then the reply; refuses the call if the reply fits nowhere. */
     void write(ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise) {
         int payload = call.reply.payload.reducedBytes();
         if (call.chunks.areNone
                 && payload <= call.protocol.sendRoom(TransportHeader.EMPTY_LISTS_BYTES)) {
-            stage.toNetwork(call, promise); // inline, as most replies
+            stage.toNetwork(call, promise); // inline, the common case
             return;
         }
         int room = call.protocol.sendRoom(call.chunks.header.replyListsBytes());
         call.chunks.beginReply();
-        call.reply.placeOutOfLine(payload > room);
-        boolean fitsChunk = payload <= call.chunks.header.reply().chunkLength();
-        boolean isOffered =
-                call.reply.isLong
-                        && !fitsChunk
-                        && link.sendsReadChunkReplies(call.protocol.number());
-        if (isOffered && responder.waiting().mustHold(payload)) {
+        call.reply.send(form(call, payload, room));
+        switch (call.reply.form) {
+            case READ_CHUNK -> expose(ctx, call, payload, room, promise);
+            case TOO_LONG -> refuse(ctx, call, tooLong(call, payload, room, ""), promise);
+            default -> writeChunks(ctx, call, promise);
+        }
+    }
+
+    private OutboundReplyForm form(InboundCall call, int payload, int room) {
+        long replyChunk = call.chunks.header.reply().chunkLength();
+        boolean readChunks = link.sendsReadChunkReplies(call.protocol.number());
+        return OutboundReplyForm.of(payload, room, replyChunk, readChunks);
+    }
+
+    /** Exposes the payload stream; without memory for that the reply waits. */
+    private void expose(
+            ChannelHandlerContext ctx,
+            InboundCall call,
+            int payload,
+            int room,
+            ChannelPromise promise) {
+        if (responder.waiting().mustHold(payload)) {
             responder.waiting().hold(payload, () -> writeHeld(ctx, call, promise), promise);
             return;
         }
-        if (call.reply.isLong && !fitsChunk) {
-            // A chunk that is too small is found before anything is written into it (4.5.3).
-            String notOffered = isOffered ? offer.offer(call, payload, room) : "";
-            if (isOffered && offer.lacksMemory()) {
-                responder.waiting().retry(payload, () -> writeHeld(ctx, call, promise), promise);
-                return;
-            }
-            if (notOffered != null) {
-                Refusal refusal = tooLong(call, payload, room, notOffered);
-                ctx.write(responder.refuse(call, refusal));
-                promise.tryFailure(refusal.exception());
-                return;
-            }
+        String notExposed = exposer.expose(call, payload, room);
+        if (notExposed == null) {
+            writeChunks(ctx, call, promise);
+        } else if (exposer.lacksMemory()) {
+            responder.waiting().retry(payload, () -> writeHeld(ctx, call, promise), promise);
+        } else {
+            refuse(ctx, call, tooLong(call, payload, room, notExposed), promise);
         }
+    }
+
+    /** Refuses a call whose reply fits nowhere, before any chunk is written (RFC 8166, 4.5.3). */
+    private void refuse(
+            ChannelHandlerContext ctx, InboundCall call, Refusal refusal, ChannelPromise promise) {
+        ctx.write(responder.refuse(call, refusal));
+        promise.tryFailure(refusal.exception());
+    }
+
+    private void writeChunks(ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise) {
         try {
-            writer.write(ctx, call, call.reply.isLong && fitsChunk);
+            writer.write(ctx, call);
         } catch (Throwable t) {
             responder.lose(call, promise, t);
             return;
@@ -147,13 +169,13 @@ final class ResponderLongMessages {
         ctx.flush();
     }
 
-    private static Refusal tooLong(InboundCall call, int payload, int room, String notOffered) {
+    private static Refusal tooLong(InboundCall call, int payload, int room, String notExposed) {
         return Refusal.replyTooLong(
                 "reply of "
                         + payload
                         + " bytes (expected: at most "
                         + Math.max(call.chunks.header.reply().chunkLength(), room)
                         + ", inline or in the Reply chunk)"
-                        + (notOffered.isEmpty() ? "" : "; not offered to be read: " + notOffered));
+                        + (notExposed.isEmpty() ? "" : "; not exposed to be read: " + notExposed));
     }
 }

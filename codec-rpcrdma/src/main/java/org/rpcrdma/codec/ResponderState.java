@@ -7,7 +7,7 @@ import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelPromise;
 import org.rpcrdma.codec.internal.ObjectPool;
 import org.rpcrdma.codec.internal.XidHashMap;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
 /**
  * State of the responder of one connection: calls in progress, granted credits, and kept replies. Event loop only.
@@ -16,12 +16,13 @@ final class ResponderState {
 
     private final ConnectionContext link;
     private final ConnectionMetrics metrics;
-    private final ReadChunkPulls pulls;
+    private final InboundReadListPulls pulls;
     private final XidHashMap<InboundCall> calls = new XidHashMap<>();
     private final ObjectPool<InboundCall> spares = new ObjectPool<>(InboundCall::new);
     private final ObjectPool<ReplyWorkRequestPromise> spareWork;
+    private final CallAges ages;
 
-    /** {@code null} at a side that sends no replies in Read chunks. */
+    /** {@code null} if this side sends no replies in Read chunks. */
     private ExposedReadChunkReplies waiting;
 
     /** {@code null} until calls are answered here. */
@@ -32,19 +33,20 @@ final class ResponderState {
 
     private long chunkErrorsInRow;
 
-    ResponderState(ConnectionContext link, ReadChunkPulls pulls) {
+    ResponderState(ConnectionContext link, InboundReadListPulls pulls) {
         this.link = link;
         metrics = link.metrics();
         this.pulls = pulls;
+        ages = new CallAges(metrics, RpcRdmaRole.RESPONDER);
         spareWork = new ObjectPool<>(() -> new ReplyWorkRequestPromise(link, this::recycle));
     }
 
     // ------------------------------------------------------------------ credits
 
     /**
-     * Calls are answered from now on.
+     * Accepts inbound calls from now on.
      *
-     * @param grant the highest that is wanted
+     * @param grant the highest by configuration
      * @param receives posted at any time for calls
      */
     void open(int grant, int receives) {
@@ -54,13 +56,14 @@ final class ResponderState {
                 link.isServer() && settings != null
                         ? new ExposedReadChunkReplies(link, settings, credits.maximum())
                         : null;
-        // A requester that has announced to know them keeps its pull completions within the grant.
+        // A requester that has announced replies in Read chunks counts its pull completions within
+        // the grant.
         boolean isOutside = waiting != null && !settings.areAnnounced();
         grants = new CreditGrantController(link, credits, isOutside ? waiting : null, pulls::bytes);
         publishCredits(credits.granted());
     }
 
-    /** Whether calls are answered here. */
+    /** Whether inbound calls are accepted. */
     boolean isOpen() {
         return credits != null;
     }
@@ -69,12 +72,12 @@ final class ResponderState {
         return credits;
     }
 
-    /** What decides the grants. */
+    /** The controller of the grants. */
     CreditGrantController grants() {
         return grants;
     }
 
-    /** The grant for the message that is built now: never 0, also where no calls are answered (RFC 8166, 3.3.1). */
+    /** The grant for the next message: never 0, even if no inbound calls are accepted (RFC 8166, 3.3.1). */
     int nextGrant() {
         if (credits == null) {
             return 1;
@@ -84,13 +87,13 @@ final class ResponderState {
         return granted;
     }
 
-    /** What was granted, and what of it is used, for those who watch from outside. */
+    /** Publishes the grant and the calls in progress to other threads. */
     private void publishCredits(int granted) {
         metrics.set(RpcRdmaGauge.CREDITS_OFFERED, granted);
         metrics.set(RpcRdmaGauge.CALLS_IN_PROGRESS, credits.unanswered());
     }
 
-    /** Takes a credit for a call; {@code false} when the requester has none. */
+    /** Takes a credit for a call; {@code false} if the requester has none. */
     boolean admit() {
         if (!credits.countReceived()) {
             return false;
@@ -109,11 +112,16 @@ final class ResponderState {
 
     // ------------------------------------------------------------------ calls
 
-    /** A call that is not in progress already; {@link #finish} ends it. */
+    /** Begins a call whose XID is not in progress; {@link #finish} ends it. */
     InboundCall newCall(int xid, int version) {
         InboundCall call = spares.take().begin(xid, link.versions().ofReply(version));
         calls.put(xid, call);
         return call;
+    }
+
+    /** The calls in progress by age. */
+    CallAges ages() {
+        return ages;
     }
 
     /** The call with this XID; {@code null} when there is none. */
@@ -121,24 +129,27 @@ final class ResponderState {
         return calls.get(xid);
     }
 
-    /** Forgets a call. */
+    /** Ends a call. */
     void finish(InboundCall call) {
         calls.remove(call.xid, call);
+        if (call.isListed) {
+            ages.remove(call);
+        }
         call.reset();
         spares.give(call);
     }
 
     /**
-     * Refuses a call that the stages know: whoever writes it back has it answered, by ERR_CHUNK (RFC 8166, 4.5.2 and
-     * 4.5.3) or by an RPC error.
+     * Refuses a call in progress. The caller writes the returned call towards the network, which answers it with
+     * ERR_CHUNK (RFC 8166, 4.5.2 and 4.5.3) or an RPC error.
      *
      * @return the call
      */
     InboundCall refuse(InboundCall call, Refusal refusal) {
         link.report(call.xid, refusal);
         switch (refusal.answer()) {
-            case GARBAGE_ARGS -> call.answerInstead(error(call.xid, RpcCallHeader.GARBAGE_ARGS));
-            case SYSTEM_ERR -> call.answerInstead(error(call.xid, RpcCallHeader.SYSTEM_ERR));
+            case GARBAGE_ARGS -> call.answerInstead(error(call.xid, RpcHeaderDecoder.GARBAGE_ARGS));
+            case SYSTEM_ERR -> call.answerInstead(error(call.xid, RpcHeaderDecoder.SYSTEM_ERR));
             default -> call.refuse(refusal);
         }
         link.flushes().request();
@@ -146,17 +157,17 @@ final class ResponderState {
     }
 
     /**
-     * The message needs no registered memory; when there is none for its Send, the connection ends (RFC 8166, 4.5.4).
+     * Builds an RPC error in unregistered memory. Without memory for its Send the connection ends (RFC 8166, 4.5.4).
      */
     private static ByteBuf error(int xid, int acceptStatus) {
-        ByteBuf reply = Unpooled.buffer(RpcCallHeader.REPLY_HEADER_BYTES);
-        reply.writeInt(xid).writeInt(RpcCallHeader.REPLY).writeInt(0).writeLong(0);
+        ByteBuf reply = Unpooled.buffer(RpcHeaderDecoder.REPLY_HEADER_BYTES);
+        reply.writeInt(xid).writeInt(RpcHeaderDecoder.REPLY).writeInt(0).writeLong(0);
         return reply.writeInt(acceptStatus);
     }
 
     // ------------------------------------------------------------------ replies
 
-    /** A reply cannot be built, or not all of it: the requester has to know that none comes (RFC 8166, 4.5.4). */
+    /** A reply could not be built: closes the connection, so that the requester learns of it (RFC 8166, 4.5.4). */
     void lose(InboundCall call, ChannelPromise promise, Throwable cause) {
         finish(call);
         promise.tryFailure(MarshalException.ofReply(cause));
@@ -177,7 +188,7 @@ final class ResponderState {
         spareWork.give(work);
     }
 
-    void replySent(ProtocolVersion version) {
+    void replySent(VersionInlineThresholds version) {
         chunkErrorsInRow = 0;
         link.versions().replied(version.number());
         Runnable action = link.isServer() ? link.versions().follow(version.number()) : null;
@@ -186,7 +197,7 @@ final class ResponderState {
         }
     }
 
-    /** An ERR_CHUNK is written; gives back what follows it. */
+    /** Counts a written ERR_CHUNK; returns the listener that closes the connection after the last permitted one. */
     ChannelFutureListener chunkErrorSent() {
         int most = link.config().maxChunkErrors();
         if (++chunkErrorsInRow != most) {
@@ -201,7 +212,12 @@ final class ResponderState {
 
     /** The connection is lost. */
     void close() {
-        calls.values().forEach(InboundCall::reset);
+        for (InboundCall call : calls.values()) {
+            if (call.isListed) {
+                ages.remove(call);
+            }
+            call.reset();
+        }
         calls.clear();
         if (waiting != null) {
             waiting.close();

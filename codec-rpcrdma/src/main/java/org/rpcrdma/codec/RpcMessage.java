@@ -8,12 +8,13 @@ import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.internal.StringUtil;
 import java.util.Objects;
 import org.rpcrdma.codec.binding.Reduction;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * An RPC message whose DDP-eligible items have memory of their own (RFC 8166, 3.4): nothing large is copied between the
- * user and the device. It is written and read in the place of a plain {@link ByteBuf}.
+ * An RPC message whose DDP-eligible XDR data items, such as the data of an NFS WRITE, have separate memory (RFC 8166,
+ * 3.4), so that they are not copied between user and device. Written and read in the place of a plain {@link ByteBuf}.
+ * An <i>item</i> is data that the user sends; a <i>sink</i> is memory of the user that receives one result.
  *
  * <p>{@link #content()} is the reduced payload stream, XID first: the whole message without the items and without their
  * round-up; their count words stay in it (3.4.4).
@@ -25,37 +26,35 @@ import org.rpcrdma.codec.wire.TransportHeader;
  *       offered, and the responder writes into them directly. Under RPCSEC_GSS with integrity or privacy nothing is
  *       reduced: items go with the payload, and results come in it (8.2.2).
  *   <li>Its <b>reply</b> is read as an {@code RpcMessage} with the same sinks: {@link #sinkLength} bytes were added to
- *       each, {@link #sinkPosition} says where they belong, and so which result they are. What is in a sink after them
- *       is undefined (4.3.2.2). Of a call without sinks the reply is whole.
- *   <li>A <b>received call</b> comes this way when the configuration says so ({@link
- *       RpcRdmaConfig.Builder#annotatedCalls}): the items are what came in Read chunks, and {@link #resultChunks} says
- *       what Write chunks there are.
+ * each, {@link #sinkPosition} says where they belong, and so which result they are. The content of a sink after them is
+ * undefined (4.3.2.2). The reply to a call without sinks is a whole message.
+ * <li>A <b>received call</b> is read as an {@code RpcMessage} with {@link RpcRdmaConfig.Builder#annotatedCalls}: the
+ *     items are the arguments from Read chunks, and {@link #resultChunks} gives the number of Write chunks.
  *   <li>A <b>reply</b> is written with eligible results as items. Those that have no Write chunk go with the payload.
  * </ul>
  *
  * <p><b>Reference counting.</b> The message has a count of its own, 1 when new. It owns one reference to the payload
- * and to each item and sink, and releases them when its count comes to 0. Writing it gives one reference of it away;
- * the transport keeps that until the memory is out of the peer's reach. Whoever wants a sink beyond the reply retains
- * it. Until the message is back or its references are gone nobody else may touch items and sinks.
+ * and to each item and sink, and releases them when its count reaches 0. Writing the message transfers one reference to
+ * the transport, which holds it until the memory is no longer exposed to the peer. Retain a sink to keep it beyond the
+ * reply. Until the reply arrives or the references are released, do not access items and sinks.
  *
- * <p><b>Handles.</b> Each item and each sink is memory of its own and takes a handle of its own; a handle stands for
- * one range with one right. A call with one of them, and nothing else that needs a chunk, has one handle, which the
- * responder's Send With Invalidate ends; of a call with several the requester ends each. One registration over
- * scattered pieces is nothing that verbs have: a region is one range, and one range around all pieces would expose
- * what lies between them (RFC 8166, 8.1.2).
+ * <p><b>Handles.</b> Each item and each sink needs its own handle; a handle stands for one memory range with one access
+ * right. The responder's Send With Invalidate invalidates the handle of a call that has only one; with several, the
+ * requester invalidates each. Verbs cannot register scattered pieces as one region, and one range around all pieces
+ * would expose the memory between them (RFC 8166, 8.1.2).
  *
- * <p>It is filled by one thread, then handed on.
+ * <p>Not thread-safe: one thread fills the message, then hands it over.
  */
 public final class RpcMessage implements ByteBufHolder {
 
     /** No maximum reply was given: the upper-layer binding decides. */
     public static final int UNKNOWN = -1;
 
-    /** What stands for the parts of a message that nobody has taken apart; never given to anybody. */
+    /** Represents the parts of a plain message; never visible to users. */
     static final RpcMessage PLAIN = new RpcMessage(Unpooled.EMPTY_BUFFER);
 
     private final ByteBuf payload;
-    private final RpcMessageContent parts;
+    private final RpcMessageSharedState parts;
 
     /**
      * Takes over a payload stream.
@@ -63,10 +62,10 @@ public final class RpcMessage implements ByteBufHolder {
      * @param payload reduced, XID first
      */
     public RpcMessage(ByteBuf payload) {
-        this(payload, new RpcMessageContent(Objects.requireNonNull(payload, "payload")));
+        this(payload, new RpcMessageSharedState(Objects.requireNonNull(payload, "payload")));
     }
 
-    private RpcMessage(ByteBuf payload, RpcMessageContent parts) {
+    private RpcMessage(ByteBuf payload, RpcMessageSharedState parts) {
         this.payload = payload;
         this.parts = parts;
     }
@@ -74,14 +73,14 @@ public final class RpcMessage implements ByteBufHolder {
     // ------------------------------------------------------------------ items
 
     /**
-     * Adds an item and takes its memory over. Items are added in their order.
+     * Adds an item and takes over its memory. Add items in ascending order of position.
      *
      * @param position of its first byte in the whole message, a multiple of 4 (RFC 8166, 3.4.5)
      * @param data its readable bytes, without round-up; exposed as it is when direct and in one piece, otherwise a copy
      * @return this message
      */
     public RpcMessage addItem(int position, ByteBuf data) {
-        if ((position & 3) != 0 || position < RpcCallHeader.MINIMUM_REPLY_BYTES) {
+        if ((position & 3) != 0 || position < RpcHeaderDecoder.MINIMUM_REPLY_BYTES) {
             throw new IllegalArgumentException(
                     "position: " + position + " (expected: a multiple of 4, after the RPC header)");
         }
@@ -116,10 +115,10 @@ public final class RpcMessage implements ByteBufHolder {
     // ------------------------------------------------------------------ sinks
 
     /**
-     * Adds memory for the next eligible result and takes it over. Its writable bytes are offered, so they have to be
-     * enough for the longest result, without round-up; of several sinks, for the longest of its own result and those
-     * after it, because a responder may leave the sink of a result that has no bytes to the next one. {@link
-     * #sinkPosition} says which it was. Memory without room is as {@link #addInlineSink}.
+     * Adds memory for the next eligible result and takes over the memory. Its writable bytes are offered, and must
+     * suffice for the longest result, without round-up; with several sinks, also for all later results, because a
+     * responder may leave the sink of an empty result to the next result. {@link #sinkPosition} tells which result is
+     * in the sink. Memory without writable bytes acts as {@link #addInlineSink}.
      *
      * @param memory direct and in one piece
      * @return this message
@@ -134,7 +133,7 @@ public final class RpcMessage implements ByteBufHolder {
     }
 
     /**
-     * Has the next eligible result come with the payload: its Write chunk is empty (RFC 8166, 4.3.2.3).
+     * Lets the next eligible result come with the payload: its Write chunk is empty (RFC 8166, 4.3.2.3).
      *
      * @return this message
      */
@@ -158,7 +157,7 @@ public final class RpcMessage implements ByteBufHolder {
     }
 
     /**
-     * Where the result in this sink belongs, in a reply.
+     * In a reply: position of the result in this sink.
      *
      * @param sink its number, from 0 to {@link #sinks()} - 1
      * @return the position in the whole message; -1 when the sink was not used
@@ -168,7 +167,7 @@ public final class RpcMessage implements ByteBufHolder {
     }
 
     /**
-     * The bytes offered, in a call; the bytes that the result has, in a reply.
+     * In a call: bytes offered. In a reply: bytes of the result.
      *
      * @param sink its number, from 0 to {@link #sinks()} - 1
      * @return bytes, without round-up
@@ -177,7 +176,7 @@ public final class RpcMessage implements ByteBufHolder {
         return parts.sinks().length(check(sink, sinks()));
     }
 
-    /** Where the memory that is offered begins. */
+    /** First index of the offered memory. */
     int sinkIndex(int sink) {
         return parts.sinks().index(check(sink, sinks()));
     }
@@ -185,22 +184,22 @@ public final class RpcMessage implements ByteBufHolder {
     // ------------------------------------------------------------------ limits
 
     /**
-     * States the longest payload stream of the reply in bytes, with its RPC header and verifier and without what goes
-     * into the sinks. Without it the upper-layer binding decides, or the configured default.
+     * Sets the longest payload stream of the reply in bytes, with RPC header and verifier, without the results in
+     * sinks. If unset, the upper-layer binding or the configured default decides.
      *
      * @param bytes from 0
      * @return this message
      */
     public RpcMessage maximumReply(int bytes) {
-        if (bytes < RpcCallHeader.REPLY_HEADER_BYTES) {
+        if (bytes < RpcHeaderDecoder.REPLY_HEADER_BYTES) {
             throw new IllegalArgumentException(
                     "maximumReply: "
                             + bytes
                             + " (expected: at least "
-                            + RpcCallHeader.REPLY_HEADER_BYTES
+                            + RpcHeaderDecoder.REPLY_HEADER_BYTES
                             + ')');
         }
-        parts.maximumReply = bytes;
+        parts.limitReply(bytes);
         return this;
     }
 
@@ -210,13 +209,12 @@ public final class RpcMessage implements ByteBufHolder {
     }
 
     /**
-     * How often the room for the reply is doubled, after the responder found it too small.
+     * Sets the number of times that the memory for the reply is doubled, after the responder found it too small.
      *
-     * @param maximum the most bytes that are offered then
+     * @param maximum the most bytes to offer
      */
     RpcMessage growth(int doublings, long maximum) {
-        parts.growth = doublings;
-        parts.growthMaximum = maximum;
+        parts.grow(doublings, maximum);
         return this;
     }
 
@@ -254,8 +252,7 @@ public final class RpcMessage implements ByteBufHolder {
         for (int i = 0; i < lengths.length; i++) {
             lengths[i] = header.writes().chunkLength(i);
         }
-        parts.resultChunks = lengths;
-        parts.replyChunkLength = header.reply().chunkLength();
+        parts.offered(lengths, header.reply().chunkLength());
     }
 
     /** In a reply to be read: the result that came into this sink. */
@@ -265,14 +262,14 @@ public final class RpcMessage implements ByteBufHolder {
 
     // ------------------------------------------------------------------ whole
 
-    /** The payload of what a user writes or reads; {@code null} for what is no RPC message. */
+    /** The payload of a message that a user writes or reads; {@code null} for other objects. */
     static ByteBuf payloadOf(Object message) {
         return message instanceof RpcMessage annotated
                 ? annotated.content()
                 : message instanceof ByteBuf buffer ? buffer : null;
     }
 
-    /** What the user has taken out of a message: nothing when it is plain. */
+    /** The items and sinks of a message; empty if the message is plain. */
     static RpcMessage partsOf(Object message) {
         return message instanceof RpcMessage annotated ? annotated : PLAIN;
     }
@@ -282,27 +279,27 @@ public final class RpcMessage implements ByteBufHolder {
         return parts.items().at(position);
     }
 
-    /** Which items the payload is without. */
+    /** The items that are not part of the payload. */
     Reduction reduction() {
         return parts.items();
     }
 
-    /** The bytes of the whole message; more than an {@code int} holds is possible. */
+    /** Length of the whole message; may exceed {@code Integer.MAX_VALUE}. */
     long wholeLength() {
         return payload.readableBytes() + parts.items().bytes();
     }
 
-    /** As {@link DdpDataItems#payloadOffset}. */
+    /** As {@link RpcMessageItems#payloadOffset}. */
     long payloadOffset(int item) {
         return parts.items().payloadOffset(item);
     }
 
-    /** What is wrong with the positions; {@code null} when nothing is. */
+    /** Error in the positions; {@code null} if they are valid. */
     String problem() {
         return parts.items().problem(payload);
     }
 
-    /** Appends the whole message: the items in their places, with their round-up. */
+    /** Appends the whole message: payload and items merged, with round-up. */
     void writeWhole(ByteBuf out) {
         parts.items().writeWhole(payload, out);
     }
@@ -330,7 +327,7 @@ public final class RpcMessage implements ByteBufHolder {
         return replace(content().copy());
     }
 
-    /** The same message with indexes of its own; no reference is added. */
+    /** The same message with independent indexes; adds no reference. */
     @Override
     public RpcMessage duplicate() {
         return new RpcMessage(content().duplicate(), parts);

@@ -11,26 +11,26 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.codec.capture.InternalCapture;
 
 /**
- * Puts RPC-over-RDMA into the pipeline of an {@link RdmaChannel}: replaces itself by the handlers for it.
+ * Adds RPC-over-RDMA to the pipeline of an {@link RdmaChannel}: replaces itself by the handlers of the codec.
  *
  * <p>The handlers after it read and write whole RPC messages as {@link io.netty.buffer.ByteBuf}, XID first and without
- * a record mark; the message type says whether it is a call or a reply. A call is read at index 0. A call that the
- * transport has failed is read as {@link RpcRdmaFailure}; all calls that are out when {@code channelInactive} is seen
- * are lost. {@link RpcRdmaCancel} gives up a call.
+ * a record mark; the message type says whether it is a call or a reply. A call is read at index 0. A call that failed
+ * in the transport is read as {@link CallFailureMessage}; all calls in flight at {@code channelInactive} are lost.
+ * {@link RpcRdmaCancel} cancels a call.
  *
- * <p><b>The handlers of a TCP pipeline</b> stay as they are: a record mark (RFC 5531, 11) in front of one whole message
- * that they write is taken off. For those that write a record in parts, or several at once, there is
- * {@link RecordMarkingAdapter}. Bytes that are neither a message nor a record fail their write, a line in the log says
- * so, and the call whose XID follows the mark is answered with SYSTEM_ERR.
+ * <p><b>The handlers of a TCP pipeline</b> need no change: the codec removes the record mark (RFC 5531, 11) in front of
+ * a whole message. For handlers that write a record in parts, or several at once, add a {@link RecordMarkingAdapter}.
+ * Bytes that are neither a message nor a record fail their write and are logged, and the call whose XID follows the
+ * mark is answered with SYSTEM_ERR.
  *
- * <p><b>Flushes</b> that are asked for while a batch of messages is read, from {@code channelRead} to {@code
- * channelReadComplete}, may wait for the end of the batch, and calls that were only written may go out before they are
- * flushed. A handler that stands between the channel and this one has to pass {@code channelReadComplete} on.
+ * <p><b>Flushes</b> requested during a read batch, from {@code channelRead} to {@code channelReadComplete}, may be
+ * deferred to the end of the batch, and written calls may be sent before they are flushed. A handler between the
+ * channel and this codec must forward {@code channelReadComplete}.
  *
- * <p><b>Replies that come after the connection is lost</b> go to the {@link DuplicateRequestCache}, when there is one
- * that covers the call, so that the call is not executed a second time. Netty has emptied the pipeline by then, and
- * what is written to the context of a handler that was removed goes past everything: a handler that answers from
- * another thread, or later than it was called, writes to the channel, on the channel's event loop:
+ * <p><b>Replies that come after the connection is lost</b> go to the {@link DuplicateRequestCache} if it covers the
+ * call, so that the call is not executed a second time. Netty has emptied the pipeline by then, and a write to the
+ * context of a removed handler reaches no handler: a handler that answers asynchronously must write to the channel, on
+ * the channel's event loop:
  *
  * <pre>{@code
  * Channel channel = ctx.channel();
@@ -39,11 +39,11 @@ import org.rpcrdma.codec.capture.InternalCapture;
  *
  * <p>Such a write still fails, with {@link java.nio.channels.ClosedChannelException}. Covered are whole replies as
  * {@code ByteBuf} or {@link RpcMessage}, for {@link RpcRdmaConfig.Builder#lateReplyMillis} after the loss, while the
- * event loop runs. Not covered: {@code ctx.writeAndFlush} after {@code channelInactive}; a write that is begun on
- * another thread at the moment of the loss; replies that an encoder of the pipeline was to make, because it is gone
- * too. Such calls are executed again when the client sends them again, once the time is over. A handler that was added
- * with an executor of its own may never get a call that was on its way there when the connection was lost, and the time
- * has to be over before such a call is executed: a handler does better to hand its calls to other threads itself.
+ * event loop runs. Not covered: {@code ctx.writeAndFlush} after {@code channelInactive}; a write from another thread at
+ * the moment of the loss; replies that need an encoder of the pipeline, which was removed too. Such a call is executed
+ * again if the client retransmits it after that time. A handler that was added with its own executor may never receive
+ * a call that was queued there when the connection was lost, and such a call, too, is executed only after that time:
+ * rather pass calls to other threads from the handler.
  *
  * <pre>{@code
  * config.applyTo(bootstrap).handler(new ChannelInitializer<RdmaChannel>() {
@@ -98,26 +98,26 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
         pipeline.remove(this);
     }
 
-    /** From the network to the user. */
+    /** The stages in order from the network to the user. */
     private List<CodecStageHandler> stages(RpcRdmaConnection connection) {
         boolean hasVersionTwo = config.versionTwo() != null;
         List<CodecStageHandler> stages = new ArrayList<>();
-        stages.add(new FlushConsolidationStage(connection));
+        stages.add(new FlushSchedulingHandler(connection));
         stages.add(new RpcRdmaHeaderCodec(connection));
         stages.add(new CreditHandler(connection));
         if (hasVersionTwo) {
-            stages.add(new OptionalOperations(connection));
+            stages.add(new OptionalOperationDispatcher(connection));
         }
         stages.add(new LongMessageHandler(connection));
         stages.add(new ChunkReducer(connection));
         if (hasVersionTwo && !connection.link().isServer()) {
             stages.add(new VersionTwoProbeHandler(connection));
         }
-        stages.add(new RecordMarkRemover(connection));
+        stages.add(new OutboundRecordMarkRemover(connection));
         return stages;
     }
 
-    /** The last one comes first: each goes right behind that handler. */
+    /** Adds the stages in reverse order, each directly after the same handler. */
     private static void addStages(
             ChannelPipeline pipeline, String name, List<CodecStageHandler> stages) {
         for (int i = stages.size() - 1; i >= 0; i--) {

@@ -15,18 +15,17 @@ import org.rpcrdma.codec.internal.ArgumentChecks;
 
 /**
  * Configuration of RPC-over-RDMA. Immutable and shared by any number of connections. {@link #applyTo(Bootstrap)} and
- * {@link #applyTo(ServerBootstrap)} set the channel options that go with it; without them the channel's own options
- * hold.
+ * {@link #applyTo(ServerBootstrap)} set the matching channel options; otherwise the options of the channel apply.
  */
 public final class RpcRdmaConfig {
 
-    /** Receives are replenished in batches: so many more than credits are posted. */
+    /** Receives posted in addition to the credits, because receives are replenished in batches. */
     private static final int RECEIVE_BATCH = 8;
 
-    /** Long Sends take at most this part of what long messages may take. */
+    /** Long Sends use at most one part in this number of the memory for long messages. */
     private static final int LONG_SHARE = 4;
 
-    /** A copy that nobody else has: each option, with its default, is a field of the builder and nowhere else. */
+    /** Private copy of the builder, whose fields are the only place of options and defaults. */
     private final Builder options;
 
     private final PrivateData privateData;
@@ -50,8 +49,8 @@ public final class RpcRdmaConfig {
                         options.receiveSize,
                         options.remoteInvalidation,
                         options.announcesReadChunkReplies || options.readChunkReplies != null,
-                        0); // where the device can do it
-        int most = (int) Math.min(options.maxConnectionBytes, ChunkOptions.MAX_MESSAGE);
+                        0); // reduced if the device does not support it
+        int most = (int) Math.min(options.maxConnectionBytes, ChunkOptionsBuilder.MAX_MESSAGE);
         options.maxChunkBytes = options.maxChunkBytes == 0 ? most : options.maxChunkBytes;
         options.maxMessageBytes = options.maxMessageBytes == 0 ? most : options.maxMessageBytes;
     }
@@ -67,8 +66,8 @@ public final class RpcRdmaConfig {
     }
 
     /**
-     * Sets receive size, receive depth and private data of a connecting channel. What is remembered of peers from one
-     * connection to the next belongs to the bootstrap.
+     * Sets receive size, receive depth and private data of a connecting channel. The bootstrap also keeps the facts
+     * about peers that outlive a connection.
      *
      * @param bootstrap its options are set
      * @return the bootstrap
@@ -94,7 +93,7 @@ public final class RpcRdmaConfig {
         setOptions(channel.parent() != null, channel.config()::setOption);
     }
 
-    /** Where a channel's options are set. */
+    /** Target of channel options: a bootstrap or a channel. */
     private interface Options {
         <T> void set(ChannelOption<T> option, T value);
     }
@@ -115,7 +114,7 @@ public final class RpcRdmaConfig {
         if (options.readChunkReplies != null) {
             return options.readChunkReplies.maxWaiting();
         }
-        // A requester whose credits all wait for pull completions sends one call more.
+        // A requester whose credits all wait for pull completions may send one call more.
         return privateData.readChunkReplies() ? 1 : 0;
     }
 
@@ -124,7 +123,7 @@ public final class RpcRdmaConfig {
         return forward + options.reverseCredits + RECEIVE_BATCH;
     }
 
-    /** {@return the credits asked for as requester} */
+    /** {@return the credits requested as requester} */
     public int requestedCredits() {
         return options.requestedCredits;
     }
@@ -139,21 +138,24 @@ public final class RpcRdmaConfig {
         return options.minimumCredits;
     }
 
-    /** {@return how many credits are granted at a time} */
+    /** {@return the policy that decides the grants} */
     public CreditPolicy creditPolicy() {
         return options.creditPolicy;
     }
 
     boolean hasConstantCredits() {
-        return options.creditPolicy == FlowOptions.CONSTANT_CREDITS;
+        return options.creditPolicy == FlowControlOptionsBuilder.CONSTANT_CREDITS;
     }
 
-    /** {@return what is announced to the peer when the connection is made} */
+    /** {@return the private data announced to the peer in connection establishment} */
     public PrivateData privateData() {
         return privateData;
     }
 
-    /** {@return the longest Send in bytes to and from a peer that has one too, before other limits; 0 for none} */
+    /**
+     * {@return the longest Send in bytes to and from a peer that also announces a long size, before other limits; 0 for
+     * none}
+     */
     public int longSize() {
         return options.longSize;
     }
@@ -175,7 +177,7 @@ public final class RpcRdmaConfig {
     }
 
     /**
-     * {@return the longest Send of a reply without chunks that is asked for, in bytes, where the long size allows it}
+     * {@return the longest Send of a reply without chunks to request, in bytes, where the long size allows it}
      */
     public int inlineResults() {
         return options.inlineResults;
@@ -211,7 +213,7 @@ public final class RpcRdmaConfig {
         return options.maxConnectionBytes;
     }
 
-    /** {@return the bytes offered for a reply whose length nobody knows} */
+    /** {@return the bytes offered for a reply without a bound} */
     public int defaultMaximumReply() {
         return options.defaultMaximumReply;
     }
@@ -221,7 +223,7 @@ public final class RpcRdmaConfig {
         return options.maxQueuedCalls;
     }
 
-    /** {@return after how many ERR_CHUNK in a row a connection ends; 0 for never} */
+    /** {@return the number of consecutive ERR_CHUNK that ends a connection; 0 for never} */
     public int maxChunkErrors() {
         return options.maxChunkErrors;
     }
@@ -231,7 +233,7 @@ public final class RpcRdmaConfig {
         return options.chunksPerCall == 0 ? binding.chunksPerCall() : options.chunksPerCall;
     }
 
-    /** Whether memory for results holds zeros when it is offered. */
+    /** Whether the library zeroes memory for results before offering it. */
     boolean clearsSinks() {
         return options.clearsSinks;
     }
@@ -246,25 +248,25 @@ public final class RpcRdmaConfig {
         return options.reverseChunks;
     }
 
-    /** {@return how version 2 is spoken besides version 1; {@code null} when it is not} */
-    public VersionTwo versionTwo() {
+    /** {@return the settings of version 2; {@code null} for version 1 only} */
+    public VersionTwoConfig versionTwo() {
         return options.versionTwo;
     }
 
-    /** {@return how replies in Read chunks are sent and taken; {@code null} when they are not} */
+    /** {@return the settings of replies in Read chunks; {@code null} if they are off} */
     public ReadChunkReplyConfig readChunkReplies() {
         return options.readChunkReplies;
     }
 
-    /** {@return what answers calls that are sent again; {@code null} when nothing does} */
+    /** {@return the cache that answers retransmitted calls; {@code null} for none} */
     public DuplicateRequestCache duplicateRequestCache() {
         return options.duplicateRequestCache;
     }
 
     /**
-     * How long a handler's answer is waited for after its connection is lost.
+     * Time that a handler may take to answer after its connection is lost.
      *
-     * @return how long a handler's answer is waited for after its connection is lost, in milliseconds
+     * @return time that a handler may take to answer after its connection is lost, in milliseconds
      */
     public int lateReplyMillis() {
         return options.lateReplyMillis;
@@ -280,12 +282,12 @@ public final class RpcRdmaConfig {
         return options.metrics;
     }
 
-    /** {@return what connections are captured to; {@code null} when they are not} */
+    /** {@return the file to which connections are captured; {@code null} for none} */
     public RdmaPcapFile capture() {
         return options.capture;
     }
 
-    /** The options that an operator asks for first. */
+    /** The most important options, for logs. */
     @Override
     public String toString() {
         return "RpcRdmaConfig(asks for "
@@ -304,7 +306,7 @@ public final class RpcRdmaConfig {
     }
 
     /** Builds a {@link RpcRdmaConfig}. */
-    public static final class Builder extends ProtocolExtensionOptions<Builder>
+    public static final class Builder extends ProtocolExtensionOptionsBuilder<Builder>
             implements Cloneable {
 
         private BindingRegistry bindings;
@@ -328,9 +330,9 @@ public final class RpcRdmaConfig {
         }
 
         /**
-         * Takes these bindings instead of those of the service loader and the built-in ones.
+         * Uses these bindings instead of those of the service loader and the built-in ones.
          *
-         * @param bindings in the order in which they are asked for
+         * @param bindings in order of precedence
          * @return this builder
          */
         public Builder bindings(List<? extends UpperLayerBinding> bindings) {
@@ -338,7 +340,7 @@ public final class RpcRdmaConfig {
         }
 
         /**
-         * Takes the bindings of this registry; default {@link BindingRegistry#standard()}.
+         * Uses the bindings of this registry; default {@link BindingRegistry#standard()}.
          *
          * @param bindings the registry
          * @return this builder
@@ -361,8 +363,8 @@ public final class RpcRdmaConfig {
         }
 
         /**
-         * Writes what all connections send and receive to a file, which the caller closes; default none. It costs much,
-         * see {@link RdmaPcapFile}.
+         * Captures all messages of all connections to a file, which the caller closes; default none. Slow: see {@link
+         * RdmaPcapFile}.
          *
          * @param file open until the last connection is closed
          * @return this builder
@@ -386,8 +388,8 @@ public final class RpcRdmaConfig {
         /** {@return a configuration with these settings, which never changes} */
         public RpcRdmaConfig build() {
             if (versionTwo != null) {
-                // The default threshold, which nobody announces (draft, 2.3).
-                int least = ProtocolVersion.VERSION_TWO_THRESHOLD;
+                // The default threshold, which is never announced (draft, 2.3).
+                int least = VersionInlineThresholds.VERSION_TWO_THRESHOLD;
                 ArgumentChecks.inRange(
                         "sendSize with version 2", sendSize, least, Integer.MAX_VALUE);
                 ArgumentChecks.inRange(

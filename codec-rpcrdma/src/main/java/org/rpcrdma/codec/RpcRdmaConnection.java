@@ -8,8 +8,8 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 
 /**
- * The state of RPC-over-RDMA on one channel, shared by its handlers: thresholds, credits and outstanding calls. It is
- * changed on the event loop only; the public getters may be called from any thread and give what was true lately.
+ * State of RPC-over-RDMA on one channel, shared by its handlers: thresholds, credits and outstanding calls. Changed on
+ * the event loop only; the public getters may be called from any thread and return recent values.
  */
 public final class RpcRdmaConnection {
 
@@ -19,11 +19,11 @@ public final class RpcRdmaConnection {
     private final ConnectionContext link;
     private final RdmaChannel channel;
     private final RpcRdmaConfig config;
-    private final ReadChunkPulls pulls;
+    private final InboundReadListPulls pulls;
     private final RequesterState requester;
     private final ResponderState responder;
 
-    /** The upper layer has opened the reverse direction (RFC 8167, 6). */
+    /** Whether the upper layer has opened the reverse direction (RFC 8167, 6). */
     private volatile boolean isReverse;
 
     private boolean isStarted;
@@ -35,18 +35,19 @@ public final class RpcRdmaConnection {
         if (!PeerCache.isKept(channel)
                 && channel.config().getPrivateData().length == 0
                 && channel.isConfigurable()) {
-            // The bootstrap does not know the configuration: what the peer is told comes from here.
+            // Sets the private data here, because a bootstrap without applyTo does not know the
+            // configuration.
             config.applyTo(channel);
         }
         link = new ConnectionContext(channel, config);
-        pulls = new ReadChunkPulls(link);
+        pulls = new InboundReadListPulls(link);
         requester = new RequesterState(link);
         responder = new ResponderState(link, pulls);
         channel.attr(KEY).set(this);
         fitToDevice();
     }
 
-    /** Here the device is known for the first time. */
+    /** Adapts the private data to the device, which is known here for the first time. */
     private void fitToDevice() {
         if (!channel.isConfigurable()) {
             return;
@@ -59,7 +60,8 @@ public final class RpcRdmaConnection {
             fitting = fitting.withLongSize(config.longSizeFor(channel.config().getReceiveDepth()));
         }
         if (fitting.longSize() > channel.config().getReceiveSize()) {
-            // A peer that has been told may send before anybody here hears that it is connected.
+            // After the announcement the peer may send before this side learns that the connection
+            // is established.
             channel.receiveUpTo(fitting.longSize());
         }
         if (!fitting.equals(announced())) {
@@ -81,8 +83,8 @@ public final class RpcRdmaConnection {
     // ------------------------------------------------------------------ readable from outside
 
     /**
-     * {@return the longest Send to the peer in bytes: the smaller of what is sent here and received there} 0 before
-     * active.
+     * {@return the longest Send to the peer in bytes: the smaller of this side's send size and the peer's receive size}
+     * 0 before active.
      */
     public int sendThreshold() {
         ProtocolVersions spoken = link.versions();
@@ -96,9 +98,9 @@ public final class RpcRdmaConnection {
     }
 
     /**
-     * {@return the version that calls from here are sent in, 1 or 2; 0 until it is known, which takes the answer to a
-     * first call when version 2 is spoken here} An accepting side goes by the calls that it has answered last (RFC
-     * 8167, 5.1).
+     * {@return the version of outbound calls, 1 or 2; 0 until known, which requires the answer to a first call if
+     * version 2 is configured} An accepting side uses the version of the call that it has answered last (RFC 8167,
+     * 5.1).
      */
     public int version() {
         ProtocolVersions spoken = link.versions();
@@ -106,13 +108,17 @@ public final class RpcRdmaConnection {
     }
 
     /**
-     * {@return what the peer has announced; the defaults of version 1 before active, and when it has announced nothing}
+     * {@return the private data of the peer; the defaults of version 1 before active, and if the peer has announced
+     * none}
      */
     public PrivateData peer() {
         return link.peer();
     }
 
-    /** {@return what is announced to the peer: as configured, as far as the device can do it} Any thread. */
+    /**
+     * {@return the private data announced to the peer: the configuration, restricted to the device's capabilities} Any
+     * thread.
+     */
     public PrivateData announced() {
         byte[] announced = channel.config().getOption(RdmaChannelOption.PRIVATE_DATA);
         return announced == null ? PrivateData.DEFAULT : PrivateData.find(announced);
@@ -138,7 +144,7 @@ public final class RpcRdmaConnection {
     }
 
     /**
-     * {@return what is true of this connection at this moment}
+     * {@return a gauge of this connection}
      *
      * @param gauge which one
      */
@@ -161,7 +167,7 @@ public final class RpcRdmaConnection {
                 + callsInFlight()
                 + " calls of "
                 + creditsGranted()
-                + " credits out, "
+                + " credits in flight, "
                 + value(RpcRdmaGauge.CALLS_WAITING)
                 + " waiting, "
                 + value(RpcRdmaGauge.CALLS_IN_PROGRESS)
@@ -191,8 +197,8 @@ public final class RpcRdmaConnection {
     }
 
     /**
-     * The two directions share the receives (RFC 8167, 4.3): together they never promise more than there are. Those
-     * for the reverse direction are not kept before the upper layer has opened it.
+     * Opens the forward direction. Both directions share the receives (RFC 8167, 4.3), and together never promise more
+     * than are posted. Receives for the reverse direction are reserved only when the upper layer opens it.
      */
     private void openForward(int receives) {
         int reverse = Math.min(config.reverseCredits(), receives / 2);
@@ -211,13 +217,14 @@ public final class RpcRdmaConnection {
     // ------------------------------------------------------------------ reverse direction
 
     /**
-     * Connecting side: takes calls of the accepting side from now on; before, they are dropped (RFC 8167, 6). The
-     * receives for them are posted when this returns, so only then may the upper layer tell the peer that it is
-     * ready. Once for a connection, on its event loop, when the channel is active.
+     * Connecting side: accepts calls of the accepting side from now on; before, they are dropped (RFC 8167, 6). Their
+     * receives are posted when this method returns; only then may the upper layer tell the peer that this side is
+     * ready. Call once for each connection, on its event loop, when the channel is active.
      *
-     * @param credits the most calls that the peer may have out, 1 to {@link RpcRdmaConfig#reverseCredits()}
-     * @return the credits that will be granted: fewer when memory or {@link RdmaChannelOption#RECEIVE_DEPTH} end before
-     * @throws IllegalStateException when there is no room, or this is the accepting side
+     * @param credits the most calls of the peer in flight, 1 to {@link RpcRdmaConfig#reverseCredits()}
+     * @return the credits that will be granted: fewer if memory or {@link RdmaChannelOption#RECEIVE_DEPTH} does not
+     *     suffice
+     * @throws IllegalStateException if reverseCredits is 0, no receives are left, or this is the accepting side
      */
     public int acceptReverseCalls(int credits) {
         checkReverse(!link.isServer(), "accepts reverse calls", "connecting");
@@ -242,11 +249,11 @@ public final class RpcRdmaConnection {
     }
 
     /**
-     * Accepting side: allows calls to the connecting side from now on, because the upper layer knows that it is ready
-     * for them (RFC 8167, 6); before, they fail. {@link org.rpcrdma.codec.client.RpcRdmaCallback} does this by itself.
-     * Event loop only, when the channel is active; again is no error.
+     * Accepting side: allows calls to the connecting side from now on, because the upper layer knows that the peer is
+     * ready for them (RFC 8167, 6); before, they fail. {@link org.rpcrdma.codec.client.RpcRdmaCallback} calls this
+     * method itself. Event loop only, when the channel is active; repeated calls have no effect.
      *
-     * @throws IllegalStateException when there is no room for their replies, or this is the connecting side
+     * @throws IllegalStateException if there are no receives for the replies, or this is the connecting side
      */
     public void allowReverseCalls() {
         checkReverse(link.isServer(), "allows reverse calls", "accepting");
@@ -301,7 +308,7 @@ public final class RpcRdmaConnection {
         return isStarted && !isClosed;
     }
 
-    /** Why nothing can be written now; {@code null} when it can. */
+    /** Exception if no message can be written now; {@code null} if one can. */
     Exception writeProblem() {
         // A listener of the connect promise runs before channelActive.
         if (!isStarted && channel.isActive()) {
@@ -313,7 +320,7 @@ public final class RpcRdmaConnection {
         return isStarted ? null : new NotYetConnectedException();
     }
 
-    /** Ends all calls: nobody reaches their memory any more, because the channel is closed. */
+    /** Ends all calls. The channel is closed, so their memory is no longer exposed. */
     void close() {
         if (isClosed) {
             return;
@@ -331,12 +338,15 @@ public final class RpcRdmaConnection {
 
     // ------------------------------------------------------------------ versions
 
-    /** Which versions are spoken, and which of them calls are sent in. Not before {@link #start}. */
+    /** The versions spoken, and the version of outbound calls. Not before {@link #start}. */
     ProtocolVersions versions() {
         return link.versions();
     }
 
-    /** Closes the channel of a silent responder: until the version is settled, version 2 may be why (draft, 5.2). */
+    /**
+     * Closes the channel of a silent responder: until the version is settled, the proposal of version 2 may be the
+     * cause (draft, 5.2).
+     */
     void closeUnanswered(String why) {
         if (!link.versions().isSettled()) {
             link.rememberVersionOne();
@@ -346,7 +356,7 @@ public final class RpcRdmaConnection {
 
     // ------------------------------------------------------------------ parts
 
-    /** What all parts of the connection stand on. */
+    /** The context shared by all parts of the connection. */
     ConnectionContext link() {
         return link;
     }
@@ -361,17 +371,17 @@ public final class RpcRdmaConnection {
         return responder;
     }
 
-    /** What is read by RDMA Reads, for either side. */
-    ReadChunkPulls pulls() {
+    /** Pulls of inbound messages, for both roles. */
+    InboundReadListPulls pulls() {
         return pulls;
     }
 
-    /** The call from here with this XID; {@code null} when there is none. */
+    /** The outbound call with this XID; {@code null} if none. */
     OutboundCall call(int xid) {
         return requester.call(xid);
     }
 
-    /** Whether the call with this XID is out, and not answered. */
+    /** Whether the outbound call with this XID is in flight. */
     boolean isAwaited(int xid) {
         return requester.unanswered(xid) != null;
     }

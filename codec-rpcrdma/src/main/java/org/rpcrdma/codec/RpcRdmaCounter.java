@@ -39,11 +39,11 @@ public enum RpcRdmaCounter {
     CALLS_HELD,
     /** Times a peer granted 0 credits. */
     ZERO_GRANTS,
-    /** Results that a responder has placed with their round-up, which RFC 8166, 3.4.6.2 forbids. */
+    /** Results that a responder has written with round-up, which RFC 8166, 3.4.6.2 forbids. */
     ROUND_UPS_PLACED,
-    /** Calls given up by {@link RpcRdmaCancel}, those of a client that were too late among them. */
+    /** Calls cancelled by {@link RpcRdmaCancel}, including calls of a client that timed out. */
     CALLS_CANCELLED,
-    /** Calls that were out when their connection was lost. */
+    /** Calls in flight when their connection was lost. */
     CALLS_LOST,
 
     /** Calls of an {@link org.rpcrdma.codec.client.RpcRdmaClient} that were sent again on another connection. */
@@ -55,13 +55,13 @@ public enum RpcRdmaCounter {
 
     /** Payload bytes inside Sends, either way. */
     INLINE_BYTES(true),
-    /** Bytes pulled by RDMA Read: of calls, and of replies in Read chunks. */
+    /** Bytes that this end has read by RDMA Read: chunks of calls, and replies in Read chunks. */
     READ_BYTES,
-    /** Bytes pushed by RDMA Write as responder. */
-    WRITE_BYTES,
-    /** Bytes that a responder has placed into this requester's memory. */
-    PLACED_BYTES,
-    /** Bytes, either way, copied because they were not in one direct buffer. */
+    /** Bytes that this responder has written into memory of requesters by RDMA Write. */
+    WRITE_BYTES_SENT,
+    /** Bytes that responders have written into this requester's memory by RDMA Write. */
+    WRITE_BYTES_RECEIVED,
+    /** Bytes, either way, copied because they were not contiguous in a direct buffer. */
     COPIED_BYTES(true),
 
     /** Handles freed by the responder's Send With Invalidate. */
@@ -73,13 +73,13 @@ public enum RpcRdmaCounter {
     VERSION_ERRORS_SENT,
     /** ERR_CHUNK sent. */
     CHUNK_ERRORS_SENT,
-    /** INVAL_OPTION sent: optional operations of version 2 that are not known here. */
+    /** INVAL_OPTION sent: optional operations of version 2 without a handler. */
     OPTION_ERRORS_SENT,
     /** GARBAGE_ARGS sent by the transport. */
     GARBAGE_ARGS_SENT,
-    /** SYSTEM_ERR sent by the transport: code of the user has thrown, or there was no memory. */
+    /** SYSTEM_ERR sent by the transport: user code has thrown, or there was no memory. */
     SYSTEM_ERRORS_SENT,
-    /** RDMA_ERROR received for a call of ours. */
+    /** RDMA_ERROR received for an outbound call. */
     ERRORS_RECEIVED,
     /**
      * Replies that ended their call with an error: eligibility, chunk lengths, or Read chunks that cannot be pulled.
@@ -88,7 +88,7 @@ public enum RpcRdmaCounter {
 
     /** Calls answered from the duplicate request cache. */
     DUPLICATES_REPLAYED,
-    /** Calls that waited for the answer to an earlier sending of the same call. */
+    /** Calls that waited for the answer to an earlier transmission of the same call. */
     DUPLICATES_WAITING,
     /** Calls refused because they have ended an earlier connection. */
     FATAL_XIDS_REFUSED,
@@ -118,7 +118,7 @@ public enum RpcRdmaCounter {
     CONNECTIONS_CLOSED,
     /** Connections that this side has closed, or whose event loop was shut down. */
     CONNECTIONS_CLOSED_HERE,
-    /** Connections that this side has closed because of what the peer has done or left undone, or of a failure. */
+    /** Connections that this side has closed because of the peer's behaviour, or of a failure. */
     CONNECTIONS_GIVEN_UP,
     /** Connections that the peer has ended in order. */
     CONNECTIONS_CLOSED_BY_PEER,
@@ -141,7 +141,7 @@ public enum RpcRdmaCounter {
         this.isByRole = isByRole;
     }
 
-    /** {@return whether requester and responder both count it, each for itself: what says "either way"} */
+    /** {@return whether requester and responder count it separately: counters described as "either way"} */
     public boolean isByRole() {
         return isByRole;
     }

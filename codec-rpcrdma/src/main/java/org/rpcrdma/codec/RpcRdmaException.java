@@ -19,7 +19,7 @@ public abstract sealed class RpcRdmaException extends IOException
                 UnmarshalException,
                 CallTimeoutException,
                 ConnectionLostException,
-                UnknownOptionException {
+                UnknownOptionalOperationException {
 
     private static final long serialVersionUID = 1L;
 

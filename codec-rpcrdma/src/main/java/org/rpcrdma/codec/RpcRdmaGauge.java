@@ -15,6 +15,6 @@ public enum RpcRdmaGauge {
     CREDITS_OFFERED,
     /** Replies in Read chunks that wait for their pull completion. */
     REPLIES_WAITING,
-    /** Bytes of messages that are being pulled, or were and are not answered. */
-    PULLED_BYTES
+    /** Bytes of messages whose Read chunks are being read, or were read and are not answered yet. */
+    READ_BYTES_HELD
 }

@@ -5,15 +5,14 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import org.rpcrdma.codec.wire.Direction;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Transport headers (RFC 8166, 4): takes each Send apart, answers or drops what is wrong with it (4.5), and finds the
- * call it belongs to; sends calls and replies. The chunks of a call are exposed here, just before its Send, and
- * fenced here, before anybody looks at the reply (4.4.1). What only its payload can tell from the other direction is
- * pulled here (RFC 8167, 4.1).
+ * Transport headers (RFC 8166, 4): decodes each Send, answers or drops invalid ones (4.5), and matches replies to
+ * calls; encodes calls and replies. Exposes the chunks of a call just before its Send, and invalidates them before the
+ * reply is read (4.4.1). Pulls messages whose direction only the payload tells (RFC 8167, 4.1).
  */
 final class RpcRdmaHeaderCodec extends CodecStageHandler {
 
@@ -22,16 +21,16 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
     private final RequesterState requester;
     private final ResponderState responder;
     private final ConnectionMetrics metrics;
-    private final OutboundTransportErrors errors;
+    private final InboundMessageRefuser errors;
     private final InboundErrorReceiver receivedErrors;
     private final InboundCallReceiver calls;
     private final InboundReplyReceiver replies;
-    private final UnclassifiedMessages unclassified;
+    private final UnclassifiedMessageReceiver unclassified;
     private final InboundOptionalOperationReceiver options;
     private final SendEncoder sends;
     private final OutboundCallEncoder encoder;
 
-    /** The header of the message that is being handled: its lists are exchanged for those of the call it belongs to. */
+    /** Header of the current message. Exchanges its lists with those of the matching call. */
     private final TransportHeader received = new TransportHeader();
 
     RpcRdmaHeaderCodec(RpcRdmaConnection connection) {
@@ -42,13 +41,13 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         metrics = link.metrics();
         sends = new SendEncoder(link);
         encoder = new OutboundCallEncoder(link, requester, sends);
-        errors = new OutboundTransportErrors(connection);
+        errors = new InboundMessageRefuser(connection);
         receivedErrors = new InboundErrorReceiver(link, requester);
         options = new InboundOptionalOperationReceiver(connection, errors);
         InboundChunkListValidator checks = new InboundChunkListValidator(link);
         calls = new InboundCallReceiver(connection, checks, errors);
         replies = new InboundReplyReceiver(link, requester, connection.pulls(), checks, encoder);
-        unclassified = new UnclassifiedMessages(connection, checks, errors, calls, replies);
+        unclassified = new UnclassifiedMessageReceiver(connection, checks, errors, calls, replies);
     }
 
     @Override
@@ -84,9 +83,9 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
     }
 
     /**
-     * Takes a message apart; the order of the checks is that of RFC 8166, 4.5.
+     * Decodes a message; the order of the checks is that of RFC 8166, 4.5.
      *
-     * @return whether somebody else owns the message now
+     * @return whether ownership of the message was transferred
      */
     private boolean dispatch(ChannelHandlerContext ctx, ByteBuf message) {
         int length = message.readableBytes();
@@ -97,7 +96,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         TransportHeader header = received;
         header.decodeStart(message, message.readerIndex(), message.writerIndex());
         if (header.isPlain()) {
-            // Nearly all messages are: none of the cases below, and nothing to look for in lists.
+            // The common case: none of the cases below, and no lists.
             header.clear();
             return receiveMessage(
                     ctx,
@@ -138,7 +137,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
     private boolean isCompletion(ByteBuf message, TransportHeader header) {
         return responder.waiting() != null
                 && link.versions().speaks(header.version())
-                && PullCompletionMessage.isIn(header, message, link.readChunkReplies());
+                && RdmaDoneMessage.isIn(header, message, link.readChunkReplies());
     }
 
     private void receiveError(ByteBuf message, TransportHeader header) {
@@ -210,7 +209,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
                         ? Direction.REPLY
                         : Direction.of(header, message, payload);
         if (isNomsgOne && direction == Direction.REPLY && !requester.isOpen()) {
-            // Only its lists have said so, and nothing was called from here.
+            // Only its lists suggested a reply, and no such call was sent.
             String what = "long call without a Position Zero Read chunk";
             errors.refuse(ctx, header, Refusal.chunkError(what));
             return false;
@@ -257,7 +256,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (message instanceof PullCompletionMessage completion) {
+        if (message instanceof RdmaDoneMessage completion) {
             toNetwork(encoder.encode(completion), promise);
         } else if (message instanceof OutboundCall call) {
             writeCall(call, promise);
@@ -280,7 +279,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         try {
             send = encoder.encode(call);
         } catch (Throwable t) {
-            // This call fails, and nothing else (RFC 8166, 4.5.4).
+            // Only this call fails (RFC 8166, 4.5.4).
             requester.notSent(call, promise, writeFailure(t));
             return;
         }
@@ -310,7 +309,8 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         }
         metrics.increment(RpcRdmaCounter.REPLIES_SENT);
         if (call.reply.option == null) {
-            metrics.countReplyForm(RpcRdmaRole.RESPONDER, call.chunks.header, call.reply.isLong);
+            boolean isLong = call.reply.form.isLong();
+            metrics.countReplyForm(RpcRdmaRole.RESPONDER, call.chunks.header, isLong);
         }
         metrics.callEnded(
                 RpcRdmaRole.RESPONDER,
@@ -324,7 +324,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         toNetwork(message, work.behind(promise));
     }
 
-    /** The Send of a reply whose chunks are written, and whose lists have the lengths. */
+    /** Builds the Send of a reply. Its chunks are written, and its lists contain the lengths. */
     private ByteBuf encodeReply(InboundCall call) throws CallTooLongException {
         int credit = responder.nextGrant();
         if (call.reply.option != null) {
@@ -335,8 +335,8 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
                 call.xid,
                 call.protocol.number(),
                 credit,
-                call.reply.isLong ? TransportHeader.RDMA_NOMSG : TransportHeader.RDMA_MSG,
-                RpcCallHeader.REPLY);
+                call.reply.form.procedure(),
+                RpcHeaderDecoder.REPLY);
         return sends.message(RpcRdmaRole.RESPONDER, call.protocol, header, call.reply.payload);
     }
 }

@@ -8,24 +8,27 @@ import java.util.Set;
 
 /**
  * The counters of all connections of one or more {@link RpcRdmaConfig}. May be read from any thread at any time. A
- * count never falls. Every open connection counts for itself; only opening one, closing one and reading take a lock.
+ * count never decreases. Every open connection has its own counters; only opening, closing and reading take a lock.
  */
 public final class RpcRdmaMetrics {
 
-    private static final RpcRdmaListener[] NOBODY = {};
+    private static final RpcRdmaLatencyListener[] NOBODY = {};
+
+    /** Wants nothing but the start of each call. */
+    private static final RpcRdmaLatencyListener WATCHER = new RpcRdmaLatencyListener() {};
 
     private final Set<ConnectionMetrics> open = new HashSet<>();
 
-    /** What closed connections have counted, and what has happened outside of any. */
+    /** Counts of closed connections, and of events outside of a connection. */
     private final ConnectionMetrics rest = new ConnectionMetrics(this);
 
-    private volatile RpcRdmaListener[] listeners = NOBODY;
+    private volatile RpcRdmaLatencyListener[] listeners = NOBODY;
 
     /** New counters at zero, to be shared by any number of configurations. */
     public RpcRdmaMetrics() {}
 
     /**
-     * {@return the sum over all connections, those that are closed included}
+     * {@return the sum over all connections, including closed ones}
      *
      * @param counter which one
      */
@@ -69,6 +72,25 @@ public final class RpcRdmaMetrics {
         return sum;
     }
 
+    /**
+     * {@return the age of the oldest call without an answer on the open connections, in nanoseconds; 0 for none} Of a
+     * requester since the write of the call, of a responder since its arrival. Starts are measured while there is a
+     * {@linkplain #addListener listener}, and from the first call of this method on; earlier calls are left out.
+     *
+     * @param role of this end
+     */
+    public synchronized long oldestCallNanos(RpcRdmaRole role) {
+        if (listeners.length == 0) {
+            addListener(WATCHER);
+        }
+        long now = System.nanoTime();
+        long oldest = 0;
+        for (ConnectionMetrics connection : open) {
+            oldest = Math.max(oldest, connection.oldestCallNanos(role, now));
+        }
+        return oldest;
+    }
+
     /** {@return the connections that are open} */
     public synchronized int connections() {
         return open.size();
@@ -85,35 +107,35 @@ public final class RpcRdmaMetrics {
     }
 
     /**
-     * Tells the times of calls from now on to one listener more. While there is none, no clock is read.
+     * Adds a listener of durations. Without listeners, no clock is read.
      *
-     * @param listener told as often as it was added
+     * @param listener called once for each time it was added
      */
-    public synchronized void addListener(RpcRdmaListener listener) {
-        RpcRdmaListener[] more = Arrays.copyOf(listeners, listeners.length + 1);
+    public synchronized void addListener(RpcRdmaLatencyListener listener) {
+        RpcRdmaLatencyListener[] more = Arrays.copyOf(listeners, listeners.length + 1);
         more[listeners.length] = Objects.requireNonNull(listener, "listener");
         listeners = more;
     }
 
     /**
-     * Takes back one {@link #addListener}; nothing happens when there was none.
+     * Reverts one {@link #addListener}; without effect if there was none.
      *
      * @param listener one that was added
      */
-    public synchronized void removeListener(RpcRdmaListener listener) {
+    public synchronized void removeListener(RpcRdmaLatencyListener listener) {
         int at = Arrays.asList(listeners).indexOf(listener);
         if (at >= 0) {
-            RpcRdmaListener[] less = Arrays.copyOf(listeners, listeners.length - 1);
+            RpcRdmaLatencyListener[] less = Arrays.copyOf(listeners, listeners.length - 1);
             System.arraycopy(listeners, at + 1, less, at, less.length - at);
             listeners = less;
         }
     }
 
-    RpcRdmaListener[] listeners() {
+    RpcRdmaLatencyListener[] listeners() {
         return listeners;
     }
 
-    /** Counts what belongs to no connection. */
+    /** Counts an event outside of a connection. */
     synchronized void increment(RpcRdmaCounter counter) {
         rest.increment(counter);
     }

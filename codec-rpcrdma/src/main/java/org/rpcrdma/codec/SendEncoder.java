@@ -4,7 +4,7 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import org.rpcrdma.codec.wire.TransportHeader;
 
-/** Builds Sends: one registered buffer for the header and what goes inline. */
+/** Builds Sends: the header and the inline payload in one registered buffer. */
 final class SendEncoder {
 
     private final ConnectionContext link;
@@ -16,14 +16,14 @@ final class SendEncoder {
     }
 
     /**
-     * An RPC message, whose header is complete.
+     * Builds the Send of an RPC message, whose header is complete.
      *
-     * @param role whose it is
+     * @param role of this side
      * @throws CallTooLongException when a header is longer than any Send
      */
     ByteBuf message(
             RpcRdmaRole role,
-            ProtocolVersion protocol,
+            VersionInlineThresholds protocol,
             TransportHeader header,
             OutboundPayload payload)
             throws CallTooLongException {
@@ -38,15 +38,16 @@ final class SendEncoder {
         return send;
     }
 
-    /** An optional operation. */
-    ByteBuf option(ProtocolVersion protocol, RpcRdmaOption option, int credit)
+    /** Builds the Send of an optional operation. */
+    ByteBuf option(VersionInlineThresholds protocol, OptionalOperationMessage option, int credit)
             throws CallTooLongException {
         ByteBuf send = allocate(protocol, option.encodedBytes());
         option.encode(send, credit);
         return send;
     }
 
-    private ByteBuf allocate(ProtocolVersion protocol, int length) throws CallTooLongException {
+    private ByteBuf allocate(VersionInlineThresholds protocol, int length)
+            throws CallTooLongException {
         if (!protocol.fitsSend(length)) {
             throw new CallTooLongException(
                     "message of "

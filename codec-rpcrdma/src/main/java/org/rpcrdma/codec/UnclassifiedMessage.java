@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
 /**
  * State machine of one long message of version 1 that may be a call of the peer or the reply to a call from here: only
- * its payload tells, so it is pulled first (RFC 8167, 4.1). An event gives the next state; whoever tells the event
- * acts on it. Used again for later messages.
+ * its payload tells, so it is pulled first (RFC 8167, 4.1). Each event method returns the next state, upon which the
+ * caller acts. Reused for later messages.
  *
  * <pre>
  * RECEIVED ── header ──► RECEIVED, REPLY, REFUSED
@@ -14,34 +14,34 @@ import org.rpcrdma.codec.wire.RpcCallHeader;
  * PULLING ── Reads have ended ──► CALL, REPLY, LOST
  * </pre>
  *
- * <p>Without its payload it is the reply, when one is awaited under its XID, so that the awaited call ends; otherwise
- * it is refused as a call.
+ * <p>A message that cannot be pulled counts as a reply if a call with its XID is in flight, so that this call ends;
+ * otherwise it is refused as a call.
  */
 final class UnclassifiedMessage {
 
     enum State {
-        /** Its header is decoded; nothing is kept of it. */
+        /** Header decoded; no state is kept yet. */
         RECEIVED,
-        /** There is no memory for it at this moment. */
+        /** Waits for memory. */
         WAITING,
-        /** Its Reads are in flight. */
+        /** Reads in flight. */
         PULLING,
-        /** It is a call of the peer. Final. */
+        /** Call of the peer. Final. */
         CALL,
-        /** It is the reply to a call from here, pulled or not. Final. */
+        /** Reply to an outbound call, pulled or not. Final. */
         REPLY,
-        /** It is answered with an error. Final. */
+        /** Answered with an error. Final. */
         REFUSED,
         /** A Read has failed, and the connection ends. Final. */
         LOST
     }
 
-    /** Memory for the pull. */
+    /** Availability of memory for the pull. */
     enum Memory {
         TAKEN,
-        /** Others have it, and give it back. */
+        /** Other messages will release memory. */
         LATER,
-        /** There will be none. */
+        /** Never. */
         NONE
     }
 
@@ -65,7 +65,7 @@ final class UnclassifiedMessage {
     }
 
     /**
-     * The header was checked as that of a call, which is the stricter check.
+     * The header was validated as that of a call, which is the stricter validation.
      *
      * @param isReplyAwaited whether a call from here waits under this XID
      */
@@ -92,14 +92,14 @@ final class UnclassifiedMessage {
     /**
      * All Reads have ended.
      *
-     * @param messageType second word of the payload, when it is whole
+     * @param messageType second word of the payload, if whole
      */
     State pulled(boolean isWhole, int messageType) {
         require(state == State.PULLING);
         if (!isWhole) {
             return enter(State.LOST);
         }
-        return enter(messageType == RpcCallHeader.REPLY ? State.REPLY : State.CALL);
+        return enter(messageType == RpcHeaderDecoder.REPLY ? State.REPLY : State.CALL);
     }
 
     private static State unpulled(boolean isReplyAwaited) {

@@ -2,8 +2,8 @@
 package org.rpcrdma.codec;
 
 /**
- * A reply has come and could not be read here: the upper-layer binding has thrown what is the cause of this exception,
- * or there was no memory. The responder has executed the call, and nothing is wrong with the connection.
+ * A reply has arrived and could not be decoded: the upper-layer binding has thrown the cause of this exception, or
+ * there was no memory. The responder has executed the call, and the connection is not affected.
  */
 public final class UnmarshalException extends RpcRdmaException {
 
@@ -12,7 +12,9 @@ public final class UnmarshalException extends RpcRdmaException {
     UnmarshalException(Throwable cause) {
         super(
                 "the reply could not be read: "
-                        + (cause instanceof BindingException ? cause.getMessage() : cause),
-                cause instanceof BindingException ? cause.getCause() : cause);
+                        + (cause instanceof UpperLayerBindingException
+                                ? cause.getMessage()
+                                : cause),
+                cause instanceof UpperLayerBindingException ? cause.getCause() : cause);
     }
 }

@@ -11,18 +11,20 @@ import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.RdmaException;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Finds out on a connection that was made from here whether the responder speaks version 2 (draft, 5): the first
- * call of the user waits, and others behind it, while an RPC NULL call of the same program goes ahead in version 2.
- * With the answer the version is settled, what has waited is written, and this handler leaves. The others never see
- * two versions.
+ * Probes on the connecting side whether the responder speaks version 2 (draft, 5): sends an RPC NULL call of the same
+ * program in version 2 and holds the calls of the user. The answer settles the version; then this handler writes the
+ * held calls and removes itself. The other stages never see two versions.
  */
 final class VersionTwoProbeHandler extends CodecStageHandler {
 
-    /** The NULL call and the first call of the user may both end up in a duplicate request cache. */
+    /**
+     * Distinguishes the XIDs of the NULL call and the first call of the user, for the duplicate request cache of the
+     * responder.
+     */
     private static final int OTHER_XID = 0x80000000;
 
     private static final int PROGRAM_INDEX = 12;
@@ -31,13 +33,13 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
     private record Held(Object message, int xid, ChannelPromise promise) {}
 
     private enum State {
-        /** Nothing was called yet. */
+        /** No call was written yet. */
         IDLE,
-        /** The NULL call is out. */
+        /** The NULL call is in flight. */
         PROBING,
-        /** What has waited is being written: whoever is told of that may write more, which goes behind it. */
+        /** Held calls are being written. Their listeners may write more calls, which are appended. */
         SETTLING,
-        /** Nothing more is held. */
+        /** No calls are held. */
         OVER
     }
 
@@ -58,7 +60,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (state == State.OVER || connection.writeProblem() != null) {
-            // It fails there, and may be seen by the duplicate request cache.
+            // The write fails in a later stage, and the duplicate request cache may store a reply.
             toNetwork(message, promise);
         } else if (message instanceof RpcRdmaCancel cancel && cancelHeld(cancel)) {
             promise.trySuccess();
@@ -69,9 +71,9 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
 
     private void hold(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         ByteBuf call = callOf(message);
-        boolean isOption = message instanceof RpcRdmaOption option && !option.isReply();
+        boolean isOption = message instanceof OptionalOperationMessage option && !option.isReply();
         if (call == null && !isOption) {
-            toNetwork(message, promise); // whatever it is, the other handlers know it or refuse it
+            toNetwork(message, promise); // other stages handle or refuse it
             return;
         }
         if (state == State.IDLE && link.isVersionRemembered()) {
@@ -79,13 +81,16 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
             toNetwork(message, promise);
             return;
         }
-        int limit = link.config().maxQueuedCalls(); // and one that is about to be sent
+        int limit = link.config().maxQueuedCalls(); // plus the one about to be sent
         if (held.size() > limit) {
             ReferenceCountUtil.release(message);
             promise.tryFailure(new CallQueueFullException(limit));
             return;
         }
-        int xid = call == null ? ((RpcRdmaOption) message).xid() : call.getInt(call.readerIndex());
+        int xid =
+                call == null
+                        ? ((OptionalOperationMessage) message).xid()
+                        : call.getInt(call.readerIndex());
         held.add(new Held(message, xid, promise));
         if (state == State.IDLE) {
             probe(ctx, xid ^ OTHER_XID, call);
@@ -95,22 +100,23 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
     /** A whole RPC call; {@code null} for anything else. */
     private static ByteBuf callOf(Object message) {
         ByteBuf call = RpcMessage.payloadOf(message);
-        return RpcCallHeader.isOfType(call, RpcCallHeader.CALL) ? call : null;
+        return RpcHeaderDecoder.isOfType(call, RpcHeaderDecoder.CALL) ? call : null;
     }
 
-    /** The first message: without side effects, and short whatever the threshold is (draft, 5 and 5.2). */
+    /** Sends the first message: without side effects, and short enough for any threshold (draft, 5 and 5.2). */
     private void probe(ChannelHandlerContext ctx, int xid, ByteBuf call) {
         state = State.PROBING;
         probe = xid;
-        ByteBuf nullCall = ctx.alloc().directBuffer(RpcCallHeader.MINIMUM_CALL_BYTES).writeInt(xid);
-        nullCall.writeInt(RpcCallHeader.CALL).writeInt(RpcCallHeader.RPC_VERSION);
+        ByteBuf nullCall =
+                ctx.alloc().directBuffer(RpcHeaderDecoder.MINIMUM_CALL_BYTES).writeInt(xid);
+        nullCall.writeInt(RpcHeaderDecoder.CALL).writeInt(RpcHeaderDecoder.RPC_VERSION);
         if (call == null || call.readableBytes() < VERSION_INDEX + 4) {
-            nullCall.writeLong(0); // any answer will do, also that there is no such program
+            nullCall.writeLong(0); // any answer suffices, also PROG_UNAVAIL
         } else {
             nullCall.writeInt(call.getInt(call.readerIndex() + PROGRAM_INDEX));
             nullCall.writeInt(call.getInt(call.readerIndex() + VERSION_INDEX));
         }
-        nullCall.writeZero(RpcCallHeader.MINIMUM_CALL_BYTES - nullCall.readableBytes());
+        nullCall.writeZero(RpcHeaderDecoder.MINIMUM_CALL_BYTES - nullCall.readableBytes());
         link.versions().proposeTwo();
         timeout =
                 ctx.executor()
@@ -127,14 +133,16 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
                         });
     }
 
-    /** For want of memory, for example; a connection that is lost under it ends by itself. */
+    /**
+     * The NULL call could not be sent, for lack of memory for example: closes the connection unless it is already lost.
+     */
     private void notSent(Throwable cause) {
         if (!(cause instanceof RdmaException || cause instanceof ClosedChannelException)) {
             link.closeNow("the first message of version 2 could not be sent", cause);
         }
     }
 
-    /** Fails a call that is held; {@code false} when it is not. */
+    /** Fails a held call; {@code false} if the call is not held. */
     private boolean cancelHeld(RpcRdmaCancel cancel) {
         for (Held call : held) {
             if (call.xid() == cancel.xid()) {
@@ -153,7 +161,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         boolean isProbing = state == State.PROBING;
-        if (isProbing && message instanceof RpcRdmaFailure failure && failure.xid() == probe) {
+        if (isProbing && message instanceof CallFailureMessage failure && failure.xid() == probe) {
             refused(ctx, failure.cause());
         } else if (isProbing && isAnswer(message)) {
             ReferenceCountUtil.release(message);
@@ -165,11 +173,11 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
 
     private boolean isAnswer(Object message) {
         ByteBuf reply = RpcMessage.payloadOf(message);
-        return RpcCallHeader.isOfType(reply, RpcCallHeader.REPLY)
+        return RpcHeaderDecoder.isOfType(reply, RpcHeaderDecoder.REPLY)
                 && reply.getInt(reply.readerIndex()) == probe;
     }
 
-    /** ERR_VERS without any version that is spoken here ends the connection; nobody has to be asked again. */
+    /** ERR_VERS without a common version ends the connection; the responder is not probed again. */
     private void refused(ChannelHandlerContext ctx, RpcRdmaException cause) {
         link.rememberVersionOne();
         if (cause instanceof UnsupportedVersionException range && !range.contains(1)) {
@@ -207,14 +215,14 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
         }
     }
 
-    /** Whoever closes here says nothing about the responder. */
+    /** A close by this side tells nothing about the responder. */
     @Override
     public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
         stop(State.OVER);
         ctx.close(promise);
     }
 
-    /** A connection that is lost before the answer came: the responder may have died of the question (draft, 5.2). */
+    /** The connection was lost before the answer: the probe may have crashed the responder (draft, 5.2). */
     @Override
     public void channelInactive(ChannelHandlerContext ctx) {
         if (state == State.PROBING) {
@@ -225,7 +233,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
     }
 
     @Override
-    public void handlerRemoved(ChannelHandlerContext ctx) {
+    void removed(ChannelHandlerContext ctx) {
         end();
     }
 

@@ -5,7 +5,10 @@ import io.netty.buffer.ByteBuf;
 import io.netty.util.ReferenceCountUtil;
 import java.util.Arrays;
 
-/** The Write chunks that a call offers, in their order, and the memory behind them. Used again for later calls. */
+/**
+ * Write chunks of a call in order, each with its memory (sink), which the library or the user owns. Reused for later
+ * calls.
+ */
 final class WriteChunkSinks {
 
     private int[] lengths = new int[2];
@@ -16,7 +19,7 @@ final class WriteChunkSinks {
         return count;
     }
 
-    /** The bytes that a sink has to take, without round-up; negative when an {@code int} does not hold them. */
+    /** Bytes of a sink, without round-up; negative if they exceed {@code Integer.MAX_VALUE}. */
     int length(int sink) {
         return lengths[sink];
     }
@@ -29,7 +32,7 @@ final class WriteChunkSinks {
         lengths[count++] = length;
     }
 
-    /** The memory behind it was not set yet. */
+    /** Removes the last sink, which has no memory yet. */
     void removeLast() {
         count--;
     }
@@ -38,7 +41,7 @@ final class WriteChunkSinks {
         lengths[sink] = length;
     }
 
-    /** Memory of ours behind a sink; taken over. There is none behind a sink of the user. */
+    /** Sets the memory of a sink of the library, and takes it over. Not for sinks of the user. */
     void memory(int sink, ByteBuf buffer) {
         memory[sink] = buffer;
     }
@@ -47,7 +50,7 @@ final class WriteChunkSinks {
         return memory[sink];
     }
 
-    /** Gives the memory away. */
+    /** Transfers the memory to the caller. */
     ByteBuf take(int sink) {
         ByteBuf taken = memory[sink];
         memory[sink] = null;

@@ -6,13 +6,14 @@ import static org.awaitility.Awaitility.await;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.util.concurrent.Future;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.codec.client.CallOptions;
 import org.rpcrdma.codec.client.RpcRdmaClient;
+import org.rpcrdma.codec.rpc.CallOptions;
 
 /**
  * A user who starts calls and gives them up, again and again, on a connection that others use too (RFC 8166, 8.1.4).
@@ -29,7 +30,7 @@ class AbortLoopTest {
             RpcRdmaClient client =
                     RpcRdmaClient.builder(group, responder.address())
                             .config(config)
-                            .backOffMillis(1_000_000, 1_000_000)
+                            .backOff(Duration.ofSeconds(1_000), Duration.ofSeconds(1_000))
                             .build();
             exchange(client, responder);
             for (int i = 0; i < aborts; i++) {
@@ -52,12 +53,14 @@ class AbortLoopTest {
             // Until the client has seen it, it would send on what is lost.
             await().until(() -> config.metrics().connections() == 0);
             Future<?> next =
-                    client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(100));
+                    client.call(
+                            Rpc.echo(0, 8),
+                            CallOptions.DEFAULT.withTimeout(Duration.ofMillis(100)));
             assertThat(next.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
             assertThat(next.cause()).isInstanceOf(CallTimeoutException.class);
             assertThat(((CallTimeoutException) next.cause()).isSent()).isFalse();
             assertThat(responder.accepted).hasSize(1);
-            client.close().sync();
+            client.closeAsync().sync();
         } finally {
             group.shutdownGracefully(0, RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
         }

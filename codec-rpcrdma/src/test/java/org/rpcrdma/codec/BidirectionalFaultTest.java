@@ -8,6 +8,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.concurrent.Future;
+import java.time.Duration;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -20,9 +21,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.codec.client.CallOptions;
 import org.rpcrdma.codec.client.RpcRdmaCallback;
 import org.rpcrdma.codec.client.RpcRdmaClient;
+import org.rpcrdma.codec.rpc.CallOptions;
 
 /** A connection that is cut while calls, forward and reverse ones, with chunks and without, are under way on it. */
 class BidirectionalFaultTest {
@@ -104,9 +105,9 @@ class BidirectionalFaultTest {
                 RpcRdmaClient client =
                         RpcRdmaClient.builder(group, proxy.address())
                                 .config(config)
-                                .backOffMillis(1_000_000, 1_000_000)
-                                .connectTimeoutMillis(1_000_000)
-                                .firstCallTimeoutMillis(1_000_000)
+                                .backOff(Duration.ofSeconds(1_000), Duration.ofSeconds(1_000))
+                                .connectTimeout(Duration.ofSeconds(1_000))
+                                .firstCallTimeout(Duration.ofSeconds(1_000))
                                 .reverseProgram(Program::new)
                                 .build();
                 Future<ByteBuf> forward = client.call(Rpc.echo(0, 0), ONCE);
@@ -123,7 +124,7 @@ class BidirectionalFaultTest {
                 if (forward.isSuccess()) {
                     forward.getNow().release();
                 }
-                client.close().sync();
+                client.closeAsync().sync();
                 assertThat(client.outstandingCalls()).isZero();
             }
             awaitEnd(calls, calls.futures.size());

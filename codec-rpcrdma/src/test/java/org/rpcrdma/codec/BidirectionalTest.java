@@ -24,7 +24,7 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.wire.ReadList;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -241,7 +241,7 @@ class BidirectionalTest {
         assertThat(client.header.proc()).isEqualTo(MSG);
         ByteBuffer payload = ByteBuffer.wrap(client.payload);
         assertThat(payload.getInt(0)).isEqualTo(xid);
-        assertThat(payload.getInt(4)).isEqualTo(RpcCallHeader.CALL);
+        assertThat(payload.getInt(4)).isEqualTo(RpcHeaderDecoder.CALL);
     }
 
     @Test
@@ -774,7 +774,11 @@ class BidirectionalTest {
             assertThat(read).isEqualTo(data.length);
             ByteBuf reply = Rpc.read3Reply(2, data);
             long written =
-                    reverse(pair, Rpc.read3(2, data.length), reply, RpcRdmaCounter.WRITE_BYTES);
+                    reverse(
+                            pair,
+                            Rpc.read3(2, data.length),
+                            reply,
+                            RpcRdmaCounter.WRITE_BYTES_SENT);
             assertThat(written).isEqualTo(data.length);
             reverse(pair, Rpc.echo(3, 100_000), Rpc.reply(3), RpcRdmaCounter.LONG_CALLS);
             ByteBuf names = Rpc.reply(4).writeInt(0).writeBytes(Rpc.random(50_000));

@@ -15,6 +15,7 @@ import io.netty.util.ReferenceCountUtil;
 import io.netty.util.ReferenceCounted;
 import io.netty.util.concurrent.Future;
 import java.net.InetAddress;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -195,9 +196,9 @@ class ClientFaultTest {
                     RpcRdmaClient.builder(pair.group(Role.REQUESTER), listener.localAddress())
                             .config(Enumeration.requester())
                             .connections(1)
-                            .backOffMillis(1, 1)
-                            .firstCallTimeoutMillis(1_000_000)
-                            .callTimeoutMillis(1_000_000)
+                            .backOff(Duration.ofMillis(1), Duration.ofMillis(1))
+                            .firstCallTimeout(Duration.ofSeconds(1_000))
+                            .callTimeout(Duration.ofSeconds(1_000))
                             .build();
             on(Role.REQUESTER, context -> context.atCreation(this::watch));
         }
@@ -302,7 +303,8 @@ class ClientFaultTest {
         public void close() throws Exception {
             on(Role.REQUESTER, context -> context.plan(FaultPlan.NONE));
             on(Role.RESPONDER, context -> context.plan(FaultPlan.NONE));
-            assertThat(client.close().await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+            assertThat(client.closeAsync().await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS))
+                    .isTrue();
             assertThat(client.outstandingCalls()).isZero();
             listener.close().sync();
             // Both ends close by themselves: nobody closes the responder's.

@@ -8,6 +8,7 @@ import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.util.ReferenceCounted;
 import io.netty.util.concurrent.Future;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -22,8 +23,8 @@ import net.jqwik.api.constraints.IntRange;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.codec.client.CallOptions;
 import org.rpcrdma.codec.client.RpcRdmaClient;
+import org.rpcrdma.codec.rpc.CallOptions;
 
 /** Whatever happens to calls and connections: every future completes exactly once, and nothing is left. */
 class ClientPropertyTest {
@@ -60,9 +61,9 @@ class ClientPropertyTest {
                     RpcRdmaClient.builder(group, responder.address())
                             .config(config)
                             .connections(connections)
-                            .backOffMillis(1, 4)
-                            .firstCallTimeoutMillis(5)
-                            .callTimeoutMillis(300)
+                            .backOff(Duration.ofMillis(1), Duration.ofMillis(4))
+                            .firstCallTimeout(Duration.ofMillis(5))
+                            .callTimeout(Duration.ofMillis(300))
                             .maxRetransmissions(20)
                             .fenceCancelled((seed & 1) == 0)
                             .build();
@@ -86,7 +87,7 @@ class ClientPropertyTest {
             for (Sent sent : all) {
                 check(sent);
             }
-            client.close().await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
+            client.closeAsync().await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
             assertThat(client.outstandingCalls()).isZero();
         } finally {
             group.shutdownGracefully(0, RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
@@ -107,7 +108,7 @@ class ClientPropertyTest {
     private static Sent send(RpcRdmaClient client, Random random) {
         CallOptions options = CallOptions.DEFAULT.withRetransmission(random.nextInt(4) > 0);
         if (random.nextInt(6) == 0) {
-            options = options.withTimeoutMillis(1 + random.nextInt(20));
+            options = options.withTimeout(Duration.ofMillis(1 + random.nextInt(20)));
         }
         int procedure = random.nextBoolean() ? BlobBinding.GET : BlobBinding.APPEND;
         byte[] data = Rpc.random(random.nextInt(4) == 0 ? 20_000 : random.nextInt(200));

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.channel.ChannelConfig;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.DefaultEventLoopGroup;
 import java.io.IOException;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
@@ -13,11 +12,13 @@ import java.lang.reflect.Modifier;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -25,6 +26,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
+import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.channel.RdmaStreamChannel;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 
@@ -33,6 +36,8 @@ class ConfigurationPageTest {
 
     private static final Pattern ROW = Pattern.compile("\\| `([\\w.]+)` \\|(.*)\\|");
     private static final Pattern NUMBER = Pattern.compile("(\\d+)( KiB| MiB)?");
+
+    private static final Pattern SECONDS = Pattern.compile("(\\d+) s");
 
     private static final Pattern LITERAL = Pattern.compile("\"([\\w.]+)\"");
 
@@ -55,10 +60,14 @@ class ConfigurationPageTest {
 
         assertThat(rows.keySet()).isEqualTo(setters(RpcRdmaClient.Builder.class));
         // Two fields.
-        assertThat(rows.remove("backOffMillis")[0]).isEqualTo("100, 10000");
-        RpcRdmaClient.Builder builder =
-                RpcRdmaClient.builder(new DefaultEventLoopGroup(1), new InetSocketAddress(0));
-        rows.forEach((option, cells) -> checkField(builder, option, cells[0]));
+        assertThat(rows.remove("backOff")[0]).isEqualTo("100 ms, 10 s");
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
+        try {
+            RpcRdmaClient.Builder builder = RpcRdmaClient.builder(group, new InetSocketAddress(0));
+            rows.forEach((option, cells) -> checkField(builder, option, cells[0]));
+        } finally {
+            group.shutdownGracefully(0, 60, TimeUnit.SECONDS).syncUninterruptibly();
+        }
     }
 
     @Test
@@ -73,10 +82,16 @@ class ConfigurationPageTest {
                                 .collect(Collectors.toCollection(TreeSet::new)));
         ChannelConfig message = new RdmaChannel().config();
         ChannelConfig stream = new RdmaStreamChannel().config();
+        ChannelConfig server = new RdmaServerChannel().config();
         rows.forEach(
                 (option, cells) -> {
-                    checkOption(message, option, cells[0]);
-                    checkOption(stream, option, cells[1]);
+                    ChannelOption<?> known = ChannelOption.valueOf(RdmaChannelOption.class, option);
+                    if (server.getOptions().containsKey(known)) {
+                        checkOption(server, option, cells[0]);
+                    } else {
+                        checkOption(message, option, cells[0]);
+                        checkOption(stream, option, cells[1]);
+                    }
                 });
     }
 
@@ -114,13 +129,19 @@ class ConfigurationPageTest {
         }
     }
 
-    /** Numbers and booleans; other defaults are described in words. */
+    /** Numbers, times in seconds and booleans; other defaults are described in words. */
     private static void checkField(Object builder, String option, String documented) {
         boolean isBoolean = documented.equals("true") || documented.equals("false");
         if (isBoolean || NUMBER.matcher(documented).matches()) {
             assertThat(read(builder, option))
                     .as("default of %s", option)
                     .hasToString(isBoolean ? documented : value(documented));
+        }
+        Matcher seconds = SECONDS.matcher(documented);
+        if (seconds.matches()) {
+            assertThat(read(builder, option))
+                    .as("default of %s", option)
+                    .isEqualTo(Duration.ofSeconds(Long.parseLong(seconds.group(1))));
         }
     }
 

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 import static org.rpcrdma.codec.RpcPair.PATIENCE_SECONDS;
 
+import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -12,8 +13,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.codec.client.CallOptions;
 import org.rpcrdma.codec.client.RpcRdmaClient;
+import org.rpcrdma.codec.rpc.CallOptions;
 
 /** How connections have ended, as it is counted. */
 class ConnectionEndsTest {
@@ -43,7 +44,7 @@ class ConnectionEndsTest {
             RpcRdmaClient client =
                     RpcRdmaClient.builder(group, proxy.address())
                             .config(clientConfig)
-                            .backOffMillis(1_000_000, 1_000_000)
+                            .backOff(Duration.ofSeconds(1_000), Duration.ofSeconds(1_000))
                             .build();
             client.call(Rpc.echo(0, 0)).get().release();
             int passed = proxy.passed();
@@ -51,7 +52,7 @@ class ConnectionEndsTest {
                 awaitEnd(serverConfig);
                 awaitEnd(clientConfig);
             }
-            client.close().sync();
+            client.closeAsync().sync();
             awaitEnd(serverConfig);
             awaitEnd(clientConfig);
             return passed;
@@ -104,12 +105,12 @@ class ConnectionEndsTest {
             RpcRdmaClient client =
                     RpcRdmaClient.builder(group, server.address())
                             .config(clientConfig)
-                            .backOffMillis(1_000_000, 1_000_000)
+                            .backOff(Duration.ofSeconds(1_000), Duration.ofSeconds(1_000))
                             .build();
             client.call(Rpc.echo(0, 0), CallOptions.DEFAULT.withRetransmission(false)).await();
             awaitEnd(serverConfig);
             awaitEnd(clientConfig);
-            client.close().sync();
+            client.closeAsync().sync();
         }
         assertEnds(serverConfig, RpcRdmaCounter.CONNECTIONS_GIVEN_UP);
         assertEnds(clientConfig, RpcRdmaCounter.CONNECTIONS_CLOSED_BY_PEER);

@@ -452,7 +452,7 @@ final class FaultPair implements AutoCloseable {
                 if (isInactive) {
                     problems.add("message after channelInactive: " + message);
                 }
-                if (message instanceof RpcRdmaFailure failure) {
+                if (message instanceof CallFailureMessage failure) {
                     givenBack(failure.xid());
                     end(failure.xid(), "refused: " + failure.cause());
                     return;

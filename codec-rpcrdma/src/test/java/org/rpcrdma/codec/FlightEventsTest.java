@@ -138,7 +138,7 @@ class FlightEventsTest {
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
         RpcRdmaClient client = RpcRdmaClient.builder(group, responder).build();
         assertThatThrownBy(() -> client.connect().sync()).isInstanceOf(Exception.class);
-        client.close().sync();
+        client.closeAsync().sync();
         group.shutdownGracefully(0, RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
         RecordedEvent connect = events("rpcrdma.Connect").get(0);
         assertThat(connect.getBoolean("connected")).isFalse();

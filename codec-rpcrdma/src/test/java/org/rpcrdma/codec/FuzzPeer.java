@@ -20,7 +20,7 @@ import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.wire.ReadList;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.SegmentList;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
@@ -272,7 +272,7 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
                             ? Rpc.reply(call.xid)
                             : Unpooled.EMPTY_BUFFER;
             out = Unpooled.buffer();
-            RpcRdmaOption.call(call.xid, call.option, new byte[0])
+            OptionalOperationMessage.call(call.xid, call.option, new byte[0])
                     .reply(new byte[0], payload)
                     .encode(out, 16);
         } else {
@@ -283,7 +283,7 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
                                     call.version,
                                     16,
                                     TransportHeader.RDMA_MSG,
-                                    RpcCallHeader.REPLY);
+                                    RpcHeaderDecoder.REPLY);
             reply.writes().copy(call.header.writes());
             reply.reply().copy(call.header.reply());
             for (int i = 0; i < reply.writes().segments(); i++) {
@@ -354,7 +354,7 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
         }
         check(version == 1 || (version == 2 && run.speaksTwo()), "version", in);
         if (version == 2 && !hasSeenTwo) {
-            check(length <= ProtocolVersion.PROBE_THRESHOLD, "long first message", in);
+            check(length <= VersionInlineThresholds.PROBE_THRESHOLD, "long first message", in);
             hasSeenTwo = true;
         }
         if (version == 1 && proc == TransportHeader.RDMA_DONE) {
@@ -373,9 +373,9 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
         check(proc == 1 || in.getInt(payload) == header.xid(), "XID of the payload", in);
         boolean isCall =
                 version == 2
-                        ? header.direction() == RpcCallHeader.CALL
+                        ? header.direction() == RpcHeaderDecoder.CALL
                         : proc == 0
-                                ? in.getInt(payload + 4) == RpcCallHeader.CALL
+                                ? in.getInt(payload + 4) == RpcHeaderDecoder.CALL
                                 : header.reads().hasChunkAt(0) && isSentAsCall;
         check(isCall == isSentAsCall, "direction", in);
         if (isCall) {
@@ -387,14 +387,18 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
 
     private void takeOption(ByteBuf in) {
         check(
-                RpcRdmaOption.problem(in, false, OptionalOperationHandler.Payload.ANY) == null,
+                OptionalOperationMessage.problem(in, false, OptionalOperationHandler.Payload.ANY)
+                        == null,
                 "option",
                 in);
         int direction = in.getInt(16);
-        check(direction == RpcCallHeader.CALL || direction == RpcCallHeader.REPLY, "option", in);
-        if (direction == RpcCallHeader.REPLY) {
+        check(
+                direction == RpcHeaderDecoder.CALL || direction == RpcHeaderDecoder.REPLY,
+                "option",
+                in);
+        if (direction == RpcHeaderDecoder.REPLY) {
             answered(in);
-        } else if (RpcRdmaOption.type(in) == FuzzRun.COMPLETION) {
+        } else if (OptionalOperationMessage.type(in) == FuzzRun.COMPLETION) {
             completions++;
         } else {
             header.clear();
@@ -408,7 +412,10 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
         lists.reads().clear();
         lists.writes().copy(header.writes());
         lists.reply().copy(header.reply());
-        int option = header.proc() == TransportHeader.RDMA2_OPTIONAL ? RpcRdmaOption.type(in) : 0;
+        int option =
+                header.proc() == TransportHeader.RDMA2_OPTIONAL
+                        ? OptionalOperationMessage.type(in)
+                        : 0;
         calls.add(new Called(header.xid(), header.version(), header.proc(), option, lists));
         remember(header.reads());
         remember(header.writes());

@@ -6,6 +6,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.EventLoop;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -19,7 +20,7 @@ import org.rpcrdma.codec.FuzzScript.Op;
 import org.rpcrdma.codec.FuzzScript.Step;
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.client.RpcRdmaCallback;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -199,7 +200,7 @@ final class FuzzRun {
         }
         if (has(ACCEPTS)) {
             return RpcRdmaCallback.builder(config)
-                    .callTimeoutMillis(Integer.MAX_VALUE)
+                    .callTimeout(Duration.ofMillis(Integer.MAX_VALUE))
                     .attachTo(channel);
         }
         int granted = RpcRdmaConnection.of(channel).acceptReverseCalls(REVERSE_CREDITS);
@@ -495,7 +496,8 @@ final class FuzzRun {
         if (offer.version() == TransportHeader.VERSION_ONE) {
             TransportHeader.encodeDone(out, offer.xid(), 1);
         } else {
-            RpcRdmaOption.encodeHeader(out, offer.xid(), 1, RpcCallHeader.CALL, COMPLETION, 0);
+            OptionalOperationMessage.encodeHeader(
+                    out, offer.xid(), 1, RpcHeaderDecoder.CALL, COMPLETION, 0);
         }
         return Rpc.bytes(out);
     }

@@ -4,15 +4,15 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Messages that the scripts of several targets are made of. */
 final class FuzzSeeds {
 
-    static final int CALL = RpcCallHeader.CALL;
-    static final int REPLY = RpcCallHeader.REPLY;
+    static final int CALL = RpcHeaderDecoder.CALL;
+    static final int REPLY = RpcHeaderDecoder.REPLY;
     static final int MSG = TransportHeader.RDMA_MSG;
     static final int NOMSG = TransportHeader.RDMA_NOMSG;
     static final int CREDITS = 16;
@@ -55,7 +55,8 @@ final class FuzzSeeds {
 
     static ByteBuf option(int xid, int direction, int type, byte[] information, ByteBuf payload) {
         ByteBuf out = Unpooled.buffer();
-        RpcRdmaOption.encodeHeader(out, xid, CREDITS, direction, type, information.length);
+        OptionalOperationMessage.encodeHeader(
+                out, xid, CREDITS, direction, type, information.length);
         out.writeBytes(information).writeZero(-information.length & 3).writeBytes(payload);
         payload.release();
         return out;

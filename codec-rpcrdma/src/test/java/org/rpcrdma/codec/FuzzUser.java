@@ -26,7 +26,7 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaException;
 import org.rpcrdma.codec.client.RpcRdmaCallback;
 import org.rpcrdma.codec.wire.ReadList;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The upper layer of a fuzzed connection, which sees each call end once, and nothing that nobody has sent. */
@@ -58,7 +58,7 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
     private final Map<Object, Call> calls = new LinkedHashMap<>();
     private final List<ByteBuf> written = new ArrayList<>();
     private final Set<Integer> held = new LinkedHashSet<>();
-    private final Map<Integer, RpcRdmaOption> heldOptions = new LinkedHashMap<>();
+    private final Map<Integer, OptionalOperationMessage> heldOptions = new LinkedHashMap<>();
     private final Map<Integer, byte[]> replies = new HashMap<>();
     private final Map<Integer, List<byte[]>> expected = new HashMap<>();
     private final Set<Integer> unexpected = new LinkedHashSet<>();
@@ -142,16 +142,16 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
             run.problem("message after channelInactive: " + message);
         }
         try {
-            if (message instanceof RpcRdmaFailure failure) {
+            if (message instanceof CallFailureMessage failure) {
                 delivered(failure.xid(), "failed: " + failure.cause());
                 return;
             }
             ByteBuf payload = (ByteBuf) message;
             int xid = Rpc.xid(payload);
             checkSent(xid, ByteBufUtil.getBytes(payload));
-            if (RpcCallHeader.isOfType(payload, RpcCallHeader.REPLY)) {
+            if (RpcHeaderDecoder.isOfType(payload, RpcHeaderDecoder.REPLY)) {
                 delivered(xid, "replied");
-            } else if (!RpcCallHeader.isOfType(payload, RpcCallHeader.CALL)) {
+            } else if (!RpcHeaderDecoder.isOfType(payload, RpcHeaderDecoder.CALL)) {
                 run.problem("delivered: " + ByteBufUtil.hexDump(payload));
             } else if (!held.add(xid)) {
                 run.problem("call " + xid + " came twice");
@@ -188,7 +188,7 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
         boolean isReply = header.proc() == TransportHeader.RDMA_MSG && placed == 0;
         boolean isCall =
                 message.length - payload >= 8
-                        && in.getInt(payload + 4) == RpcCallHeader.CALL
+                        && in.getInt(payload + 4) == RpcHeaderDecoder.CALL
                         && header.proc() == TransportHeader.RDMA_MSG;
         byte[] content =
                 header.reads().segments() == 0 && (isReply || isCall)
@@ -365,7 +365,8 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
         watch(
                 call,
                 xid,
-                channel.writeAndFlush(RpcRdmaOption.call(xid, type, information, payload)));
+                channel.writeAndFlush(
+                        OptionalOperationMessage.call(xid, type, information, payload)));
     }
 
     // ------------------------------------------------------------------ replies
@@ -407,7 +408,7 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
             return;
         }
         List<Integer> xids = List.copyOf(heldOptions.keySet());
-        RpcRdmaOption call = heldOptions.remove(xids.get(n % xids.size()));
+        OptionalOperationMessage call = heldOptions.remove(xids.get(n % xids.size()));
         answer(channel, call, new byte[3]);
     }
 
@@ -423,7 +424,7 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
         return type == OPTIONS[1];
     }
 
-    private void answer(Channel to, RpcRdmaOption call, byte[] information) {
+    private void answer(Channel to, OptionalOperationMessage call, byte[] information) {
         ByteBuf payload =
                 takesMessages(call.type())
                         ? Rpc.reply(call.xid())
@@ -440,8 +441,9 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
     }
 
     /** The optional operations of this side. */
-    VersionTwo.Builder versionTwo() {
-        VersionTwo.Builder two = VersionTwo.builder().probeTimeoutMillis(Integer.MAX_VALUE);
+    VersionTwoConfig.Builder versionTwo() {
+        VersionTwoConfig.Builder two =
+                VersionTwoConfig.builder().probeTimeoutMillis(Integer.MAX_VALUE);
         OptionalOperationHandler.Payload[] payloads = {
             OptionalOperationHandler.Payload.NONE,
             OptionalOperationHandler.Payload.RPC_MESSAGE,
@@ -466,7 +468,8 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
         }
 
         @Override
-        public void received(Channel from, RpcRdmaOption message) throws RefusedException {
+        public void received(Channel from, OptionalOperationMessage message)
+                throws RefusedException {
             if (message.isReply()) {
                 message.release();
                 delivered(message.xid(), "option replied");

@@ -251,7 +251,7 @@ class HostilePeersTest {
         bad.channel.close().sync();
         await().until(() -> config.metrics().connections() == 1);
         assertWorks(good, 9);
-        assertThat(config.metrics().value(RpcRdmaGauge.PULLED_BYTES)).isZero();
+        assertThat(config.metrics().value(RpcRdmaGauge.READ_BYTES_HELD)).isZero();
     }
 
     private int takeXid(ByteBuf reply) {

@@ -212,7 +212,7 @@ class LongReplyTest {
                 assertThat(Arrays.equals(reply, 4, reply.length, expected, 4, expected.length))
                         .isTrue();
             }
-            client.close().sync();
+            client.closeAsync().sync();
         } finally {
             group.shutdownGracefully(0, RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
         }

@@ -17,6 +17,7 @@ import io.netty.channel.ChannelOption;
 import io.netty.util.concurrent.Future;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
@@ -33,7 +34,7 @@ import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.client.RpcRdmaClient;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Long Sends between two ends that both take them: when there are any, and what goes in them. */
@@ -45,7 +46,7 @@ class LongSizeTest {
     private static final int USUAL = 4096;
     private static final int HEADER = TransportHeader.MINIMUM_BYTES;
     private static final int REPLY_HEADER =
-            RpcCallHeader.REPLY_HEADER_BYTES + RpcCallHeader.MAXIMUM_VERIFIER_BYTES;
+            RpcHeaderDecoder.REPLY_HEADER_BYTES + RpcHeaderDecoder.MAXIMUM_VERIFIER_BYTES;
 
     private static RpcRdmaConfig.Builder config() {
         return RpcRdmaConfig.builder().bindings(List.of(new BlobBinding(), new TestBinding()));
@@ -185,7 +186,7 @@ class LongSizeTest {
     /** Version 2 has thresholds of its own, and a long Send only of version 1. */
     @Test
     void itBelongsToVersionOne() throws Exception {
-        RpcRdmaConfig two = config().versionTwo(VersionTwo.defaults()).build();
+        RpcRdmaConfig two = config().versionTwo(VersionTwoConfig.defaults()).build();
         try (RpcPair pair = RpcPair.of(two, two)) {
             pair.call(blobCall(1, 0, Rpc.random(8000)));
             // The question whether version 2 is spoken.
@@ -401,7 +402,7 @@ class LongSizeTest {
         RpcRdmaClient client =
                 RpcRdmaClient.builder(responder.group, responder.address())
                         .config(config().build())
-                        .backOffMillis(1, 1)
+                        .backOff(Duration.ofMillis(1), Duration.ofMillis(1))
                         .build();
         try (responder) {
             byte[] sent = ByteBufUtil.getBytes(blobCall(0, 0, Rpc.random(50_000)));
@@ -417,7 +418,7 @@ class LongSizeTest {
                 assertThat(accepted.value(RpcRdmaCounter.READ_CHUNK_CALLS)).isEqualTo(connection);
             }
             call.get(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS).release();
-            client.close().syncUninterruptibly();
+            client.closeAsync().syncUninterruptibly();
         }
     }
 

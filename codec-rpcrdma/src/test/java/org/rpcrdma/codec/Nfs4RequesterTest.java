@@ -130,7 +130,7 @@ class Nfs4RequesterTest {
                 assertThat(pair.client.takeBytes()).isEqualTo(answered);
             }
             // The second time all but the first item goes into the Reply chunk.
-            assertThat(pair.clientConnection().value(RpcRdmaCounter.PLACED_BYTES))
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.WRITE_BYTES_RECEIVED))
                     .isBetween(2 * 19_999L + 9000, 2 * 19_999L + 9000 + 200);
         }
     }
@@ -244,7 +244,7 @@ class Nfs4RequesterTest {
             }
             assertThat(pair.serverConnection().value(RpcRdmaCounter.READ_BYTES))
                     .isEqualTo(4 * 25_000);
-            assertThat(pair.clientConnection().value(RpcRdmaCounter.PLACED_BYTES))
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.WRITE_BYTES_RECEIVED))
                     .isEqualTo(8999 + 8998 + 8997 + 8996 + 1 + 2);
         }
     }

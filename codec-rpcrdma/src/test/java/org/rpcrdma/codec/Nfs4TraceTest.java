@@ -30,13 +30,13 @@ import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** NFS version 4.1 as the Linux client and server spoke it: the binding, the responder and the requester against it. */
 class Nfs4TraceTest {
 
-    private static final int HEADER = RpcCallHeader.REPLY_HEADER_BYTES;
+    private static final int HEADER = RpcHeaderDecoder.REPLY_HEADER_BYTES;
 
     /** What was sent, and the RPC messages behind it with every chunk back in its place. */
     record Exchange(Trace call, Trace reply, String callHex, String replyHex) {
@@ -83,7 +83,7 @@ class Nfs4TraceTest {
     }
 
     private final TransportHeader header = new TransportHeader();
-    private final RpcCallHeader rpc = new RpcCallHeader();
+    private final RpcHeaderDecoder rpc = new RpcHeaderDecoder();
     private final XdrCursor cursor = new XdrCursor();
 
     private static TransportHeader decode(TransportHeader header, ByteBuf in) {
@@ -104,7 +104,7 @@ class Nfs4TraceTest {
     }
 
     private XdrCursor results(ByteBuf reply, int start, Reduction reduction) {
-        int index = RpcCallHeader.resultsIndex(reply, start, reply.writerIndex());
+        int index = RpcHeaderDecoder.resultsIndex(reply, start, reply.writerIndex());
         assertThat(index).isPositive();
         return cursor.wrap(reply, start, index, reply.writerIndex(), reduction);
     }
@@ -190,7 +190,7 @@ class Nfs4TraceTest {
         }
         // Whenever the kernel felt safe without a chunk, so do we: nothing is registered in vain.
         if (limits.sinks() == 0 && !header.reply().isPresent()) {
-            assertThat(28 + HEADER + RpcCallHeader.MAXIMUM_VERIFIER_BYTES + limits.totalBytes())
+            assertThat(28 + HEADER + RpcHeaderDecoder.MAXIMUM_VERIFIER_BYTES + limits.totalBytes())
                     .isLessThanOrEqualTo(4096);
         }
     }
@@ -366,7 +366,7 @@ class Nfs4TraceTest {
             }
             // The three READs, and the one long WRITE.
             assertThat(pair.serverConnection().value(RpcRdmaCounter.READ_BYTES)).isEqualTo(20003);
-            assertThat(pair.clientConnection().value(RpcRdmaCounter.PLACED_BYTES))
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.WRITE_BYTES_RECEIVED))
                     .isGreaterThanOrEqualTo(65536);
         }
     }

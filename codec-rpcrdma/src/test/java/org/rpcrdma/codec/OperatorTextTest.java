@@ -97,7 +97,7 @@ class OperatorTextTest {
                     .contains("version 1")
                     .contains("1 of 64 in progress");
             assertThat(RpcRdmaConnection.of(pair.clientChannel).toString())
-                    .contains("1 calls of 1 credits out, 0 waiting");
+                    .contains("1 calls of 1 credits in flight, 0 waiting");
         }
         assertThat(config.toString()).contains("grants 64 credits");
         assertThat(config.metrics().toString()).startsWith("RpcRdmaMetrics(0 connections");

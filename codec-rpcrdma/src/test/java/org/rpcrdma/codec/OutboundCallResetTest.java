@@ -39,8 +39,8 @@ class OutboundCallResetTest {
             OWNED.add(owned);
             return owned;
         }
-        if (type == RpcRdmaOption.class) {
-            return RpcRdmaOption.call(1, 2, new byte[0]);
+        if (type == OptionalOperationMessage.class) {
+            return OptionalOperationMessage.call(1, 2, new byte[0]);
         }
         if (type == RpcMessage.class) {
             return new RpcMessage(Unpooled.EMPTY_BUFFER);
@@ -48,8 +48,8 @@ class OutboundCallResetTest {
         if (type == ChannelPromise.class) {
             return new EmbeddedChannel().newPromise();
         }
-        if (type == ProtocolVersion.class) {
-            return new ProtocolVersion(TransportHeader.VERSION_ONE, 1024, 1024);
+        if (type == VersionInlineThresholds.class) {
+            return new VersionInlineThresholds(TransportHeader.VERSION_ONE, 1024, 1024);
         }
         if (RpcRdmaException.class.isAssignableFrom(type)) {
             return new PullException("none");

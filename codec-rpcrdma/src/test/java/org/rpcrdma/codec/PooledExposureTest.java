@@ -37,7 +37,7 @@ class PooledExposureTest {
             assertThat(bytes(pair)).isEqualTo(reply(0x12));
             pair.reply(Unpooled.wrappedBuffer(reply(0x11)));
             assertThat(bytes(pair)).isEqualTo(reply(0x11));
-            assertThat(pair.clientConnection().value(RpcRdmaCounter.PLACED_BYTES))
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.WRITE_BYTES_RECEIVED))
                     .isEqualTo(3 * LENGTH);
         }
     }

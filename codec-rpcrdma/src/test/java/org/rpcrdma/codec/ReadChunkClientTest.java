@@ -8,6 +8,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Future;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
@@ -17,8 +18,8 @@ import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.ReadChunkReplyConfig.ReplyChunks;
-import org.rpcrdma.codec.client.CallOptions;
 import org.rpcrdma.codec.client.RpcRdmaClient;
+import org.rpcrdma.codec.rpc.CallOptions;
 
 /** An {@link RpcRdmaClient} whose replies come in Read chunks, or do not. */
 class ReadChunkClientTest {
@@ -36,7 +37,7 @@ class ReadChunkClientTest {
     @AfterEach
     void close() {
         if (client != null) {
-            client.close().awaitUninterruptibly();
+            client.closeAsync().awaitUninterruptibly();
         }
         if (responder != null) {
             responder.close();
@@ -70,8 +71,8 @@ class ReadChunkClientTest {
         client =
                 RpcRdmaClient.builder(group, responder.address())
                         .config(requester)
-                        .backOffMillis(1, 5)
-                        .firstCallTimeoutMillis(1_000_000)
+                        .backOff(Duration.ofMillis(1), Duration.ofMillis(5))
+                        .firstCallTimeout(Duration.ofSeconds(1_000))
                         .build();
     }
 
@@ -183,7 +184,7 @@ class ReadChunkClientTest {
                 RpcPair.usual()
                         .readChunkReplies(
                                 ReadChunkReplyConfig.DEFAULT.withReplyChunks(ReplyChunks.NEVER))
-                        .versionTwo(VersionTwo.defaults())
+                        .versionTwo(VersionTwoConfig.defaults())
                         .build();
         try (RpcPair pair = RpcPair.of(config, config)) {
             pair.call(Rpc.echo(9, 8));

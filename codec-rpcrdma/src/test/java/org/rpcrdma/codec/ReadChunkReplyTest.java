@@ -114,7 +114,7 @@ class ReadChunkReplyTest {
             assertThat(connection.value(RpcRdmaCounter.READ_CHUNK_REPLIES))
                     .isEqualTo("read".equals(form) ? 1 : 0);
             if (!"reply".equals(form)) {
-                assertThat(pair.serverConnection().value(RpcRdmaCounter.WRITE_BYTES)).isZero();
+                assertThat(pair.serverConnection().value(RpcRdmaCounter.WRITE_BYTES_SENT)).isZero();
             }
         }
     }
@@ -167,7 +167,7 @@ class ReadChunkReplyTest {
             boolean isPlaced = form == Form.ALL_CHUNKS || form == Form.WRITE_CHUNK;
             boolean isRead = form != Form.UNUSED_CHUNKS && form != Form.WRITE_CHUNK;
             RpcRdmaConnection connection = pair.clientConnection();
-            long placed = connection.value(RpcRdmaCounter.PLACED_BYTES);
+            long placed = connection.value(RpcRdmaCounter.WRITE_BYTES_RECEIVED);
             long read = connection.value(RpcRdmaCounter.READ_BYTES);
             assertThat(placed > 0).isEqualTo(isPlaced);
             assertThat(read > 0).isEqualTo(isRead);

@@ -130,6 +130,7 @@ class ReadChunkResponderTest {
                         pair.clientChannel.writeAndFlush(
                                 new RdmaSendWithInvalidate(ReadChunks.done(1), handle)));
         pair.awaitValue(RpcRdmaCounter.PULL_COMPLETIONS_RECEIVED, 1);
+        RpcPair.settle(pair.serverChannel); // counted first, released then
         assertThat(reply.refCnt()).isZero();
         assertThat(pair.serverConnection().value(RpcRdmaCounter.REMOTE_INVALIDATIONS)).isEqualTo(1);
         roundTrip(2);

@@ -14,7 +14,7 @@ import net.jqwik.api.Property;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.Proves;
 import org.rpcrdma.codec.wire.RecordMark;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
 /** Handlers of a TCP pipeline write record marks, others do not: which it is can be told from any message of RPC. */
 class RecordMarkTest {
@@ -108,7 +108,7 @@ class RecordMarkTest {
     /** A call or a reply of RFC 5531, with XIDs, lengths and flavors that look like something else. */
     private static ByteBuf anyMessage(Random random) {
         ByteBuf out = Unpooled.buffer().writeInt(0).writeInt(random.nextInt(2));
-        if (out.getInt(4) == RpcCallHeader.CALL) {
+        if (out.getInt(4) == RpcHeaderDecoder.CALL) {
             out.writeInt(2).writeInt(oneOf(random, 401, 100003, random.nextInt(1 << 30) + 401));
             out.writeInt(small(random)).writeInt(small(random));
             authenticator(out, random);

@@ -473,7 +473,7 @@ class ResponderTest {
         pair.server.takeBytes();
         pair.reply(Rpc.reply(6).writeZero(5000));
         assertThat(pair.client.takeBytes()).hasSize(20);
-        assertThat(pair.serverConnection().value(RpcRdmaCounter.WRITE_BYTES)).isZero();
+        assertThat(pair.serverConnection().value(RpcRdmaCounter.WRITE_BYTES_SENT)).isZero();
         assertThat(sink.getByte(0)).isEqualTo((byte) 0x5A);
         assertAliveAndSilent();
     }
@@ -542,7 +542,7 @@ class ResponderTest {
         pair.reply(isLongReply ? reply.writeZero(6000) : reply).sync();
         assertThat(pair.client.takeBytes()).isNotEmpty();
         assertThat(ByteBufUtil.getBytes(sink, 0, length)).isEqualTo(Arrays.copyOf(data, length));
-        assertThat(pair.serverConnection().value(RpcRdmaCounter.WRITE_BYTES))
+        assertThat(pair.serverConnection().value(RpcRdmaCounter.WRITE_BYTES_SENT))
                 .isGreaterThanOrEqualTo(length + (isLongReply ? 6000 : 0));
     }
 

@@ -16,7 +16,7 @@ import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
 /** An RPC call: its header, and what the bindings make of its arguments. An input is a whole call. */
 class RpcCallFuzzTest extends FuzzTarget {
@@ -27,7 +27,7 @@ class RpcCallFuzzTest extends FuzzTarget {
     private static final long MOST_OF_A_WORD = 0xffffffffL + 32_768;
 
     private final BindingRegistry bindings = BindingRegistry.standard();
-    private final RpcCallHeader rpc = new RpcCallHeader();
+    private final RpcHeaderDecoder rpc = new RpcHeaderDecoder();
     private final ItemWalk walks = new ItemWalk();
 
     @Override
@@ -95,16 +95,16 @@ class RpcCallFuzzTest extends FuzzTarget {
     protected void check(byte[] call) {
         ByteBuf in = Unpooled.wrappedBuffer(call);
         boolean isCall = rpc.decode(in, 0, call.length);
-        assertThat(new RpcCallHeader().decode(in, 0, call.length)).isEqualTo(isCall);
+        assertThat(new RpcHeaderDecoder().decode(in, 0, call.length)).isEqualTo(isCall);
         if (!isCall) {
             assertThat(rpc.isReductionAllowed()).isFalse();
             return;
         }
         int index = rpc.argumentsIndex();
-        assertThat(index).isBetween(RpcCallHeader.MINIMUM_CALL_BYTES, call.length);
+        assertThat(index).isBetween(RpcHeaderDecoder.MINIMUM_CALL_BYTES, call.length);
         assertThat(index & 3).isZero();
         // One byte less is too short for the header.
-        assertThat(new RpcCallHeader().decode(in, 0, index - 1)).isFalse();
+        assertThat(new RpcHeaderDecoder().decode(in, 0, index - 1)).isFalse();
 
         int version = rpc.version();
         int procedure = rpc.procedure();

@@ -97,7 +97,7 @@ class RpcMessageTest {
             assertThat(sink.writerIndex()).isEqualTo(3 + length);
             assertThat(ByteBufUtil.getBytes(sink, 3, length)).isEqualTo(data);
             assertThat(pair.clientConnection().value(RpcRdmaCounter.COPIED_BYTES)).isZero();
-            assertThat(pair.clientConnection().value(RpcRdmaCounter.PLACED_BYTES))
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.WRITE_BYTES_RECEIVED))
                     .isEqualTo(length);
             reply.release();
             assertThat(sink.refCnt()).isEqualTo(1);
@@ -370,7 +370,7 @@ class RpcMessageTest {
                             .addItem(READ_POSITION, direct(data));
             pair.reply(reply).sync();
             assertThat(pair.client.takeBytes()).isEqualTo(bytes(Rpc.read3Reply(7, data)));
-            assertThat(pair.serverConnection().value(RpcRdmaCounter.WRITE_BYTES))
+            assertThat(pair.serverConnection().value(RpcRdmaCounter.WRITE_BYTES_SENT))
                     .isEqualTo(hasChunk ? length : 0);
             RpcPair.settle(pair.serverChannel);
             assertThat(reply.refCnt()).isZero();
@@ -455,7 +455,7 @@ class RpcMessageTest {
             pair.server.takeBytes();
             released.release();
             pair.reply(Rpc.read3Reply(7, Rpc.random(8192)));
-            RpcRdmaFailure failure = (RpcRdmaFailure) pair.client.take();
+            CallFailureMessage failure = (CallFailureMessage) pair.client.take();
             assertThat(failure.cause()).isInstanceOf(UnmarshalException.class);
             assertThat(sink.refCnt()).isEqualTo(1);
             sink.release();

@@ -296,7 +296,7 @@ final class RpcPair implements AutoCloseable {
         }
 
         RpcRdmaException takeFailure() throws InterruptedException {
-            return ((RpcRdmaFailure) take()).cause();
+            return ((CallFailureMessage) take()).cause();
         }
 
         boolean awaitInactive() throws InterruptedException {

@@ -17,6 +17,7 @@ import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Future;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
@@ -35,18 +36,18 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaSendWithInvalidate;
-import org.rpcrdma.codec.client.CallOptions;
 import org.rpcrdma.codec.client.ClientTestAccess;
 import org.rpcrdma.codec.client.ManualClock;
 import org.rpcrdma.codec.client.RpcRdmaCallback;
 import org.rpcrdma.codec.client.RpcRdmaCallback.State;
 import org.rpcrdma.codec.client.RpcRdmaClient;
+import org.rpcrdma.codec.rpc.CallOptions;
 
 /** A server that calls its client back, over connections that come and go. */
 class RpcRdmaCallbackTest {
 
     private static final CallOptions ONCE = CallOptions.DEFAULT.withRetransmission(false);
-    private static final CallOptions HASTY = CallOptions.DEFAULT.withTimeoutMillis(1);
+    private static final CallOptions HASTY = CallOptions.DEFAULT.withTimeout(Duration.ofMillis(1));
 
     /** What the client says on each connection when it is ready. */
     private static final int READY = 77;
@@ -129,8 +130,8 @@ class RpcRdmaCallbackTest {
     private RpcRdmaClient.Builder clientBuilder() {
         return RpcRdmaClient.builder(group, server.address())
                 .config(config)
-                .backOffMillis(1, 4)
-                .firstCallTimeoutMillis(1_000_000)
+                .backOff(Duration.ofMillis(1), Duration.ofMillis(4))
+                .firstCallTimeout(Duration.ofSeconds(1_000))
                 .onConnection(made -> announcements.add(made.call(ready())));
     }
 
@@ -195,7 +196,7 @@ class RpcRdmaCallbackTest {
     @AfterEach
     void close() {
         if (client != null) {
-            client.close().awaitUninterruptibly();
+            client.closeAsync().awaitUninterruptibly();
         }
         if (server != null) {
             server.close();
@@ -309,7 +310,7 @@ class RpcRdmaCallbackTest {
     void reverseCallsHaveTheVersionOfTheForwardCalls(boolean isTwo) throws Exception {
         RpcRdmaConfig.Builder both = RpcPair.usual().reverseCredits(4);
         RpcRdmaConfig one = both.build();
-        RpcRdmaConfig two = both.versionTwo(VersionTwo.defaults()).build();
+        RpcRdmaConfig two = both.versionTwo(VersionTwoConfig.defaults()).build();
         BlockingQueue<Future<ByteBuf>> called = new LinkedBlockingQueue<>();
         List<Integer> versions = new CopyOnWriteArrayList<>();
         server =
@@ -438,9 +439,10 @@ class RpcRdmaCallbackTest {
         Future<ByteBuf> lost = callback.call(Rpc.echo(0, 8), ONCE);
         lost.addListener(done -> whenFailed.add(callback.state()));
         Future<ByteBuf> late =
-                callback.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(200));
+                callback.call(
+                        Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeout(Duration.ofMillis(200)));
         take();
-        client.close().sync();
+        client.closeAsync().sync();
         awaitState(State.DOWN);
         failure(lost, ConnectionLostException.class);
         assertThat(whenFailed.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(State.DOWN);
@@ -474,7 +476,7 @@ class RpcRdmaCallbackTest {
             works();
             assertThat(callback.state()).isEqualTo(State.UP);
         } finally {
-            second.close().sync();
+            second.closeAsync().sync();
         }
     }
 
@@ -588,7 +590,7 @@ class RpcRdmaCallbackTest {
             answered(first, there.xid());
             assertThat(works()).isNotSameAs(there.channel());
         } finally {
-            second.close().sync();
+            second.closeAsync().sync();
         }
     }
 
@@ -606,7 +608,7 @@ class RpcRdmaCallbackTest {
             first.cancel(false);
             assertThat(works()).isNotSameAs(there.channel());
         } finally {
-            second.close().sync();
+            second.closeAsync().sync();
         }
     }
 
@@ -620,7 +622,7 @@ class RpcRdmaCallbackTest {
         RpcRdmaClient second = clientBuilder().reverseProgram(Program::new).build();
         second.connect().sync();
         awaitAttached(true);
-        second.close().sync();
+        second.closeAsync().sync();
         server.accepted.get(1).closeFuture().sync();
         there.reply();
         answered(first, there.xid());
@@ -672,7 +674,8 @@ class RpcRdmaCallbackTest {
 
         // Nor after connections that a call has needed, which end in the same way.
         Future<ByteBuf> call =
-                client.call(Rpc.echo(0, 0), CallOptions.DEFAULT.withTimeoutMillis(100_000));
+                client.call(
+                        Rpc.echo(0, 0), CallOptions.DEFAULT.withTimeout(Duration.ofSeconds(100)));
         lose(dead);
         clock.advanceMillis(100_000);
         failure(call, CallTimeoutException.class);
@@ -899,7 +902,8 @@ class RpcRdmaCallbackTest {
     @ValueSource(strings = {"state", "call"})
     @Proves("BIDI-23")
     void anotherChannelMayBeAttachedWhenCallsAreAboutToBeSent(String told) throws Exception {
-        connectTwice(RpcPair.usual().reverseCredits(4).versionTwo(VersionTwo.defaults()).build());
+        connectTwice(
+                RpcPair.usual().reverseCredits(4).versionTwo(VersionTwoConfig.defaults()).build());
         client.call(Rpc.echo(0, 0)).sync().getNow().release();
         boolean isFirst =
                 RpcRdmaConnection.of(server.accepted.get(0)).value(RpcRdmaCounter.REPLIES_SENT) > 0;
@@ -988,8 +992,8 @@ class RpcRdmaCallbackTest {
             nextThere.reply();
             answered(next, nextThere.xid());
         } finally {
-            second.close().sync();
-            third.close().sync();
+            second.closeAsync().sync();
+            third.closeAsync().sync();
         }
     }
 
@@ -1008,7 +1012,7 @@ class RpcRdmaCallbackTest {
             callback = on(channel, () -> RpcRdmaCallback.builder(config).attachTo(channel));
             works();
         } finally {
-            second.close().sync();
+            second.closeAsync().sync();
         }
     }
 
@@ -1033,7 +1037,7 @@ class RpcRdmaCallbackTest {
     void theEndOfTheEventLoopEndsAllCalls() throws Exception {
         connect();
         works();
-        client.close().sync();
+        client.closeAsync().sync();
         awaitState(State.DOWN);
         Future<ByteBuf> waiting = callback.call(Rpc.echo(0, 0));
         server.close();

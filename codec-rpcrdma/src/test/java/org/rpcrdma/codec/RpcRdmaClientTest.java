@@ -15,7 +15,6 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
-import io.netty.channel.nio.NioEventLoopGroup;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.ReferenceCounted;
 import io.netty.util.concurrent.DefaultPromise;
@@ -25,9 +24,9 @@ import io.netty.util.concurrent.Promise;
 import io.netty.util.concurrent.PromiseNotifier;
 import java.io.IOException;
 import java.net.ConnectException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.ClosedChannelException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -52,19 +51,19 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RdmaWrite;
-import org.rpcrdma.codec.client.CallMarshaller;
-import org.rpcrdma.codec.client.CallOptions;
-import org.rpcrdma.codec.client.CallOptions.Repetition;
 import org.rpcrdma.codec.client.ClientTestAccess;
 import org.rpcrdma.codec.client.ManualClock;
 import org.rpcrdma.codec.client.RpcRdmaClient;
+import org.rpcrdma.codec.rpc.CallMarshaller;
+import org.rpcrdma.codec.rpc.CallOptions;
+import org.rpcrdma.codec.rpc.CallOptions.Repetition;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The client against responders that fail in every way, over the software RNIC. */
 class RpcRdmaClientTest {
 
     private static final CallOptions ONCE = CallOptions.DEFAULT.withRetransmission(false);
-    private static final CallOptions HASTY = CallOptions.DEFAULT.withTimeoutMillis(1);
+    private static final CallOptions HASTY = CallOptions.DEFAULT.withTimeout(Duration.ofMillis(1));
 
     private final RpcRdmaConfig config =
             RpcPair.usual()
@@ -80,7 +79,7 @@ class RpcRdmaClientTest {
     @AfterEach
     void close() {
         if (client != null) {
-            client.close().awaitUninterruptibly();
+            client.closeAsync().awaitUninterruptibly();
             assertThat(client.outstandingCalls()).isZero();
         }
         if (responder != null) {
@@ -90,27 +89,11 @@ class RpcRdmaClientTest {
                 .syncUninterruptibly();
     }
 
-    @Test
-    void eventLoopsOfAnotherTransportAreRefusedAtOnce() {
-        NioEventLoopGroup others = new NioEventLoopGroup(1);
-        try {
-            RpcRdmaClient.Builder builder =
-                    RpcRdmaClient.builder(
-                            others, new InetSocketAddress(InetAddress.getLoopbackAddress(), 1));
-            assertThatThrownBy(builder::build)
-                    .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContaining("another transport (expected: an RdmaEventLoopGroup)");
-        } finally {
-            others.shutdownGracefully(0, RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
-                    .syncUninterruptibly();
-        }
-    }
-
     private RpcRdmaClient.Builder builder(InetSocketAddress address) {
         return RpcRdmaClient.builder(group, address)
                 .config(config)
-                .backOffMillis(1, 5)
-                .firstCallTimeoutMillis(1_000_000);
+                .backOff(Duration.ofMillis(1), Duration.ofMillis(5))
+                .firstCallTimeout(Duration.ofSeconds(1_000));
     }
 
     private void manual() throws Exception {
@@ -123,7 +106,7 @@ class RpcRdmaClientTest {
         responder = ScriptedResponder.manual(config);
         client =
                 clocked(builder(responder.address()), clock)
-                        .firstCallTimeoutMillis(firstCallMillis)
+                        .firstCallTimeout(Duration.ofMillis(firstCallMillis))
                         .build();
     }
 
@@ -179,7 +162,7 @@ class RpcRdmaClientTest {
         responder.take().reply(Rpc.reply(0));
         done(call);
         assertThat(responder.accepted).hasSize(3);
-        client.close().syncUninterruptibly();
+        client.closeAsync().syncUninterruptibly();
         assertThat(client.openConnections()).isEmpty();
         failure(client.connect(), ClosedChannelException.class);
     }
@@ -191,7 +174,7 @@ class RpcRdmaClientTest {
         AtomicReference<Channel> made = new AtomicReference<>();
         client =
                 builder(responder.address())
-                        .backOffMillis(1_000_000, 1_000_000)
+                        .backOff(Duration.ofSeconds(1_000), Duration.ofSeconds(1_000))
                         .handler(
                                 () ->
                                         new ChannelInboundHandlerAdapter() {
@@ -219,12 +202,12 @@ class RpcRdmaClientTest {
         client =
                 builder(responder.address())
                         .connections(2)
-                        .backOffMillis(1_000_000, 1_000_000)
+                        .backOff(Duration.ofSeconds(1_000), Duration.ofSeconds(1_000))
                         .build();
         failure(client.connect(), ConnectException.class);
         failure(client.connect(), ConnectException.class);
         Future<Void> last = client.connect();
-        client.close().syncUninterruptibly();
+        client.closeAsync().syncUninterruptibly();
         assertThat(last.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
         assertThat(last.isSuccess()).isFalse();
     }
@@ -398,7 +381,8 @@ class RpcRdmaClientTest {
         Future<ByteBuf> late = client.call(Rpc.echo(0, 8), HASTY);
         responder.take();
         Future<ByteBuf> patient =
-                client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(15_000));
+                client.call(
+                        Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeout(Duration.ofSeconds(15)));
         ScriptedResponder.Call work = responder.take();
         for (int i = 0; i < 10; i++) {
             clock.advanceMillis(1);
@@ -419,7 +403,7 @@ class RpcRdmaClientTest {
         responder = ScriptedResponder.manual(config);
         client =
                 clocked(builder(responder.address()), clock)
-                        .firstCallTimeoutMillis(1)
+                        .firstCallTimeout(Duration.ofMillis(1))
                         .maxRetransmissions(0)
                         .build();
         Future<ByteBuf> call = client.call(Rpc.echo(0, 8));
@@ -443,11 +427,12 @@ class RpcRdmaClientTest {
         // A time-out while it waits for the next attempt says why nothing was sent.
         RpcRdmaClient patient =
                 clocked(builder(responder.address()), clock)
-                        .backOffMillis(100_000, 100_000)
+                        .backOff(Duration.ofSeconds(100), Duration.ofSeconds(100))
                         .maxRetransmissions(99)
                         .build();
         Future<ByteBuf> waits =
-                patient.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(50));
+                patient.call(
+                        Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeout(Duration.ofMillis(50)));
         failure(patient.connect(), ConnectException.class); // the second attempt
         clock.advanceMillis(50);
         CallTimeoutException late = failure(waits, CallTimeoutException.class);
@@ -455,7 +440,7 @@ class RpcRdmaClientTest {
         assertThat(late)
                 .hasCauseInstanceOf(ConnectException.class)
                 .hasMessageContaining("there was no connection: Connection refused");
-        patient.close().syncUninterruptibly();
+        patient.closeAsync().syncUninterruptibly();
     }
 
     @Test
@@ -464,7 +449,7 @@ class RpcRdmaClientTest {
         Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
         ScriptedResponder.Call out = responder.take();
         Future<ByteBuf> waits =
-                client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(50));
+                client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeout(Duration.ofMillis(50)));
         RpcRdmaConnection connection = client.openConnections().get(0);
         await().until(() -> connection.value(RpcRdmaGauge.CALLS_WAITING) == 1);
         clock.advanceMillis(50);
@@ -493,7 +478,7 @@ class RpcRdmaClientTest {
                 client.call(
                         new RpcMessage(BlobBinding.call(BlobBinding.GET, 9000, 4, new byte[0]))
                                 .addSink(sink),
-                        CallOptions.DEFAULT.withTimeoutMillis(200));
+                        CallOptions.DEFAULT.withTimeout(Duration.ofMillis(200)));
         ScriptedResponder.Call received = responder.take();
         clock.advanceMillis(200);
         CallTimeoutException timeout = failure(late, CallTimeoutException.class);
@@ -516,7 +501,7 @@ class RpcRdmaClientTest {
         responder.take().reply(Rpc.reply(0));
         done(first);
         Future<ByteBuf> late =
-                client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(10));
+                client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeout(Duration.ofMillis(10)));
         responder.take();
         Future<ByteBuf> other = client.call(Rpc.echo(0, 8));
         responder.take().reply(Rpc.reply(0));
@@ -537,7 +522,7 @@ class RpcRdmaClientTest {
         Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
         responder.take().reply(Rpc.reply(0));
         done(first);
-        CallOptions tenMillis = CallOptions.DEFAULT.withTimeoutMillis(10);
+        CallOptions tenMillis = CallOptions.DEFAULT.withTimeout(Duration.ofMillis(10));
         Future<ByteBuf> late = client.call(Rpc.echo(0, 8), tenMillis);
         responder.take();
         clock.advanceMillis(5);
@@ -590,8 +575,8 @@ class RpcRdmaClientTest {
         responder = ScriptedResponder.manual(config);
         client =
                 clocked(builder(responder.address()), clock)
-                        .backOffMillis(100_000, 100_000)
-                        .firstCallTimeoutMillis(1)
+                        .backOff(Duration.ofSeconds(100), Duration.ofSeconds(100))
+                        .firstCallTimeout(Duration.ofMillis(1))
                         .build();
         Future<ByteBuf> call = client.call(Rpc.echo(0, 8));
         ScriptedResponder.Call first = responder.take();
@@ -634,7 +619,9 @@ class RpcRdmaClientTest {
         ScriptedResponder.Call next = responder.take();
         // The time of this one is over later than that of the first call.
         Future<ByteBuf> late =
-                client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(firstCallMillis));
+                client.call(
+                        Rpc.echo(0, 8),
+                        CallOptions.DEFAULT.withTimeout(Duration.ofMillis(firstCallMillis)));
         clock.advanceMillis(firstCallMillis);
         failure(late, CallTimeoutException.class);
         next.reply(Rpc.reply(0));
@@ -648,7 +635,8 @@ class RpcRdmaClientTest {
         Future<ByteBuf> slow =
                 client.call(BlobBinding.call(BlobBinding.APPEND, 0, 4, new byte[8]), ONCE);
         Future<ByteBuf> behind =
-                client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeoutMillis(100));
+                client.call(
+                        Rpc.echo(0, 8), CallOptions.DEFAULT.withTimeout(Duration.ofMillis(100)));
         ScriptedResponder.Call received = responder.take();
         clock.advanceMillis(100);
         failure(behind, CallTimeoutException.class);
@@ -724,14 +712,14 @@ class RpcRdmaClientTest {
             futures.add(client.call(messages.get(i)));
         }
         responder.take();
-        client.close().syncUninterruptibly();
+        client.closeAsync().syncUninterruptibly();
         futures.add(client.call(Rpc.echo(0, 8)));
         for (Future<ByteBuf> future : futures) {
             assertThat(failure(future, ConnectionLostException.class))
                     .hasMessageContaining("client was closed");
         }
         assertThat(messages).allMatch(message -> message.refCnt() == 0);
-        client.close().syncUninterruptibly();
+        client.closeAsync().syncUninterruptibly();
     }
 
     @Test
@@ -740,11 +728,11 @@ class RpcRdmaClientTest {
         responder.stopListening();
         client =
                 builder(responder.address())
-                        .backOffMillis(1_000_000, 1_000_000)
+                        .backOff(Duration.ofSeconds(1_000), Duration.ofSeconds(1_000))
                         .maxRetransmissions(99)
                         .build();
         Future<ByteBuf> waiting = client.call(Rpc.echo(0, 8));
-        client.close().syncUninterruptibly();
+        client.closeAsync().syncUninterruptibly();
         failure(waiting, ConnectionLostException.class);
     }
 
@@ -758,7 +746,7 @@ class RpcRdmaClientTest {
         RpcRdmaClient other =
                 RpcRdmaClient.builder(own, responder.address())
                         .config(config)
-                        .backOffMillis(1_000_000, 1_000_000)
+                        .backOff(Duration.ofSeconds(1_000), Duration.ofSeconds(1_000))
                         .maxRetransmissions(99)
                         .build();
         Future<ByteBuf> waiting = other.call(Rpc.echo(0, 8));
@@ -1120,7 +1108,7 @@ class RpcRdmaClientTest {
     @Proves({"API-21", "V1-ERR-11"})
     void aRefusedCallThatCannotBeRepeatedKeepsItsRefusal() throws Exception {
         answering(100_000);
-        client.close().sync();
+        client.closeAsync().sync();
         client =
                 builder(responder.address())
                         .config(open().build())
@@ -1316,7 +1304,7 @@ class RpcRdmaClientTest {
     @Proves({"V1-ERR-11", "ULB-28", "ULB-29"})
     void aReplyThatIsLongerThanItCanBeIsAskedForOnceMoreInTheSameRoom() throws Exception {
         answering(100_000, config);
-        client.close().sync();
+        client.closeAsync().sync();
         client = clocked(builder(responder.address()), clock).build();
         for (int maximum : new int[] {0, 8001}) {
             Future<ByteBuf> call =
@@ -1380,7 +1368,7 @@ class RpcRdmaClientTest {
     @Proves("V1-ERR-25")
     void aCallThatWasRefusedSurvivesALoss() throws Exception {
         answering(100_000, config);
-        client.close().sync();
+        client.closeAsync().sync();
         client = clocked(builder(responder.address()), clock).build();
         Future<ByteBuf> get = client.call(BlobBinding.call(BlobBinding.GET, 8001, 4, new byte[0]));
         responder.take();
@@ -1476,7 +1464,7 @@ class RpcRdmaClientTest {
                 client.call(
                         BlobBinding.call(BlobBinding.APPEND, 0, 4, new byte[0]),
                         CallOptions.DEFAULT.withRepetition(Repetition.ALWAYS)));
-        client.close().sync();
+        client.closeAsync().sync();
         // The binding knows that 90000 bytes are possible; the caller's sink had 10000.
         client = builder(responder.address()).build();
         RemoteChunkException small =

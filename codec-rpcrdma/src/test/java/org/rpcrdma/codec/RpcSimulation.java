@@ -14,6 +14,7 @@ import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.util.concurrent.Future;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -25,9 +26,9 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.binding.BindingRegistry;
-import org.rpcrdma.codec.client.CallOptions;
 import org.rpcrdma.codec.client.ClientTestAccess;
 import org.rpcrdma.codec.client.RpcRdmaClient;
+import org.rpcrdma.codec.rpc.CallOptions;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 import org.rpcrdma.verbs.iwarp.SimulatedConnection;
 import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
@@ -316,7 +317,7 @@ final class RpcSimulation {
                     RpcRdmaClient.builder(group, ADDRESS)
                             .config(config)
                             .connections(1)
-                            .callTimeoutMillis(callMillis);
+                            .callTimeout(Duration.ofMillis(callMillis));
             client =
                     ClientTestAccess.clocked(
                                     builder,
@@ -327,7 +328,7 @@ final class RpcSimulation {
         }
 
         void close() {
-            client.close();
+            client.closeAsync();
         }
 
         @Override
@@ -389,7 +390,8 @@ final class RpcSimulation {
             isShort = mayFail && random.nextInt(10) == 0;
             CallOptions options =
                     isShort
-                            ? CallOptions.DEFAULT.withTimeoutMillis(1 + random.nextInt(2000))
+                            ? CallOptions.DEFAULT.withTimeout(
+                                    Duration.ofMillis(1 + random.nextInt(2000)))
                             : CallOptions.DEFAULT;
             isFailing = mayFail && random.nextInt(30) == 0;
             if (isFailing) {

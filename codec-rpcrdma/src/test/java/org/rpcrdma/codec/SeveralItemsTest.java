@@ -110,7 +110,7 @@ class SeveralItemsTest {
             byte[] reply = body(Rpc.reply(1), tail, first, second);
             pair.reply(Unpooled.wrappedBuffer(reply));
             assertThat(pair.client.takeBytes()).isEqualTo(reply);
-            assertThat(pair.clientConnection().value(RpcRdmaCounter.PLACED_BYTES))
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.WRITE_BYTES_RECEIVED))
                     .isGreaterThanOrEqualTo(first + second);
         }
     }
@@ -127,7 +127,7 @@ class SeveralItemsTest {
             byte[] reply = body(Rpc.reply(1), 16, lengths);
             pair.reply(Unpooled.wrappedBuffer(reply));
             assertThat(pair.client.takeBytes()).isEqualTo(reply);
-            assertThat(pair.clientConnection().value(RpcRdmaCounter.PLACED_BYTES))
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.WRITE_BYTES_RECEIVED))
                     .isEqualTo((long) length * Math.min(2, results));
         }
     }

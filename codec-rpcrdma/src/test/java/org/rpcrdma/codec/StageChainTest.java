@@ -102,8 +102,11 @@ class StageChainTest {
                     ChannelPipeline pipeline = pair.serverChannel.pipeline();
                     ChannelPromise promise = pair.serverChannel.newPromise();
                     promise.cancel(false);
-                    pipeline.get(RecordMarkRemover.class)
-                            .write(pipeline.context(RecordMarkRemover.class), cancelled, promise);
+                    pipeline.get(OutboundRecordMarkRemover.class)
+                            .write(
+                                    pipeline.context(OutboundRecordMarkRemover.class),
+                                    cancelled,
+                                    promise);
                     return null;
                 });
         assertThat(cancelled.refCnt()).isZero();

@@ -11,10 +11,10 @@ import java.util.Arrays;
 import java.util.stream.Stream;
 import org.rpcrdma.FuzzTarget;
 import org.rpcrdma.codec.wire.Direction;
-import org.rpcrdma.codec.wire.ReadLayout;
+import org.rpcrdma.codec.wire.ReadChunkLayout;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.ReplyChunk;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.codec.wire.WriteList;
 
@@ -33,8 +33,8 @@ class TransportHeaderFuzzTest extends FuzzTarget {
     /** Used for input after input, as a connection does. */
     private final TransportHeader header = new TransportHeader();
 
-    private final ReadLayout inPlace = new ReadLayout();
-    private final ReadLayout apart = new ReadLayout(true);
+    private final ReadChunkLayout inPlace = new ReadChunkLayout();
+    private final ReadChunkLayout apart = new ReadChunkLayout(true);
 
     @Override
     protected Stream<byte[]> seeds() {
@@ -145,7 +145,7 @@ class TransportHeaderFuzzTest extends FuzzTarget {
                 header.version() == TransportHeader.VERSION_ONE
                         && header.proc() == TransportHeader.RDMA_MSG
                         && payload == TransportHeader.MINIMUM_BYTES
-                        && in.writerIndex() - payload >= RpcCallHeader.DIRECTION_BYTES;
+                        && in.writerIndex() - payload >= RpcHeaderDecoder.DIRECTION_BYTES;
         assertThat(started.isPlain()).isEqualTo(isPlain);
         if (isPlain) {
             assertThat(started.payloadXid()).isEqualTo(in.getInt(payload));
@@ -202,7 +202,7 @@ class TransportHeaderFuzzTest extends FuzzTarget {
     }
 
     /** Pieces, chunks and pads fill the memory; nothing is on top of another. */
-    private static void checkPlaces(ReadLayout layout, ReadList reads, long streamLength) {
+    private static void checkPlaces(ReadChunkLayout layout, ReadList reads, long streamLength) {
         byte[] memory = new byte[layout.total()];
         int stream = 0;
         for (int piece = 0; piece < layout.pieces(); piece++) {

@@ -185,7 +185,7 @@ class UnansweredReadsTest {
                 .until(() -> servers.value(RdmaCounter.READS_STALLED) == ROGUES);
         await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
                 .until(() -> config.metrics().value(RpcRdmaCounter.CONNECTIONS_CLOSED) == ROGUES);
-        assertThat(config.metrics().value(RpcRdmaGauge.PULLED_BYTES)).isZero();
+        assertThat(config.metrics().value(RpcRdmaGauge.READ_BYTES_HELD)).isZero();
         assertThat(config.metrics().value(RpcRdmaCounter.CONNECTIONS_LOST)).isEqualTo(ROGUES);
     }
 }

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.rpcrdma.codec.UnclassifiedMessage.Memory;
 import org.rpcrdma.codec.UnclassifiedMessage.State;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
 /** The states of a long message whose kind only its payload tells, without a connection. */
 class UnclassifiedMessageTest {
@@ -72,7 +72,7 @@ class UnclassifiedMessageTest {
     @Test
     void whatCannotBeReadIsLost() {
         pull();
-        assertThat(message.pulled(false, RpcCallHeader.REPLY)).isEqualTo(State.LOST);
+        assertThat(message.pulled(false, RpcHeaderDecoder.REPLY)).isEqualTo(State.LOST);
     }
 
     private static final List<Function<UnclassifiedMessage, State>> EVENTS =
@@ -84,8 +84,8 @@ class UnclassifiedMessageTest {
                                             m -> m.memoryAsked(Memory.TAKEN, is),
                                             m -> m.memoryAsked(Memory.LATER, is),
                                             m -> m.memoryAsked(Memory.NONE, is),
-                                            m -> m.pulled(is, RpcCallHeader.CALL),
-                                            m -> m.pulled(is, RpcCallHeader.REPLY)))
+                                            m -> m.pulled(is, RpcHeaderDecoder.CALL),
+                                            m -> m.pulled(is, RpcHeaderDecoder.REPLY)))
                     .toList();
 
     /** A message in that state. */
@@ -99,7 +99,7 @@ class UnclassifiedMessageTest {
             case REPLY -> message.memoryAsked(Memory.NONE, true);
             case CALL, LOST -> {
                 message.memoryAsked(Memory.TAKEN, false);
-                message.pulled(state == State.CALL, RpcCallHeader.CALL);
+                message.pulled(state == State.CALL, RpcHeaderDecoder.CALL);
             }
         }
         assertThat(message.state()).isEqualTo(state);
@@ -138,7 +138,7 @@ class UnclassifiedMessageTest {
     @Test
     void anUnexpectedEventNamesTheState() {
         assertThatIllegalStateException()
-                .isThrownBy(() -> message.pulled(true, RpcCallHeader.CALL))
+                .isThrownBy(() -> message.pulled(true, RpcHeaderDecoder.CALL))
                 .withMessageContaining("RECEIVED");
     }
 }

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaWrite;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -87,7 +87,7 @@ class UntrustedReplyTest {
 
     private RpcPair connect(int version, RpcRdmaConfig.Builder config) throws Exception {
         if (version == TransportHeader.VERSION_TWO) {
-            config.versionTwo(VersionTwo.defaults());
+            config.versionTwo(VersionTwoConfig.defaults());
         }
         RpcPair pair = RpcPair.rawServer(config.build(), RpcRdmaConfig.defaults());
         if (version == TransportHeader.VERSION_TWO) {
@@ -140,7 +140,7 @@ class UntrustedReplyTest {
         pair.reply(good.setInt(4 * word, after));
         pair.reply(Unpooled.wrappedBuffer(bytes));
         Object first = pair.client.take();
-        if (first instanceof RpcRdmaFailure) {
+        if (first instanceof CallFailureMessage) {
             assertThat(isHopeless || after != before).isTrue();
         } else {
             byte[] reply = Rpc.bytes((ByteBuf) first);
@@ -193,7 +193,7 @@ class UntrustedReplyTest {
                                 call.version(),
                                 16,
                                 TransportHeader.RDMA_MSG,
-                                RpcCallHeader.REPLY);
+                                RpcHeaderDecoder.REPLY);
         header.writes().copy(call.writes());
         header.reply().copy(call.reply());
         byte[] inline = whole;
@@ -210,7 +210,7 @@ class UntrustedReplyTest {
         if (form == Form.LONG_REPLY || form == Form.LONG_BOTH) {
             place(pair, header.reply().handle(0), header.reply().offset(0), whole, 0);
             header.reply().length(0, whole.length);
-            header.set(xid, call.version(), 16, TransportHeader.RDMA_NOMSG, RpcCallHeader.REPLY);
+            header.set(xid, call.version(), 16, TransportHeader.RDMA_NOMSG, RpcHeaderDecoder.REPLY);
             inline = new byte[0];
         } else if (header.reply().isPresent()) {
             header.reply().length(0, 0);

@@ -11,6 +11,7 @@ import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
+import java.time.Duration;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -22,9 +23,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.codec.client.CallOptions;
 import org.rpcrdma.codec.client.RpcRdmaClient;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.rpc.CallOptions;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -35,7 +36,7 @@ class VersionTwoProbeHandlerTest {
     private static final int PROBE = XID | 0x80000000;
 
     private static RpcRdmaConfig.Builder builder() {
-        return RpcRdmaConfig.builder().requestedCredits(8).versionTwo(VersionTwo.defaults());
+        return RpcRdmaConfig.builder().requestedCredits(8).versionTwo(VersionTwoConfig.defaults());
     }
 
     /** Answers the message taken last in version 2. */
@@ -47,7 +48,7 @@ class VersionTwoProbeHandlerTest {
                                 TransportHeader.VERSION_TWO,
                                 credits,
                                 TransportHeader.RDMA_MSG,
-                                RpcCallHeader.REPLY);
+                                RpcHeaderDecoder.REPLY);
         server.send(header, Rpc.reply(server.header.xid()));
     }
 
@@ -196,7 +197,8 @@ class VersionTwoProbeHandlerTest {
     @Proves({"V2-NEG-07", "V2-NEG-08"})
     void theNextConnectionStartsInVersionOne(String how) throws Exception {
         int patience = how.equals("silent") ? 20 : 1_000_000;
-        VersionTwo versionTwo = VersionTwo.builder().probeTimeoutMillis(patience).build();
+        VersionTwoConfig versionTwo =
+                VersionTwoConfig.builder().probeTimeoutMillis(patience).build();
         RpcRdmaConfig config = RpcRdmaConfig.builder().versionTwo(versionTwo).build();
         ScriptedResponder.Script script =
                 new ScriptedResponder.Script() {
@@ -227,7 +229,7 @@ class VersionTwoProbeHandlerTest {
             RpcRdmaClient client =
                     RpcRdmaClient.builder(responder.group, responder.address())
                             .config(config)
-                            .backOffMillis(1, 1)
+                            .backOff(Duration.ofMillis(1), Duration.ofMillis(1))
                             .build();
             Future<ByteBuf> reply = client.call(Rpc.echo(0, 8));
             assertThat(reply.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
@@ -236,7 +238,7 @@ class VersionTwoProbeHandlerTest {
             assertThat(client.openConnections().get(0).link().isVersionRemembered()).isTrue();
             int first = responder.take().bytes()[7];
             assertThat(first).isEqualTo(2);
-            client.close().sync();
+            client.closeAsync().sync();
         }
     }
 
@@ -282,7 +284,8 @@ class VersionTwoProbeHandlerTest {
     @Test
     @Proves({"V2-NEG-05", "V2-NEG-06"})
     void aResponderOfOursThatSpeaksVersionOne() throws Exception {
-        RpcRdmaConfig config = RpcRdmaConfig.builder().versionTwo(VersionTwo.defaults()).build();
+        RpcRdmaConfig config =
+                RpcRdmaConfig.builder().versionTwo(VersionTwoConfig.defaults()).build();
         try (RpcPair pair = RpcPair.of(config, RpcRdmaConfig.defaults())) {
             pair.call(Rpc.echo(XID, 8));
             assertThat(pair.server.takeXid()).isEqualTo(XID);
@@ -353,7 +356,7 @@ class VersionTwoProbeHandlerTest {
                 assertThat(server.header.xid()).isEqualTo(xid);
                 assertThat(server.header.version()).isEqualTo(version);
                 server.send(
-                        new TransportHeader().set(xid, version, 16, 0, RpcCallHeader.REPLY),
+                        new TransportHeader().set(xid, version, 16, 0, RpcHeaderDecoder.REPLY),
                         Rpc.reply(xid));
                 assertThat(pair.client.takeXid()).isEqualTo(xid);
             }
@@ -451,8 +454,8 @@ class VersionTwoProbeHandlerTest {
             assertThat(other.openConnections())
                     .hasSize(2)
                     .noneMatch(connection -> connection.link().isVersionRemembered());
-            client.close().sync();
-            other.close().sync();
+            client.closeAsync().sync();
+            other.closeAsync().sync();
         }
     }
 
@@ -471,7 +474,8 @@ class VersionTwoProbeHandlerTest {
     @Test
     @Proves("V2-NEG-08")
     void aFirstCallThatTimesOutIsNoAnswerEither() throws Exception {
-        VersionTwo versionTwo = VersionTwo.builder().probeTimeoutMillis(1_000_000).build();
+        VersionTwoConfig versionTwo =
+                VersionTwoConfig.builder().probeTimeoutMillis(1_000_000).build();
         RpcRdmaConfig config = RpcRdmaConfig.builder().versionTwo(versionTwo).build();
         ScriptedResponder.Script ofOne =
                 new ScriptedResponder.Script() {
@@ -493,19 +497,19 @@ class VersionTwoProbeHandlerTest {
             RpcRdmaClient client =
                     RpcRdmaClient.builder(responder.group, responder.address())
                             .config(config)
-                            .backOffMillis(1, 1)
-                            .firstCallTimeoutMillis(1_000_000)
+                            .backOff(Duration.ofMillis(1), Duration.ofMillis(1))
+                            .firstCallTimeout(Duration.ofSeconds(1_000))
                             .build();
             // Without a connection it would say nothing about the responder.
             client.connect().sync();
-            CallOptions hasty = CallOptions.DEFAULT.withTimeoutMillis(20);
+            CallOptions hasty = CallOptions.DEFAULT.withTimeout(Duration.ofMillis(20));
             Future<ByteBuf> late = client.call(Rpc.echo(0, 8), hasty);
             assertThat(late.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
             assertThat(late.cause()).isInstanceOf(CallTimeoutException.class);
             Future<ByteBuf> reply = client.call(Rpc.echo(0, 8));
             assertThat(reply.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
             reply.getNow().release();
-            client.close().sync();
+            client.closeAsync().sync();
         }
     }
 
@@ -519,7 +523,7 @@ class VersionTwoProbeHandlerTest {
         assertThatThrownBy(() -> builder().sendSize(1024).build())
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("sendSize");
-        assertThatThrownBy(() -> VersionTwo.builder().probeTimeoutMillis(0))
+        assertThatThrownBy(() -> VersionTwoConfig.builder().probeTimeoutMillis(0))
                 .isInstanceOf(IllegalArgumentException.class);
     }
 }

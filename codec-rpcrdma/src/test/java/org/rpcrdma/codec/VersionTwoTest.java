@@ -18,20 +18,20 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.binding.BindingRegistry;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Version 2 on the wire (draft-cel-nfsv4-rpcrdma-version-two-01, 4), at either end. */
 class VersionTwoTest {
 
-    private static final int CALL = RpcCallHeader.CALL;
-    private static final int REPLY = RpcCallHeader.REPLY;
+    private static final int CALL = RpcHeaderDecoder.CALL;
+    private static final int REPLY = RpcHeaderDecoder.REPLY;
 
     private static RpcRdmaConfig config() {
         return RpcRdmaConfig.builder()
                 .bindings(BindingRegistry.standard().with(new ItemsBinding()))
                 .grantedCredits(16)
-                .versionTwo(VersionTwo.defaults())
+                .versionTwo(VersionTwoConfig.defaults())
                 .build();
     }
 
@@ -91,7 +91,7 @@ class VersionTwoTest {
                 RpcRdmaConfig.builder()
                         .bindings(BindingRegistry.standard().with(new ItemsBinding()))
                         .annotatedCalls(form.isApart())
-                        .versionTwo(VersionTwo.defaults())
+                        .versionTwo(VersionTwoConfig.defaults())
                         .build();
         try (RpcPair pair = RpcPair.of(config(), server)) {
             int xid = form.xids() | 5;
@@ -153,7 +153,7 @@ class VersionTwoTest {
             for (int round = 0; round < 4; round++) {
                 int version = 1 + (round & 1);
                 TransportHeader header =
-                        new TransportHeader().set(round, version, 32, 0, RpcCallHeader.CALL);
+                        new TransportHeader().set(round, version, 32, 0, RpcHeaderDecoder.CALL);
                 client.send(header, Rpc.echo(round, 8));
                 assertThat(pair.server.takeXid()).isEqualTo(round);
                 pair.reply(Rpc.reply(round));
@@ -417,7 +417,7 @@ class VersionTwoTest {
 
     private static RpcRdmaConfig withReadChunkReplies(int optionType) {
         return RpcRdmaConfig.builder()
-                .versionTwo(VersionTwo.defaults())
+                .versionTwo(VersionTwoConfig.defaults())
                 .readChunkReplies(
                         ReadChunkReplyConfig.DEFAULT
                                 .withReplyChunks(ReadChunkReplyConfig.ReplyChunks.NEVER)
@@ -475,7 +475,7 @@ class VersionTwoTest {
         try (RpcPair pair = RpcPair.rawClient(config(), one);
                 RawPeer client = RawPeer.client(pair)) {
             ByteBuf completion = Unpooled.buffer();
-            RpcRdmaOption.call(7, 5, new byte[0]).encode(completion, 32);
+            OptionalOperationMessage.call(7, 5, new byte[0]).encode(completion, 32);
             client.send(completion);
             assertThat(ByteBufUtil.hexDump(pair.client.takeBytes()))
                     .isEqualTo("00000007000000020000004000000004000000010000000100000001");
@@ -510,7 +510,10 @@ class VersionTwoTest {
     @Proves({"V2-DIR-05", "V2-HDR-04", "V2-DIR-01"})
     void theWordSaysWhichXidIsMeant() throws Exception {
         RpcRdmaConfig room =
-                RpcRdmaConfig.builder().reverseCredits(4).versionTwo(VersionTwo.defaults()).build();
+                RpcRdmaConfig.builder()
+                        .reverseCredits(4)
+                        .versionTwo(VersionTwoConfig.defaults())
+                        .build();
         try (RpcPair pair = RpcPair.rawServer(room, room);
                 RawPeer server = RawPeer.server(pair)) {
             pair.call(Rpc.echo(7, 8));
@@ -569,7 +572,7 @@ class VersionTwoTest {
     @Proves({"V2-DIR-01", "V2-DIR-05", "V2-NEG-13", "BIDI-16", "BIDI-18"})
     void reverseCallsHaveTheVersionOfForwardCalls() throws Exception {
         RpcRdmaConfig.Builder room =
-                RpcRdmaConfig.builder().reverseCredits(4).versionTwo(VersionTwo.defaults());
+                RpcRdmaConfig.builder().reverseCredits(4).versionTwo(VersionTwoConfig.defaults());
         try (RpcPair pair = RpcPair.rawClient(room.build(), room.build());
                 RawPeer client = RawPeer.client(pair)) {
             RpcPair.on(

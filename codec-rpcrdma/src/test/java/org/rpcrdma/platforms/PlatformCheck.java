@@ -179,7 +179,7 @@ public final class PlatformCheck {
                 call(client, mib * MIB);
             }
         }
-        client.close().sync();
+        client.closeAsync().sync();
         listener.close().sync();
     }
 

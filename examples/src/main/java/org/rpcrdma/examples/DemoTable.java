@@ -6,12 +6,12 @@ import java.util.Locale;
 import org.HdrHistogram.SynchronizedHistogram;
 import org.rpcrdma.codec.CallOutcome;
 import org.rpcrdma.codec.RpcRdmaCounter;
-import org.rpcrdma.codec.RpcRdmaListener;
+import org.rpcrdma.codec.RpcRdmaLatencyListener;
 import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.RpcRdmaRole;
 
 /** What the requester has counted and measured in a run. */
-final class DemoTable implements RpcRdmaListener {
+final class DemoTable implements RpcRdmaLatencyListener {
 
     private final RpcRdmaMetrics metrics;
     private final SynchronizedHistogram nanos = new SynchronizedHistogram(3);
@@ -41,7 +41,7 @@ final class DemoTable implements RpcRdmaListener {
         count(out, "  long calls", RpcRdmaCounter.LONG_CALLS);
         count(out, "  long replies", RpcRdmaCounter.LONG_REPLIES);
         count(out, "bytes inline", RpcRdmaCounter.INLINE_BYTES);
-        count(out, "bytes placed directly here", RpcRdmaCounter.PLACED_BYTES);
+        count(out, "bytes written here by RDMA", RpcRdmaCounter.WRITE_BYTES_RECEIVED);
         count(out, "bytes copied", RpcRdmaCounter.COPIED_BYTES);
         row(out, "calls per second", "%,.0f", calls / seconds);
         row(out, "MB/s WRITE by Read chunks", "%,.0f", bytes / putSeconds / 1e6);

@@ -2,7 +2,7 @@
 package org.rpcrdma.examples;
 
 import org.rpcrdma.codec.RpcRdmaConfig;
-import org.rpcrdma.codec.VersionTwo;
+import org.rpcrdma.codec.VersionTwoConfig;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -33,6 +33,6 @@ final class HighestVersion {
     }
 
     RpcRdmaConfig.Builder applyTo(RpcRdmaConfig.Builder config) {
-        return highest == 1 ? config : config.versionTwo(VersionTwo.defaults());
+        return highest == 1 ? config : config.versionTwo(VersionTwoConfig.defaults());
     }
 }

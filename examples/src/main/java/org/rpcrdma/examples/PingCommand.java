@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples;
 
-import io.netty.buffer.Unpooled;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import org.HdrHistogram.Histogram;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
-import org.rpcrdma.codec.rpc.OpaqueAuth;
-import org.rpcrdma.examples.rpc.Calls;
-import org.rpcrdma.examples.rpc.RdmaRpcClient;
-import org.rpcrdma.examples.rpc.RpcClient;
+import org.rpcrdma.codec.rpc.XdrDecoder;
+import org.rpcrdma.codec.rpc.XdrEncodable;
+import org.rpcrdma.examples.rpc.RpcConnection;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -30,10 +29,10 @@ import picocli.CommandLine.Spec;
 final class PingCommand implements Callable<Integer> {
 
     private static final int NULL = 0;
-    private static final long TIMEOUT_MILLIS = 2000;
+    private static final Duration TIMEOUT = Duration.ofSeconds(2);
 
     /** A first call that gets no answer is sent again on other connections; this is for all of them. */
-    private static final long FIRST_TIMEOUT_MILLIS = 15_000;
+    private static final Duration FIRST_TIMEOUT = Duration.ofSeconds(15);
 
     private static final long HIGHEST_NANOS = 60_000_000_000L;
 
@@ -97,12 +96,12 @@ final class PingCommand implements Callable<Integer> {
         Check.unsigned(spec, "--version", version);
         RpcRdmaConfig config =
                 capture.applyTo(highestVersion.applyTo(RpcRdmaConfig.builder())).build();
-        try (RdmaRpcClient client = RdmaRpcClient.connect(server, config)) {
-            callNull(client, FIRST_TIMEOUT_MILLIS);
+        try (RpcConnection client = RpcConnection.rdma(server, config)) {
+            callNull(client, FIRST_TIMEOUT);
             Histogram latency = new Histogram(HIGHEST_NANOS, 3);
             for (int i = 0; i < count; i++) {
                 long start = System.nanoTime();
-                callNull(client, TIMEOUT_MILLIS);
+                callNull(client, TIMEOUT);
                 latency.recordValue(Math.min(System.nanoTime() - start, HIGHEST_NANOS));
             }
             print(spec.commandLine().getOut(), client, config, latency);
@@ -110,22 +109,17 @@ final class PingCommand implements Callable<Integer> {
         return 0;
     }
 
-    private void callNull(RpcClient client, long timeoutMillis) throws IOException {
-        Calls.await(
-                client.call(
-                        (int) program,
-                        (int) version,
-                        NULL,
-                        OpaqueAuth.NONE,
-                        Unpooled.EMPTY_BUFFER,
-                        timeoutMillis),
-                results -> null);
+    private void callNull(RpcConnection client, Duration timeout) throws IOException {
+        client.await(
+                client.client((int) program, (int) version, timeout)
+                        .call(NULL, XdrEncodable.VOID, XdrDecoder.VOID),
+                timeout);
     }
 
     private void print(
-            PrintWriter out, RdmaRpcClient client, RpcRdmaConfig config, Histogram latency)
+            PrintWriter out, RpcConnection client, RpcRdmaConfig config, Histogram latency)
             throws IOException {
-        RpcRdmaConnection connection = client.connection();
+        RpcRdmaConnection connection = client.negotiated();
         out.println("server              " + server.getHostString() + ":" + server.getPort());
         out.println(
                 "device              "

@@ -196,7 +196,7 @@ class CommandLineTest {
         assertThat(out.toString())
                 .containsPattern("calls with a Read chunk +3")
                 .containsPattern("calls with a Write chunk +3")
-                .containsPattern("bytes placed directly here +2,500,001");
+                .containsPattern("bytes written here by RDMA +2,500,001");
     }
 
     @Test

@@ -12,8 +12,7 @@ import org.rpcrdma.examples.client.Nfs3Client;
 import org.rpcrdma.examples.client.NfsHandle;
 import org.rpcrdma.examples.client.NfsSession;
 import org.rpcrdma.examples.export.Export;
-import org.rpcrdma.examples.rpc.RdmaRpcClient;
-import org.rpcrdma.examples.rpc.TcpRpcClient;
+import org.rpcrdma.examples.rpc.RpcConnection;
 import org.rpcrdma.examples.server.NfsServer;
 
 /** A server and a client of it, on loopback. */
@@ -57,9 +56,9 @@ public final class NfsFixture implements AutoCloseable {
         session =
                 NfsSession.open(
                         isRdma
-                                ? RdmaRpcClient.connect(nfsAddress, RpcRdmaConfig.defaults())
-                                : TcpRpcClient.connect(nfsAddress),
-                        TcpRpcClient.connect(mountAddress),
+                                ? RpcConnection.rdma(nfsAddress, RpcRdmaConfig.defaults())
+                                : RpcConnection.tcp(nfsAddress),
+                        RpcConnection.tcp(mountAddress),
                         ROOT);
     }
 

@@ -6,14 +6,18 @@ import io.netty.channel.Channel;
 import io.netty.channel.EventLoop;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.util.concurrent.RejectedExecutionException;
 
-/** Base class of all channels, as far as the event loop knows them. */
+/** Base class of all channels: the operations that the event loop calls. */
 abstract class AbstractRdmaChannel extends AbstractChannel {
 
-    /** Whether this channel stands in the loop's list of those that have something to deliver. */
+    /** Of the event loop, the last one after deregistration; {@code null} before registration. */
+    private volatile ChannelPoller poller;
+
+    /** Whether this channel is in the loop's queue of channels with inbound data. */
     private boolean ready;
 
-    /** Whether the pipeline wants to read, and nothing was delivered since it said so. */
+    /** Whether the pipeline has requested a read that is not yet served. */
     private boolean readPending;
 
     AbstractRdmaChannel(Channel parent) {
@@ -22,7 +26,7 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
 
     @Override
     protected boolean isCompatible(EventLoop loop) {
-        return loop instanceof RdmaEventLoop;
+        return ChannelPollers.of(loop) != null;
     }
 
     /**
@@ -54,19 +58,33 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
                         + " (expected: a java.net.InetSocketAddress)");
     }
 
-    final RdmaEventLoop loop() {
-        return (RdmaEventLoop) eventLoop();
+    /**
+     * The poller of this channel's event loop. Any thread.
+     *
+     * @throws IllegalStateException when the channel has not been registered
+     */
+    final ChannelPoller poller() {
+        ChannelPoller current = poller;
+        if (current == null) {
+            throw new IllegalStateException("channel not registered to an event loop");
+        }
+        return current;
     }
 
     @Override
     protected void doRegister() throws Exception {
+        ChannelPoller next = ChannelPollers.of(eventLoop());
+        if (next == null) {
+            throw new RejectedExecutionException("event loop has shut down");
+        }
         ready = false;
-        loop().add(this);
+        next.add(this);
+        poller = next;
     }
 
     @Override
     protected void doDeregister() throws Exception {
-        loop().remove(this);
+        poller().remove(this);
     }
 
     @Override
@@ -78,12 +96,12 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
         return readPending;
     }
 
-    /** What the pipeline has asked for is about to be delivered. */
+    /** The requested read is about to be served. */
     final void readBegins() {
         readPending = false;
     }
 
-    /** The pipeline does not want to read any more. Callable from any thread. */
+    /** Cancels the requested read. Any thread. */
     final void clearReadPending() {
         if (!isRegistered() || eventLoop().inEventLoop()) {
             readPending = false;
@@ -98,31 +116,37 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
         }
     }
 
-    /** Asks the loop for a {@link #deliver()} after the current poll. */
+    /** Requests a {@link #deliver()} from the loop after the current poll. */
     final void becomeReady() {
         if (!ready) {
             ready = true;
-            loop().ready(this);
+            poller.ready(this);
         }
     }
 
     final void deliver() {
         if (!eventLoop().inEventLoop()) {
-            return; // it has moved to another loop, which delivers what there is
+            return; // the channel has moved to another loop, which delivers
         }
         ready = false;
         try {
             doDeliver();
         } catch (Throwable t) {
-            // One channel that runs out of memory must not stop the others of its loop.
+            // A channel that runs out of memory must not stop the other channels of its loop.
             pipeline().fireExceptionCaught(t);
             unsafe().close(voidPromise());
         }
     }
 
-    /** Passes what has arrived to the pipeline, as far as the pipeline wants to read. */
+    /** Passes inbound data to the pipeline while it wants to read. */
     abstract void doDeliver();
 
-    /** Ends a close that waits for posted work: the connection is cut and the close goes on. */
+    /** Time in milliseconds that a close waits for posted work. */
+    abstract int drainMillis();
+
+    /** Ends a close that waits for posted work: aborts the connection and completes the close. */
     abstract void cut();
+
+    /** {@code IP_TOS} was set. Any thread. Of no effect on a listener. */
+    void trafficClassChanged() {}
 }

@@ -28,10 +28,13 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     private final ConnectionEstablishment start;
     private final ConnectionTeardown end = new ConnectionTeardown();
 
-    /** Of the queue pair, or of the last one when there is none. */
+    /** Protocol of the current queue pair, or of the last one. */
     private ChannelProtocol<?> traffic;
 
-    /** A channel to connect. */
+    /** Told once of the end of an accepted connection; {@code null} for nobody. */
+    private Runnable endListener;
+
+    /** A channel that connects. */
     AbstractRdmaConnection() {
         this(null, null);
     }
@@ -45,14 +48,11 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
     // ------------------------------------------------------------------ for the subclass
 
-    /** The size of the queue pair that is about to be created. */
+    /** Sizes of the queue pair to create. */
     abstract QueuePairConfig queuePairConfig();
 
-    /** What will be sent and received on a queue pair; it takes no memory before {@link ChannelProtocol#begin}. */
+    /** Creates the protocol of a queue pair, which takes no memory before {@link ChannelProtocol#begin}. */
     abstract ChannelProtocol<?> newTraffic(QueuePair made);
-
-    /** How long a close waits for posted work, in milliseconds. */
-    abstract int drainMillis();
 
     // ------------------------------------------------------------------ state
 
@@ -67,14 +67,21 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     }
 
     /**
-     * Whether what a queue pair is made from, its depths and its private data, may still change: until the channel is
-     * bound, connects or is accepted. Any thread.
+     * Whether the settings of the queue pair, depths and private data, may still change: until the channel is bound,
+     * connects or is accepted. Any thread.
      */
     public final boolean isConfigurable() {
         return queuePair.isConfigurable();
     }
 
-    /** A queue pair keeps what it is made from. */
+    @Override
+    final void trafficClassChanged() {
+        if (isRegistered()) {
+            eventLoop().execute(start::applyTrafficClass);
+        }
+    }
+
+    /** Rejects changes of settings that the existing queue pair was created with. */
     final void checkConfigurable(ChannelOption<?> option) {
         if (!isConfigurable()) {
             throw new IllegalStateException(
@@ -115,7 +122,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         return queuePair.isThere();
     }
 
-    /** Whether the peer is gone, and nothing more arrives. */
+    /** Whether the peer has ended the connection, so that no more data arrive. */
     final boolean isDisconnected() {
         return end.isDisconnected();
     }
@@ -131,7 +138,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     protected void doRegister() throws Exception {
         super.doRegister();
         if (queuePair.isRequested()) {
-            // Once the pipeline was initialized, which may have set options.
+            // After initialization of the pipeline, which may have set options.
             becomeReady();
         }
     }
@@ -141,7 +148,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         start.bind(internet(address));
     }
 
-    /** There is a queue pair: what it is for begins with it. */
+    /** Starts the protocol of a new queue pair. */
     final void begin(QueuePair made) {
         traffic = newTraffic(made);
         traffic.begin();
@@ -151,7 +158,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         return traffic;
     }
 
-    /** Where a queue pair reports to. */
+    /** The handler of the queue pair's events. */
     final QueuePairHandler events() {
         return new Events();
     }
@@ -185,7 +192,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
             return traffic.mustDrain() ? end.draining(eventLoop(), drainMillis()) : null;
         }
 
-        /** What is written to a channel that is not active yet, and has not to connect, waits until it is. */
+        /** Writes to an accepted channel wait until it is active. */
         @Override
         protected void flush0() {
             if (!start.isByRequest()) {
@@ -205,12 +212,12 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
     // ------------------------------------------------------------------ the end
 
-    /** No close waits for posted work any more. */
+    /** From now on a close does not wait for posted work. */
     final void abandon() {
         end.abandon();
     }
 
-    /** Closes the channel without waiting for posted work, past the pipeline. */
+    /** Closes the channel without waiting for posted work, bypassing the pipeline. */
     final void closeAtOnce() {
         abandon();
         unsafe().close(voidPromise());
@@ -222,8 +229,9 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         if (!isOpen() || !(queuePair.isThere() || queuePair.isRequested())) {
             return;
         }
-        // A queue pair belongs to its event loop's completion queue: it cannot move. Netty tells a
-        // handler of the end only while the channel is registered, so it is told here.
+        // A queue pair belongs to its event loop's completion queue and cannot move. Netty fires
+        // channelInactive only
+        // while the channel is registered, so the channel is closed here.
         boolean wasActive = isActive();
         doClose();
         cut();
@@ -233,7 +241,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         }
     }
 
-    /** There is no half-close: a channel that cannot send ends. */
+    /** No half-close: shutting down the output closes the channel. */
     @Override
     protected void doShutdownOutput() {
         if (queuePair.isThere()) {
@@ -252,9 +260,22 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         queuePair.closed();
         start.end(new ClosedChannelException());
         free();
+        Runnable listener = endListener;
+        endListener = null;
+        if (listener != null) {
+            listener.run();
+        }
     }
 
-    /** Gives the queue pair back, if there is one, and then its memory. */
+    /**
+     * Sets who is told of the end, before the channel is passed to the pipeline: {@link #closeFuture} does not complete
+     * for a channel that was never registered.
+     */
+    final void whenEnded(Runnable listener) {
+        endListener = listener;
+    }
+
+    /** Releases the queue pair, if any, then its memory. */
     final void free() {
         if (queuePair.free()) {
             traffic.freed();
@@ -278,14 +299,15 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         try {
             traffic.post(in);
         } catch (RuntimeException e) {
-            // What is half posted cannot be taken back: the channel closes, as after any failed
-            // write, and does not wait for it.
+            // A partly posted message cannot be revoked: the channel closes, as after any failed
+            // write, without waiting
+            // for the message.
             abandon();
             throw new IOException("posting failed: " + e.getMessage(), e);
         }
     }
 
-    /** Posted work has completed: a close that waits for it goes on, or else what waits for room is posted. */
+    /** Posted work has completed: continues a waiting close, or posts messages that wait for room in the send queue. */
     final void workDone(boolean moreWaits) {
         if (end.isDraining()) {
             if (!traffic.mustDrain()) {
@@ -296,7 +318,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         }
     }
 
-    /** Flushes once more what is flushed already. */
+    /** Posts messages that are already flushed. */
     final void flushMore() {
         ((ConnectionUnsafe) unsafe()).flushMore();
     }
@@ -327,15 +349,15 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         }
     }
 
-    /** Whether the pipeline may be given what has arrived: not once it has closed the channel. */
+    /** Whether inbound data may be delivered: not after the pipeline has closed the channel. */
     final boolean mayDeliver() {
         return isActive() && !end.isDraining();
     }
 
-    /** The channel of a peer that is gone stays until the pipeline has read what has arrived. */
+    /** Closes the channel of a disconnected peer after the pipeline has read all inbound data. */
     private void endDelivery() {
         if (traffic.hasInbound()) {
-            // What is written meanwhile is told now.
+            // Fails messages written meanwhile.
             flushMore();
             return;
         }

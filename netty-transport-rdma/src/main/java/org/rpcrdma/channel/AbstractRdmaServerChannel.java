@@ -13,25 +13,24 @@ import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.AlreadyBoundException;
-import java.util.ArrayDeque;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 
-/** Takes connection requests and hands each to the pipeline as a channel. */
+/** Server channel: passes each connection request to the pipeline as a child channel. */
 abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements ServerChannel {
 
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 16);
 
-    private static final byte[] NO_DATA = {};
-
     private final RdmaServerChannelConfig config = new RdmaServerChannelConfig(this);
-    private final ArrayDeque<ConnectionRequest> requests = new ArrayDeque<>();
+    private final AdmissionControl admission =
+            new AdmissionControl(
+                    this, config, this::eventLoop, this::poller, this::admissionChanged);
     private Listener listener;
     private volatile InetSocketAddress localAddress;
     private volatile boolean closed;
 
-    /** What the pipeline is being given. */
+    /** Child that is being passed to the pipeline. */
     private Channel given;
 
     AbstractRdmaServerChannel() {
@@ -39,7 +38,7 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
     }
 
     /** The channel that answers a request, or {@code null} when it was rejected at once. */
-    abstract Channel child(ConnectionRequest request);
+    abstract AbstractRdmaConnection child(ConnectionRequest request);
 
     @Override
     public final RdmaServerChannelConfig config() {
@@ -93,14 +92,14 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
 
     private void listen(InetSocketAddress address) throws IOException {
         try {
-            listener = loop().context().listen(address, config.getBacklog(), new Requests());
+            listener = poller().context().listen(address, config.getBacklog(), new Requests());
         } catch (BindException e) {
             throw BindExceptionMessages.explained("listen at", address, e);
         }
         localAddress = listener.localAddress();
     }
 
-    /** A bound channel that comes from another loop listens again at the same address. */
+    /** A bound channel that moves from another loop listens again at the same address. */
     @Override
     protected void doRegister() throws Exception {
         super.doRegister();
@@ -108,14 +107,15 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
             try {
                 listen(localAddress);
             } catch (Throwable t) {
-                // Netty does not deregister what it could not register: the loop would wait for it.
+                // Netty does not deregister a channel whose registration failed: the loop would
+                // wait for it.
                 super.doDeregister();
                 throw t;
             }
         }
     }
 
-    /** A listener belongs to its event loop: until the channel has another one, requests are refused. */
+    /** A listener belongs to its event loop: requests are refused until the channel is registered again. */
     @Override
     protected void doDeregister() throws Exception {
         super.doDeregister();
@@ -123,8 +123,7 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
     }
 
     private void stopListening() {
-        requests.forEach(request -> request.reject(NO_DATA));
-        requests.clear();
+        admission.rejectAll();
         if (listener != null) {
             listener.close();
             listener = null;
@@ -134,7 +133,12 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
     @Override
     protected void doBeginRead() {
         super.doBeginRead();
-        if (!requests.isEmpty()) {
+        admissionChanged();
+    }
+
+    /** A request may be examined, or passed to the pipeline, when the channel reads. */
+    private void admissionChanged() {
+        if (isReadPending() && admission.hasNext()) {
             becomeReady();
         }
     }
@@ -144,13 +148,14 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
         var handle = unsafe().recvBufAllocHandle();
         handle.reset(config);
         boolean delivered = false;
-        while (isReadPending() && !requests.isEmpty()) {
+        AdmissionCase admitted;
+        while (isReadPending() && (admitted = admission.next()) != null) {
             delivered = true;
             handle.incMessagesRead(1);
             if (!handle.continueReading()) {
                 readBegins();
             }
-            Channel child = child(requests.poll());
+            Channel child = admittedChild(admitted);
             if (child != null) {
                 given = child;
                 pipeline().fireChannelRead(child);
@@ -163,14 +168,31 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
         }
     }
 
+    /** The channel that answers an admitted request, or {@code null} when it was rejected at once. */
+    private Channel admittedChild(AdmissionCase admitted) {
+        AbstractRdmaConnection child;
+        try {
+            child = child(admitted.request());
+        } catch (Throwable t) {
+            admitted.reject(AdmissionCase.NO_DATA);
+            throw t;
+        }
+        if (child == null) {
+            admitted.end();
+        } else {
+            child.whenEnded(admitted::end);
+        }
+        return child;
+    }
+
     @Override
     protected DefaultChannelPipeline newChannelPipeline() {
         return new Pipeline(this);
     }
 
     /**
-     * Nobody has taken the child that the pipeline was given: its request is refused, for the peer would wait. A child
-     * that has an event loop answers by itself, also when somebody fails behind that.
+     * Refuses the request of a child that no handler has registered, because the peer would wait. A child with an event
+     * loop answers the request itself, even if a later handler fails.
      */
     private void refuseGiven() {
         if (given != null) {
@@ -178,7 +200,7 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
         }
     }
 
-    /** The same for what a handler on a thread of its own has let through. */
+    /** As above, for a child passed on by a handler with its own executor. */
     private void refuseUnhandled(Object message) {
         if (message instanceof Channel child) {
             if (eventLoop().inEventLoop()) {
@@ -195,7 +217,10 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
         }
     }
 
-    /** Registration may be under way on another thread; Netty tells its absence by an exception alone. */
+    /**
+     * Whether a child has an event loop. Registration may be in progress on another thread; Netty signals its absence
+     * only by an exception.
+     */
     private static boolean hasEventLoop(Channel child) {
         try {
             return child.eventLoop() != null;
@@ -204,7 +229,7 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
         }
     }
 
-    /** Sees what falls through: a child without a handler for it, or that a handler has failed at. */
+    /** Pipeline that detects unhandled children: reaching its tail, or failed in a handler. */
     private static final class Pipeline extends DefaultChannelPipeline {
 
         private final AbstractRdmaServerChannel server;
@@ -228,8 +253,13 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
     }
 
     @Override
+    int drainMillis() {
+        return 0;
+    }
+
+    @Override
     void cut() {
-        // There is nothing that a close could wait for.
+        // A close has no work to wait for.
     }
 
     @Override
@@ -266,17 +296,15 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
     private final class Requests implements ListenerHandler {
         @Override
         public void connectionRequested(ConnectionRequest request) {
-            requests.add(request);
-            if (isReadPending()) {
-                becomeReady();
-            }
+            admission.add(request);
+            admissionChanged();
         }
 
         @Override
         public void acceptFailed(Throwable cause) {
-            // Running out of descriptors is usually temporary: the device rests for a moment and
-            // goes on, and the channel stays open.
-            loop().log().warn(AbstractRdmaServerChannel.this, "accepting has failed", cause);
+            // A lack of descriptors is usually temporary: the device pauses and continues, and the
+            // channel stays open.
+            poller().log().warn(AbstractRdmaServerChannel.this, "accepting has failed", cause);
         }
 
         @Override

@@ -2,18 +2,18 @@
 package org.rpcrdma.channel;
 
 /**
- * Sizes the next receive buffer of a stream: a peer that fills each one with a few messages gets larger ones, since
- * each costs a message and a read of the table, and keeps them until small messages have filled one.
+ * Computes the size of a stream's next receive buffer. Grows it while the peer fills buffers with few messages, because
+ * each buffer costs a message and a read of the target SGL; shrinks it when small messages fill a buffer.
  */
 final class AdaptiveStreamBufferSize {
 
     /**
-     * Of the first buffers, in bytes, unless less is allowed: as much as fits the longest FPDU (RFC 5044, 5.1) and,
-     * with the message about it, one TCP segment of the loopback. Twice as much fits two, and so on.
+     * Initial size in bytes, unless the limit is lower: fits the longest FPDU (RFC 5044, 5.1) and, with its DATA
+     * message, one TCP segment of the loopback interface. Multiples fit as many.
      */
     static final int FIRST = 63 << 10;
 
-    /** A buffer that so many messages have filled was too small, and one that took so many was too large. */
+    /** A buffer filled by at most this many messages was too small; {@link #MANY_MESSAGES} or more mean too large. */
     static final int FEW_MESSAGES = 8;
 
     static final int MANY_MESSAGES = 64;
@@ -23,34 +23,37 @@ final class AdaptiveStreamBufferSize {
     private int size;
     private int messages;
 
-    /** @param most of a buffer, in bytes */
+    /** @param most the largest size in bytes */
     AdaptiveStreamBufferSize(int most) {
         this.most = most;
         least = Math.min(FIRST, most);
         size = least;
     }
 
-    /** Of the next buffer, in bytes. */
+    /** Size of the next buffer in bytes. */
     int next() {
         return size;
     }
 
-    /** There was no memory for one so large; returns whether a smaller one will do. */
-    boolean refused() {
-        boolean isLonger = size > least;
-        size = least;
-        return isLonger;
+    /** Whether no smaller size is possible. */
+    boolean isLeast() {
+        return size == least;
     }
 
-    /** A message has told of bytes in the buffer that is being filled. */
+    /** Memory for the size was refused. */
+    void shrink() {
+        size = least;
+    }
+
+    /** Counts a DATA message for the current buffer. */
     void message() {
         messages++;
     }
 
     /**
-     * That buffer is full.
+     * The current buffer is full.
      *
-     * @param length of it; one that is older than the last change says nothing
+     * @param length of the buffer; ignored if the buffer is older than the last change of size
      */
     void filled(int length) {
         if (length == size && messages <= FEW_MESSAGES) {

@@ -5,21 +5,20 @@ import java.net.BindException;
 import java.net.InetSocketAddress;
 
 /**
- * Explains in one sentence for users why an address cannot be bound: the socket's own message does not even have the
- * address.
+ * Explains in one sentence why an address cannot be bound; the socket's own message lacks even the address.
  */
 final class BindExceptionMessages {
 
-    /** Below, ports may need a privilege: {@code net.ipv4.ip_unprivileged_port_start} of Linux. */
+    /** Lower ports may need a privilege: {@code net.ipv4.ip_unprivileged_port_start} of Linux. */
     private static final int FIRST_UNPRIVILEGED = 1024;
 
     private BindExceptionMessages() {}
 
     /**
-     * The failure with its sentence.
+     * Returns the failure with an explanation.
      *
-     * @param what was to be done there: "listen at", "connect from"
-     * @return the same one if it names the address: providers for hardware know what else is to be done
+     * @param what the operation: "listen at", "connect from"
+     * @return the same exception if it names the address: providers for hardware give their own advice
      */
     static BindException explained(String what, InetSocketAddress address, BindException failure) {
         String message = String.valueOf(failure.getMessage());

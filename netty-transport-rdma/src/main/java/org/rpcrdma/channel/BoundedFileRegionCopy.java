@@ -5,21 +5,21 @@ import io.netty.buffer.ByteBuf;
 import java.nio.ByteBuffer;
 import java.nio.channels.WritableByteChannel;
 
-/** Takes bytes of a file into a buffer, up to a number. */
+/** Copies bytes of a file region into a buffer, up to a limit. */
 final class BoundedFileRegionCopy implements WritableByteChannel {
 
     private ByteBuf target;
     private int left;
     private int taken;
 
-    /** From now on bytes go there, until it is full or so many were taken. */
+    /** Sets the target buffer and the limit. */
     void begin(ByteBuf buffer, int most) {
         target = buffer;
         left = Math.min(most, buffer.writableBytes());
         taken = 0;
     }
 
-    /** The bytes that were taken since then. */
+    /** Bytes copied since {@link #begin}. */
     int taken() {
         return taken;
     }
@@ -42,6 +42,6 @@ final class BoundedFileRegionCopy implements WritableByteChannel {
 
     @Override
     public void close() {
-        // It belongs to the stream.
+        // The stream owns the buffer.
     }
 }

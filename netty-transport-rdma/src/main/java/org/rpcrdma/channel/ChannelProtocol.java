@@ -9,12 +9,15 @@ import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
 
-/** Sends and receives on a queue pair, with the memory for it; it lives as long as the queue pair. Event loop only. */
+/**
+ * Protocol of one queue pair, for messages or a byte stream: sends, receives, and owns the memory for both. Lives as
+ * long as the queue pair. Event loop only.
+ */
 abstract class ChannelProtocol<C extends AbstractRdmaConnection> {
 
     /**
-     * Stands in the outbound buffer for an empty one, Netty's way to wait for what was written before it: a write that
-     * was cancelled leaves an empty buffer there.
+     * Replaces an empty buffer of the user in the outbound buffer. Netty users write an empty buffer to wait for
+     * earlier writes, and a cancelled write leaves an empty buffer: this object tells the two apart.
      */
     static final Object NOTHING = new Object();
 
@@ -26,94 +29,99 @@ abstract class ChannelProtocol<C extends AbstractRdmaConnection> {
 
     // ------------------------------------------------------------------ beginning and end
 
-    /** The queue pair is about to connect or to accept: memory is taken and receives are posted now. */
+    /** The queue pair is about to connect or to accept: allocates memory and posts receives. */
     abstract void begin();
 
-    /** What is sent as connection private data, where the device carries any. */
+    /** Private data to send, if the device carries any. */
     abstract byte[] privateData();
 
-    /** What the peer is taken to have sent where the device carries no private data. */
+    /** Private data assumed of the peer if the device carries none. */
     abstract byte[] assumedPrivateData();
 
     /**
-     * The connection exists, and the channel is about to be active.
+     * The connection is established, and the channel is about to be active.
      *
      * @param peerData what the peer sent as private data
-     * @throws IOException when the two ends do not understand each other: the connection is given up
+     * @throws IOException when the ends are incompatible: the connection is closed
      */
     void opened(byte[] peerData) throws IOException {
-        // Nothing has to be agreed on.
+        // No negotiation.
     }
 
-    /** Whether a close has to wait, for posted work as a rule. */
+    /** Whether a close has to wait, normally for posted work. */
     abstract boolean mustDrain();
 
-    /** A close begins: what is to be said before the end is posted now. */
+    /** A close begins: posts the last messages of the protocol. */
     void closing() {
-        // Nothing is said.
+        // No last message.
     }
 
-    /** Flushed messages are about to be released, done or not: what the device may still be using must stay. */
+    /** Netty is about to release all flushed messages: retains memory that the device may still use. */
     void outputEnds() {
-        // Nothing that is posted is of these messages.
+        // Posted work uses no memory of these messages.
     }
 
     /**
-     * What the pipeline is told of the end of the connection.
+     * The exception that the pipeline sees at the end of the connection.
      *
-     * @param cause as the device has it, or {@code null}
-     * @return the exception, or {@code null} if it ended as it should
+     * @param cause reported by the device, or {@code null}
+     * @return the exception, or {@code null} after an orderly end
      */
     Throwable endOfConnection(Throwable cause) {
         return cause;
     }
 
-    /** The queue pair is gone: from here on nobody but us touches the memory, which may not have been taken yet. */
+    /**
+     * The queue pair was destroyed: neither device nor peer accesses its memory, which is released if it was allocated.
+     */
     abstract void freed();
 
     // ------------------------------------------------------------------ work
 
     /**
-     * Posts the flushed messages that are not posted yet, as far as there is room.
+     * Posts flushed messages while there is room in the send queue.
      *
-     * @throws RuntimeException when the device refuses; what is half posted cannot be taken back
+     * @throws RuntimeException when the device refuses; a partly posted message cannot be revoked
      */
     abstract void post(ChannelOutboundBuffer flushed) throws Exception;
 
-    /** Memory for a message that begins to arrive, see {@link QueuePairHandler#receiveMemory}. */
+    /** Memory for a message that is arriving, see {@link QueuePairHandler#receiveMemory}. */
     ReceiveMemory receiveMemory(long id, int length) {
         throw new UnsupportedOperationException("receive without memory: " + id);
     }
 
-    /** Memory for bytes that the peer writes, see {@link QueuePairHandler#writeMemory}. */
+    /** Memory for bytes that the peer is writing, see {@link QueuePairHandler#writeMemory}. */
     ReceiveMemory writeMemory(int key, int start, int length) {
         throw new UnsupportedOperationException("exposed without memory: " + key);
     }
 
-    /** A work request is complete, see {@link QueuePairHandler#completed}. */
+    /** A work request has completed, see {@link QueuePairHandler#completed}. */
     abstract void completed(long id, WorkStatus status, int length);
 
-    /** The peer has written instead of sending, see {@link QueuePairHandler#writtenWithImmediate}. */
+    /**
+     * The peer has used RDMA Write with immediate data instead of a Send, see {@link
+     * QueuePairHandler#writtenWithImmediate}.
+     */
     boolean writtenWithImmediate(long id, int length, int immediate) {
         return false;
     }
 
     // ------------------------------------------------------------------ reading
 
-    /** Whether something has arrived that the pipeline wants and has not got. */
+    /** Whether there are inbound data that the pipeline wants and has not received. */
     abstract boolean hasInbound();
 
     /**
-     * The next piece of what has arrived, which the caller releases.
+     * The next inbound message or bytes; the caller releases them.
      *
-     * @param wanted so many bytes, of what may be cut
+     * @param wanted the most bytes of a stream
      */
     abstract ByteBuf next(int wanted);
 
-    /** How many bytes were asked for by a read that has got so many. */
+    /** Bytes to report as attempted for a read of that many bytes. */
     abstract int attempted(int wanted, int got);
 
-    /** Gives the pipeline what has arrived, as far as it wants to read. */
+    /** Delivers inbound data while the pipeline wants to read. */
     final void deliver() {
         ChannelPipeline pipeline = channel.pipeline();
         var handle = channel.unsafe().recvBufAllocHandle();
@@ -135,12 +143,12 @@ abstract class ChannelProtocol<C extends AbstractRdmaConnection> {
         pipeline.fireChannelReadComplete();
     }
 
-    /** The pipeline has been given what it wants and is about to flush: what is posted now goes out with that. */
+    /** The pipeline is about to handle channelReadComplete and to flush: work posted now shares that doorbell. */
     void readCompletes() {
         // Nothing follows from it.
     }
 
-    /** What has arrived is delivered, as far as the pipeline wants it, and the channel is still active. */
+    /** Inbound data are delivered as far as the pipeline wants them, and the channel is still active. */
     void delivered() {
         // Nothing follows from it.
     }

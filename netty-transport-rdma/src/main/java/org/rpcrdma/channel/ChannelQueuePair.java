@@ -10,14 +10,14 @@ import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.VerbsContext;
 
 /**
- * The queue pair of one channel, made to connect or of a request: how far it has come, and what is known of both ends.
- * Event loop only; the state, the addresses and what the peer has sent are for any thread.
+ * Queue pair of one channel with its state, addresses and private data; created to connect, or to accept a request.
+ * Event loop only; state, addresses and the peer's private data may be read by any thread.
  */
 final class ChannelQueuePair {
 
     private enum State {
         OPEN,
-        /** The queue pair has its size, and what it is made from does not change any more. */
+        /** The queue pair is created, and its settings are fixed. */
         CREATED,
         ACTIVE,
         CLOSED
@@ -27,7 +27,7 @@ final class ChannelQueuePair {
 
     private volatile State state = State.OPEN;
 
-    /** What is to be answered, until there is a queue pair for it. */
+    /** Request to answer, until its queue pair is created. */
     private ConnectionRequest request;
 
     private QueuePair queuePair;
@@ -47,7 +47,7 @@ final class ChannelQueuePair {
         }
     }
 
-    /** Whether a request is to be answered. */
+    /** Whether a request is pending. */
     boolean isRequested() {
         return request != null;
     }
@@ -59,12 +59,12 @@ final class ChannelQueuePair {
 
     // ------------------------------------------------------------------ beginning
 
-    /** A queue pair is about to be made: what it is made from stays as it is. */
+    /** Fixes the settings: a queue pair is about to be created. */
     void configured() {
         state = State.CREATED;
     }
 
-    /** Makes a queue pair of the request. When that fails, the request is refused by {@link #free}. */
+    /** Creates the queue pair of the request. On failure, {@link #free} refuses the request. */
     QueuePair ofRequest(VerbsContext context, QueuePairConfig size, QueuePairHandler events)
             throws IOException {
         queuePair = context.createQueuePair(request, size, events);
@@ -73,12 +73,19 @@ final class ChannelQueuePair {
         return queuePair;
     }
 
-    /** Makes a queue pair that connects. */
+    /** Creates a queue pair that connects. */
     QueuePair toConnect(VerbsContext context, QueuePairConfig size, QueuePairHandler events)
             throws IOException {
         queuePair = context.createQueuePair(size, events);
         carriesPrivateData = context.capabilities().maxPrivateData() > 0;
         return queuePair;
+    }
+
+    /** Of no effect while there is no queue pair: it is set again with the next one. */
+    void trafficClass(int octet) {
+        if (queuePair != null) {
+            queuePair.trafficClass(octet);
+        }
     }
 
     void bind(InetSocketAddress local) throws IOException {
@@ -90,7 +97,7 @@ final class ChannelQueuePair {
     }
 
     /**
-     * @param local where it is to be; {@code null} for where it is bound, or anywhere
+     * @param local address to bind; {@code null} for the bound address, or any
      */
     void connect(InetSocketAddress remote, InetSocketAddress local, byte[] privateData)
             throws IOException {
@@ -98,24 +105,24 @@ final class ChannelQueuePair {
         queuePair.connect(remote, local == null ? localAddress : local, toSend(privateData));
     }
 
-    /** Where the device carries none, both ends go by their configuration. */
+    /** A device without private data sends none: both ends assume the configured data. */
     private byte[] toSend(byte[] privateData) {
         return carriesPrivateData ? privateData : NO_DATA;
     }
 
     /**
-     * The peer has answered, or has been answered.
+     * Determines the private data of the peer, after either side has answered.
      *
-     * @param received what the device says that the peer has sent
-     * @param assumed what counts where the device carries none
-     * @return what counts
+     * @param received private data reported by the device
+     * @param assumed used if the device carries none
+     * @return the private data of the peer
      */
     byte[] agreed(byte[] received, byte[] assumed) {
         peerPrivateData = carriesPrivateData ? received : assumed;
         return peerPrivateData;
     }
 
-    /** The connection exists, and so do the addresses of both ends. */
+    /** The connection is established, and the addresses of both ends are known. */
     void connected() {
         localAddress = queuePair.localAddress();
         remoteAddress = queuePair.remoteAddress();
@@ -124,20 +131,20 @@ final class ChannelQueuePair {
 
     // ------------------------------------------------------------------ end
 
-    /** Nothing begins any more; what there is has to be {@linkplain #free given back}. */
+    /** No new queue pair after this; the caller must {@linkplain #free free} the current one. */
     void closed() {
         state = State.CLOSED;
     }
 
-    /** Another one may be made after this one, which was no use and is given back. */
+    /** Permits another queue pair after a failed one was freed. */
     void reopened() {
         state = State.OPEN;
     }
 
     /**
-     * Refuses a request that has no answer, for its peer would wait; and gives the queue pair back.
+     * Refuses an unanswered request, because its peer would wait, and releases the queue pair.
      *
-     * @return whether there was one: from here on nobody but us touches the memory
+     * @return whether there was one: neither device nor peer accesses its memory from now on
      */
     boolean free() {
         if (request != null) {
@@ -162,7 +169,7 @@ final class ChannelQueuePair {
         return state == State.ACTIVE;
     }
 
-    /** Whether what a queue pair is made from may still change. */
+    /** Whether the settings may still change. */
     boolean isConfigurable() {
         State now = state;
         return now != State.CREATED && now != State.ACTIVE;

@@ -17,7 +17,7 @@ final class ConnectionEstablishment {
     private final AbstractRdmaConnection channel;
     private final ChannelQueuePair queuePair;
 
-    /** Whoever waits for the connection; {@code null} if nobody does. */
+    /** Pending connect of the user; {@code null} for none. */
     private PendingConnect attempt;
 
     ConnectionEstablishment(AbstractRdmaConnection channel, ChannelQueuePair queuePair) {
@@ -27,22 +27,25 @@ final class ConnectionEstablishment {
 
     // ------------------------------------------------------------------ by a request
 
-    /** Whether the channel becomes active by itself: it answers a request, or has. */
+    /** Whether the channel answers, or has answered, a request, and so becomes active without connect. */
     boolean isByRequest() {
         return channel.parent() != null && channel.isOpen() && !channel.isActive();
     }
 
-    /** Answers the request. When that fails, the channel closes. */
+    /** Answers the request; closes the channel on failure. */
     void accept() {
         queuePair.configured();
         try {
             channel.begin(
                     queuePair.ofRequest(
-                            channel.loop().context(), channel.queuePairConfig(), channel.events()));
+                            channel.poller().context(),
+                            channel.queuePairConfig(),
+                            channel.events()));
+            applyTrafficClass();
             queuePair.accept(channel.traffic().privateData());
         } catch (Throwable t) {
-            // Told in one line, for it may happen to each connection.
-            channel.loop().log().warn(channel, "the connection is not accepted", t);
+            // One line, rate-limited: this may happen to every connection.
+            channel.poller().log().warn(channel, "the connection is not accepted", t);
             channel.closeAtOnce();
         }
     }
@@ -71,17 +74,26 @@ final class ConnectionEstablishment {
         }
     }
 
+    /** Hands {@code IP_TOS} to the device, if somebody has set it. */
+    void applyTrafficClass() {
+        int octet = ((AbstractRdmaChannelConfig) channel.config()).trafficClass();
+        if (octet >= 0) {
+            queuePair.trafficClass(octet);
+        }
+    }
+
     private void create() throws IOException {
         queuePair.configured();
         channel.begin(
                 queuePair.toConnect(
-                        channel.loop().context(), channel.queuePairConfig(), channel.events()));
+                        channel.poller().context(), channel.queuePairConfig(), channel.events()));
+        applyTrafficClass();
     }
 
     /**
      * Connects.
      *
-     * @param local where from; {@code null} for where it is bound, or anywhere
+     * @param local address to bind; {@code null} for the bound address, or any
      */
     void connect(SocketAddress remote, SocketAddress local, ChannelPromise promise) {
         InetSocketAddress from;
@@ -99,7 +111,7 @@ final class ConnectionEstablishment {
             }
             queuePair.connect(attempt.remote(), from, channel.traffic().privateData());
         } catch (Throwable t) {
-            // As when the peer refuses: a half-made queue pair is no use.
+            // As when the peer refuses: releases the unusable queue pair.
             failed(t);
             return;
         }
@@ -156,7 +168,7 @@ final class ConnectionEstablishment {
         }
     }
 
-    /** There is no connection: whoever waits for it is told, with the peer's address. */
+    /** The connection failed: fails the pending connect, with the peer's address. */
     void failed(Throwable cause) {
         giveUp(attempt == null ? cause : channel.annotated(cause, attempt.remote()));
     }
@@ -166,7 +178,7 @@ final class ConnectionEstablishment {
         channel.closeAtOnce();
     }
 
-    /** Nobody waits for the connection any more. */
+    /** Fails the pending connect, if any. */
     void end(Throwable cause) {
         PendingConnect failed = attempt;
         attempt = null;

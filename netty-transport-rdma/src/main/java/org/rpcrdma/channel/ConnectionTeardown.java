@@ -6,38 +6,40 @@ import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
 import java.nio.channels.ClosedChannelException;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Tears down a connection: after the peer's end, by a close that waits for posted work, or immediately. Event loop
- * only.
+ * Tears down a connection: after the peer has ended it, by a close that waits for posted work, or immediately. Event
+ * loop only.
  */
 final class ConnectionTeardown {
 
-    /** The peer is gone; the channel closes when what has arrived is delivered. */
+    /** Whether the peer has ended the connection; the channel closes when all inbound data are delivered. */
     private boolean disconnected;
 
     private Throwable cause;
 
-    /** The device has refused work or must not go on: what is posted is not waited for. */
+    /** Whether a close must not wait for posted work, because the device has refused work or must stop. */
     private boolean abandoned;
 
-    /** The rest of a close that waits for posted work. */
+    /** Continuation of a close that waits for posted work. */
     private Runnable rest;
 
+    /** {@code null} also when the event loop takes no timers any more. */
     private Future<?> drainTimer;
 
     // ------------------------------------------------------------------ by the peer
 
     /**
-     * @param why as the device has it, or {@code null}
+     * @param why cause reported by the device, or {@code null}
      */
     void disconnected(Throwable why) {
         disconnected = true;
         cause = why;
     }
 
-    /** Whether the peer is gone, and nothing more arrives. */
+    /** Whether the peer has ended the connection, so that no more data arrive. */
     boolean isDisconnected() {
         return disconnected;
     }
@@ -46,7 +48,7 @@ final class ConnectionTeardown {
         return cause;
     }
 
-    /** Fails what is flushed to a peer that is gone. */
+    /** Fails the flushed messages to a disconnected peer. */
     void failFlushed(ChannelOutboundBuffer flushed) {
         ClosedChannelException closed = new ClosedChannelException();
         closed.initCause(cause);
@@ -57,7 +59,7 @@ final class ConnectionTeardown {
 
     // ------------------------------------------------------------------ by this side
 
-    /** No close waits for posted work any more. */
+    /** From now on a close does not wait for posted work. */
     void abandon() {
         abandoned = true;
     }
@@ -67,16 +69,21 @@ final class ConnectionTeardown {
     }
 
     /**
-     * Has a close wait: posted work still uses the memory, and whoever closes in the listener of a write wants it
-     * to arrive.
+     * Defers a close until posted work completes: the work still uses its memory, and a user who closes in the listener
+     * of a write expects earlier writes to arrive.
      *
-     * @param millis until it is cut
-     * @return what the rest of the close is given to
+     * @param millis until the connection is aborted
+     * @return executor of the rest of the close
      */
     Executor draining(EventLoop loop, int millis) {
         return task -> {
-            drainTimer = loop.schedule(this::cut, millis, TimeUnit.MILLISECONDS);
             rest = task;
+            try {
+                drainTimer = loop.schedule(this::cut, millis, TimeUnit.MILLISECONDS);
+            } catch (RejectedExecutionException e) {
+                // The event loop ends: it takes no timers, and cuts what it does not wait for.
+                drainTimer = null;
+            }
         };
     }
 
@@ -85,13 +92,15 @@ final class ConnectionTeardown {
         return rest != null;
     }
 
-    /** Has the close that waits go on. */
+    /** Continues the waiting close. */
     void cut() {
         Runnable task = rest;
         if (task != null) {
             rest = null;
-            drainTimer.cancel(false);
-            drainTimer = null;
+            if (drainTimer != null) {
+                drainTimer.cancel(false);
+                drainTimer = null;
+            }
             task.run();
         }
     }

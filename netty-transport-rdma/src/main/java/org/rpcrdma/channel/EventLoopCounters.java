@@ -4,7 +4,7 @@ package org.rpcrdma.channel;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
-/** What one event loop has counted: written there without a fence, readable from any thread. */
+/** Counters of one event loop: written there without a fence, readable from any thread. */
 @SuppressWarnings("EnumOrdinal") // the array lives and dies with the enum's class
 final class EventLoopCounters {
 

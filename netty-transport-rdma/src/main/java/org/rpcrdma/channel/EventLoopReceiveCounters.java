@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
-/** The receives of all channels of one event loop. It alone counts; others may see numbers that are a little old. */
+/**
+ * Counts the posted receives of all channels of one event loop. Written by the event loop only; other threads may read
+ * slightly old values.
+ */
 final class EventLoopReceiveCounters {
 
     private long posted;
     private long low;
 
-    /** So many more are posted than were counted before, or less when negative. */
+    /** Adds to the number of posted receives; negative to subtract. */
     void posted(int more) {
         posted += more;
     }
 
-    /** Those of a channel have become few. */
+    /** Counts a channel whose posted receives have become few. */
     void fell() {
         low++;
     }
 
-    /** Receives that are posted, to a batch for each channel. Any thread. */
+    /** Posted receives, exact to a batch for each channel. Any thread. */
     long posted() {
         return posted;
     }
 
-    /** How often those of a channel have become few. Any thread. */
+    /** Number of times that a channel's posted receives became few. Any thread. */
     long low() {
         return low;
     }

@@ -11,8 +11,8 @@ import jdk.jfr.StackTrace;
 import jdk.jfr.Timespan;
 
 /**
- * Events for the JDK's flight recorder. One that nobody records costs a look at a flag. A runtime without the recorder
- * (the module {@code jdk.jfr}) has none.
+ * Events for JDK Flight Recorder. A disabled event costs the read of a flag. No events on a runtime without the module
+ * {@code jdk.jfr}.
  */
 final class FlightEvents {
 

@@ -10,16 +10,16 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Options of one channel that bootstraps written for sockets set and that have no effect over RDMA. They keep their
- * value, so that they read as they were set. Each is logged once in a process: at level info when it is one of Netty's
- * socket options, at level warn when nobody here knows it. Any thread.
+ * Socket options of one channel that have no effect over RDMA, accepted so that bootstraps written for sockets work.
+ * Keeps the values for reading. Logs each option once per process: at level info if it is one of Netty's socket
+ * options, at level warn if unknown. Any thread.
  */
 final class IgnoredSocketOptions {
 
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(IgnoredSocketOptions.class);
 
-    /** Netty's socket options with the values that they have until they are set. */
+    /** Netty's socket options with their defaults. */
     private static final Map<ChannelOption<?>, Object> DEFAULTS =
             Map.of(
                     ChannelOption.TCP_NODELAY, true,
@@ -28,8 +28,7 @@ final class IgnoredSocketOptions {
                     ChannelOption.SO_SNDBUF, 0,
                     ChannelOption.SO_RCVBUF, 0,
                     ChannelOption.SO_LINGER, -1,
-                    ChannelOption.SO_TIMEOUT, 0,
-                    ChannelOption.IP_TOS, 0);
+                    ChannelOption.SO_TIMEOUT, 0);
 
     private static final Set<ChannelOption<?>> LOGGED = ConcurrentHashMap.newKeySet();
 

@@ -13,48 +13,55 @@ import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
 
-/** Messages: one for each Send, in the receive buffer itself, and Writes and Reads between them. */
+/**
+ * Message protocol: delivers each Send as one message in its receive buffer, and posts Sends, RDMA Writes and RDMA
+ * Reads.
+ */
 final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
 
-    /** A message above may have many segments, each late: what it takes counts as incomplete until it is there. */
+    /**
+     * Messages above this size may arrive in many segments, each delayed by the peer: their memory counts as incomplete
+     * until arrival.
+     */
     private static final int LEAST_COUNTED = 16 << 10;
 
     private final RdmaChannelConfig config;
     private final QueuePair queuePair;
     private final SendPoster sends;
 
-    /** Of a device that has none itself; {@code null} if there is none. */
+    /** Keep-alive timer for a device without its own; {@code null} for none. */
     private Future<?> keepAlive;
 
-    /** What the peer has begun. */
-    final IncompleteBytes incomplete;
+    /** Memory for data that the peer has begun to send. */
+    final ChannelMemoryQuotaShare incomplete;
 
-    /** Of the Send that is incomplete; a peer has one at a time. */
+    /** Bytes counted for the incomplete Send; a peer has at most one. */
     private int incompleteSend;
 
-    /** The receive that it goes into. */
+    /** Receive of the incomplete Send. */
     private long incompleteId = -1;
 
-    /** For peers that do not answer a Read. */
-    final ReadDeadline readDeadline;
+    /** Ends the connection of a peer that does not answer a Read. */
+    final RdmaReadTimeout readDeadline;
 
-    /** What was promised to the peer. */
+    /** Receives that credits promise to the peer. */
     final PostedReceives receives;
 
-    /** What the peer may reach. */
+    /** Memory that the peer may access. */
     final PeerAccessibleMemory exposures;
 
-    /** @param memory what can be sent as it is */
+    /** @param memory decides what can be sent without a copy */
     MessageChannelProtocol(RdmaChannel channel, MessageRegistration memory, QueuePair queuePair) {
         super(channel);
         this.queuePair = queuePair;
         config = channel.config();
-        DeviceCapabilities device = channel.loop().context().capabilities();
+        DeviceCapabilities device = channel.poller().context().capabilities();
         sends = new SendPoster(queuePair, memory, config.getSendDepth());
         incomplete =
-                new IncompleteBytes(channel::remoteAddress, config::getIncompleteBytesPerAddress);
+                new ChannelMemoryQuotaShare(
+                        channel::remoteAddress, config::getIncompleteBytesPerAddress);
         readDeadline =
-                new ReadDeadline(
+                new RdmaReadTimeout(
                         channel.eventLoop(),
                         config::getReadTimeoutMillis,
                         queuePair,
@@ -64,8 +71,8 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
         receives =
                 new PostedReceives(
                         queuePair,
-                        channel.loop().pool(),
-                        channel.loop().receives(),
+                        channel.poller().pool(),
+                        channel.poller().receives(),
                         device.receivesWithoutMemory(),
                         channel.receiveSize(),
                         config.getReceiveDepth());
@@ -94,7 +101,7 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
             return;
         }
         int seconds = config.getKeepAliveSeconds();
-        if (channel.loop().context().capabilities().keepAlive()) {
+        if (channel.poller().context().capabilities().keepAlive()) {
             queuePair.keepAlive(seconds);
         } else {
             keepAlive =
@@ -105,8 +112,8 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
     }
 
     /**
-     * Has a device that expects an answer find out whether there is a peer: a Write of no bytes touches no memory, and
-     * no handle of it is looked at. Whatever is under way does the same.
+     * Lets a device that expects acknowledgements check for the peer, by a Write of zero bytes, which accesses no
+     * memory and needs no valid handle. Unnecessary while other work is in flight.
      */
     void lookForPeer() {
         ChannelOutboundBuffer outbound = channel.unsafe().outboundBuffer();
@@ -118,8 +125,8 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
     }
 
     private void stalled(IOException cause) {
-        channel.loop().count(RdmaCounter.READS_STALLED);
-        channel.loop().log().warn(channel, "a connection is ended", cause);
+        channel.poller().count(RdmaCounter.READS_STALLED);
+        channel.poller().log().warn(channel, "a connection is ended", cause);
         channel.abandon();
         channel.pipeline().fireExceptionCaught(cause);
         channel.closeAtOnce();
@@ -157,21 +164,21 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
         }
     }
 
-    /** A peer that is faster than the news of its connection waits: its receives may yet change their size. */
+    /** A message that arrives before the channel is active waits, because the size of receives may still change. */
     @Override
     ReceiveMemory receiveMemory(long id, int length) {
         if (!channel.isActive() && !channel.isClosing()) {
             return null;
         }
-        // Of several segments: the whole receive is taken before it is known how long the message
-        // is.
+        // A message of several segments: its length is not known yet, so the full receive size
+        // counts.
         boolean isCounted = length >= receives.size() && receives.size() >= LEAST_COUNTED;
         return isCounted ? incompleteMemory(id) : receives.memory(id, length);
     }
 
     private ReceiveMemory incompleteMemory(long id) {
         int size = receives.size();
-        // Sends complete in order: an earlier one is complete, though its completion is not told
+        // Sends complete in order: an earlier one is complete, though its completion is not polled
         // yet.
         sendIsComplete();
         try {
@@ -229,8 +236,7 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
             try {
                 receives.replenish();
             } catch (RuntimeException e) {
-                // Without the receives that it was promised a peer cannot go on: the channel
-                // closes.
+                // A peer without its promised receives would stall: closes the channel.
                 message.release();
                 throw e;
             }
@@ -238,7 +244,7 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
         return message;
     }
 
-    /** A message is never cut: there may always be another one. */
+    /** A message is never split: another one may always follow. */
     @Override
     int attempted(int wanted, int got) {
         return got;

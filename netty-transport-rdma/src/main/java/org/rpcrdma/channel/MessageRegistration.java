@@ -3,13 +3,17 @@ package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
+import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 
-/** Says which memory a device can use as it is, and finds or makes its registration. */
+/** Decides which memory a device can use without a copy, and finds or creates its registration. */
 final class MessageRegistration {
 
-    /** From here on registering foreign memory for one work request costs less than copying it, if it is cheap. */
+    /**
+     * From this size on, registering unpooled memory for one work request costs less than copying it, on a device with
+     * cheap registration.
+     */
     private static final int COPY_LIMIT = 16 << 10;
 
     private final RegisteredBufferPool pool;
@@ -20,13 +24,16 @@ final class MessageRegistration {
         this.cheapRegistration = cheapRegistration;
     }
 
-    /** Whether it is direct and in one piece. */
+    /** Whether the buffer is direct and contiguous. */
     static boolean isInOnePiece(ByteBuf buffer) {
         return buffer.isDirect() && buffer.nioBufferCount() == 1;
     }
 
     /** The pool's registration that holds these bytes, or {@code null}. */
     MemoryRegion pooled(ByteBuf buffer, int index, int length) {
+        if (buffer instanceof RegisteredByteBuf own && own.isOf(pool)) {
+            return own.registration(index, length);
+        }
         return buffer.hasMemoryAddress()
                 ? pool.region(buffer.memoryAddress() + index, length)
                 : null;
@@ -36,7 +43,7 @@ final class MessageRegistration {
      * Registers exactly these bytes until {@link MemoryRegion#deregister()}.
      *
      * @param buffer direct and in one piece
-     * @throws IllegalArgumentException when it is read-only: devices register memory that can be written
+     * @throws IllegalArgumentException if the buffer is read-only: devices register writable memory only
      */
     MemoryRegion register(ByteBuf buffer, int index, int length) {
         if (buffer.isReadOnly()) {
@@ -63,22 +70,28 @@ final class MessageRegistration {
         return copy;
     }
 
-    /** Whether the device can use these bytes as they are, at less than the cost of copying them. */
+    /** Whether the device can use these bytes without a copy, at lower cost than a copy. */
     boolean isUsable(ByteBuf buffer, int index, int length) {
-        return isInOnePiece(buffer)
-                && (pooled(buffer, index, length) != null
-                        || (length >= COPY_LIMIT && cheapRegistration && !buffer.isReadOnly()));
+        return pooled(buffer, index, length) != null
+                || (length >= COPY_LIMIT
+                        && cheapRegistration
+                        && isInOnePiece(buffer)
+                        && !buffer.isReadOnly());
     }
 
     /**
-     * Gives these bytes, direct and in one piece, to the work request that was opened last.
+     * Adds these bytes, direct and contiguous, to the work request opened last.
      *
-     * @return the registration that was made for this work request, or {@code null}
+     * @return the registration made for this work request only, or {@code null}
      */
     MemoryRegion gather(QueuePair queuePair, ByteBuf buffer, int index, int length) {
         MemoryRegion region = pooled(buffer, index, length);
         if (region != null) {
-            queuePair.gather(buffer.memoryAddress() + index, length, region.localKey());
+            long start =
+                    buffer instanceof RegisteredByteBuf own
+                            ? own.address()
+                            : buffer.memoryAddress();
+            queuePair.gather(start + index, length, region.localKey());
             return null;
         }
         region = register(buffer, index, length);

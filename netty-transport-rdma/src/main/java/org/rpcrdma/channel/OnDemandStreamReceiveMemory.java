@@ -11,52 +11,52 @@ import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.ReceiveMemory;
 
 /**
- * Memory that is taken when the peer writes: receive buffers are exposed without any, so that an idle stream has none.
- * What arrives lies in pieces, one behind the other, whatever the buffers are that the peer knows. The device lets each
- * byte be written once and in order. So bytes that have arrived cannot change any more, and their memory itself may be
- * delivered; and what a peer announces is known to be written.
+ * Receive memory allocated when the peer writes: receive buffers are exposed without memory, so that an idle stream
+ * holds none. Data are stored in a sequence of pieces, independent of the exposed buffers. The device admits each byte
+ * once and in order. So received bytes cannot change, and their memory is delivered without a copy; and an announcement
+ * of unwritten bytes is detected.
  */
 final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
 
-    /** Of a piece, in bytes. It grows while more arrives at once. */
+    /** Initial length of a piece, in bytes; doubles while data arrive faster. */
     static final int LEAST_PIECE = 1 << 10;
 
     static final int MOST_PIECE = 64 << 10;
 
-    /** So many bytes in one segment have a piece of their own, which is never copied. */
+    /** A segment of at least this many bytes gets its own piece, which is never copied. */
     static final int LARGE = 16 << 10;
 
-    /** Less than this is copied, to memory of the user's allocator. */
+    /** Fewer bytes are copied, to memory of the user's allocator. */
     static final int LEAST_DELIVERED = 4 << 10;
 
     private final RegisteredBufferPool pool;
     private final PeerAccessibleMemory exposures;
     private final AdaptiveStreamBufferSize sizes;
 
-    /** The buffers that the peer may write into: the first one to its end, then the other. */
-    private final int[] keys = new int[StreamInput.BUFFERS];
+    /** Keys of the buffers that the peer may write, in order of use. */
+    private final int[] keys = new int[StreamReceiveBuffers.BUFFERS];
 
-    private final int[] lengths = new int[StreamInput.BUFFERS];
+    private final int[] lengths = new int[StreamReceiveBuffers.BUFFERS];
     private int writable;
 
-    /** A ring: the writer index of a piece says what was announced, the reader index what was delivered. */
+    /** Ring of pieces: the writer index of each counts announced bytes, the reader index delivered bytes. */
     private RegisteredByteBuf[] pieces = new RegisteredByteBuf[4];
 
     private int head;
     private int tail;
 
-    /** The first piece of which not all was announced, or that takes more; {@link #tail} if there is none. */
+    /** The first piece not fully announced, or still open for data; {@link #tail} if there is none. */
     private int announced;
 
-    /** Up to here the device has got the last piece, while that takes more. */
+    /** Bytes of the last piece handed to the device, while the piece is open. */
     private int given;
 
-    /** How long the next piece is to be. */
+    /** Length of the next piece. */
     private int size = LEAST_PIECE;
 
     private final Place place = new Place();
 
-    /** @param most of each buffer, in bytes */
+    /** @param most the largest size of each buffer, in bytes */
     OnDemandStreamReceiveMemory(
             RegisteredBufferPool pool, PeerAccessibleMemory exposures, int most) {
         this.pool = pool;
@@ -112,7 +112,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
 
     private boolean addPiece(int bytes) {
         if (announced != tail && bytes < LARGE) {
-            // More arrives at once than a piece takes.
+            // More data arrive at once than a piece holds.
             size = Math.min(2 * size, MOST_PIECE);
         }
         RegisteredByteBuf piece = take(bytes < LARGE ? Math.max(size, bytes) : bytes, bytes);
@@ -134,7 +134,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
         return true;
     }
 
-    /** A piece of the wanted length, or of the least that will do, or {@code null} when there is no memory. */
+    /** Allocates a piece of the wanted length, or of the least length, or returns {@code null} for lack of memory. */
     private RegisteredByteBuf take(int wanted, int least) {
         try {
             return pool.take(wanted);
@@ -143,7 +143,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
         }
     }
 
-    /** The last piece takes no more: the rest of it goes back. */
+    /** Closes the last piece and releases its unused rest. */
     private void endLast() {
         RegisteredByteBuf piece = last();
         if (given <= piece.capacity() / 2) {
@@ -200,7 +200,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
 
     // ------------------------------------------------------------------ delivering
 
-    /** Whether there is a piece that takes more, and all that came into it was announced. */
+    /** Whether the last piece is open, and all its data are announced. */
     private boolean isArrived() {
         return announced + 1 == tail && last().writerIndex() == given;
     }
@@ -231,7 +231,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
         }
     }
 
-    /** Takes the first piece away, all of which was announced. */
+    /** Removes the first piece, which is fully announced. */
     private RegisteredByteBuf remove() {
         if (head == announced) {
             endLast();
@@ -256,7 +256,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
         return discarded;
     }
 
-    /** A stream that has delivered all has no memory, and another one little more than it holds. */
+    /** Releases memory: a stream without undelivered bytes keeps none, any other little more than its data. */
     @Override
     void rest() {
         if (!isArrived()) {
@@ -265,7 +265,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
         if (!last().isReadable()) {
             remove().release();
         } else if (last().capacity() - given >= RegisteredBufferPool.LEAST_TRIMMED) {
-            // Of less than that a piece takes many short messages.
+            // A smaller piece holds many short messages.
             endLast();
             announced = tail;
         }
@@ -279,7 +279,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
         announced = tail;
     }
 
-    /** Where bytes go that arrive now. */
+    /** Memory for the bytes that arrive now. */
     private static final class Place implements ReceiveMemory {
 
         private long address;

@@ -8,37 +8,40 @@ import io.netty.channel.FileRegion;
 import java.util.ArrayDeque;
 
 /**
- * Tracks which part of the outbound buffer is posted and which is complete: a message completes with its last byte.
+ * Tracks the posted and the completed part of the outbound buffer. A message completes with its last byte.
  */
 final class OutboundBufferProgress {
 
-    /** Messages that are posted to their end, and how much of the next one is. */
+    /** Number of fully posted messages, and bytes posted of the next one. */
     private int count;
 
     private long begun;
 
-    /** How much of the outbound buffer's first message is done. */
+    /** Completed bytes of the first message in the outbound buffer. */
     private long headDone;
 
-    /** The bytes of each posted {@link FileRegion}: it need not write as many as it counts, when it encrypts. */
+    /**
+     * Bytes of each posted {@link FileRegion}, which may write another number than its count, for example if it
+     * encrypts.
+     */
     private final ArrayDeque<Long> regions = new ArrayDeque<>();
 
-    /** Messages of the outbound buffer that are posted to their end. */
+    /** Number of fully posted messages in the outbound buffer. */
     int count() {
         return count;
     }
 
-    /** How many bytes of the message behind them are posted. */
+    /** Posted bytes of the message after those. */
     long begun() {
         return begun;
     }
 
-    /** So many more bytes of that message are posted. */
+    /** Adds posted bytes of that message. */
     void add(int bytes) {
         begun += bytes;
     }
 
-    /** All of that message is posted. */
+    /** That message is fully posted. */
     void end(Object message) {
         if (message instanceof FileRegion) {
             regions.add(begun);
@@ -48,9 +51,9 @@ final class OutboundBufferProgress {
     }
 
     /**
-     * So many bytes are done: completes the messages that end with them.
+     * Adds completed bytes, and completes the messages that end with them.
      *
-     * @return whether any did
+     * @return whether any message was completed
      */
     boolean done(ChannelOutboundBuffer outbound, long bytes) {
         long left = bytes;

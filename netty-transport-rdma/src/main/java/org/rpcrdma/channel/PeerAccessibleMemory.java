@@ -18,7 +18,7 @@ final class PeerAccessibleMemory {
     /** Registrations made for one exposure, by handle. */
     private final IntObjectMap<MemoryRegion> registrations = new IntObjectHashMap<>(4);
 
-    /** @param exactExposure whether the device exposes a part of a registration and no more */
+    /** @param exactExposure whether the device can expose exactly a part of a registration */
     PeerAccessibleMemory(QueuePair queuePair, MessageRegistration memory, boolean exactExposure) {
         this.queuePair = queuePair;
         this.memory = memory;
@@ -42,7 +42,7 @@ final class PeerAccessibleMemory {
         return expose(buffer, 0, buffer.capacity(), QueuePair.REMOTE_WRITE);
     }
 
-    /** Exposes a range that gets its memory when it is written, see {@link QueuePair#expose(int)}. */
+    /** Exposes a range whose memory is allocated when the peer writes, see {@link QueuePair#expose(int)}. */
     int expose(int length) {
         return queuePair.expose(length);
     }
@@ -66,7 +66,7 @@ final class PeerAccessibleMemory {
         }
     }
 
-    /** The offset that goes with a valid handle. */
+    /** The offset of a valid handle. */
     long offset(int handle) {
         return queuePair.exposedOffset(handle);
     }
@@ -76,9 +76,9 @@ final class PeerAccessibleMemory {
     }
 
     /**
-     * Ends the peer's access before it returns, unless it has ended already.
+     * Ends the peer's access before this method returns, unless it has already ended.
      *
-     * @throws RuntimeException when the device cannot do it: then only the end of the queue pair does
+     * @throws RuntimeException when the device fails: then only the end of the queue pair ends the access
      */
     void invalidate(int handle) {
         queuePair.invalidate(handle);
@@ -88,7 +88,7 @@ final class PeerAccessibleMemory {
         }
     }
 
-    /** Ends all registrations, when the queue pair is gone. */
+    /** Releases all registrations, after the queue pair was destroyed. */
     void clear() {
         registrations.values().forEach(MemoryRegion::deregister);
         registrations.clear();

@@ -7,8 +7,8 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The memory that is kept for what the peers of one address have begun and not delivered, on all channels of the JVM:
- * whoever opens many connections gets no more of it than with one. Thread-safe.
+ * Quota of memory for data that peers of one address have announced but not delivered, over all channels of the JVM:
+ * many connections get no more than one. Thread-safe.
  */
 final class PeerAddressMemoryQuota {
 
@@ -18,14 +18,14 @@ final class PeerAddressMemoryQuota {
     private final InetAddress address;
     private final AtomicLong bytes = new AtomicLong();
 
-    /** Changed while the map computes. */
+    /** Guarded by the map's compute methods. */
     private int users;
 
     private PeerAddressMemoryQuota(InetAddress address) {
         this.address = address;
     }
 
-    /** That of an address, until {@link #leave}. */
+    /** Returns the quota of an address, valid until {@link #leave}. */
     static PeerAddressMemoryQuota join(InetAddress address) {
         return SHARES.compute(
                 address,
@@ -37,15 +37,15 @@ final class PeerAddressMemoryQuota {
                 });
     }
 
-    /** One who has joined holds nothing more and needs it no longer. */
+    /** Ends one {@link #join}, whose user has given back all bytes. */
     void leave() {
         SHARES.computeIfPresent(address, (key, known) -> --known.users == 0 ? null : known);
     }
 
     /**
-     * Takes so much. Who is alone gets what he wants: nothing would make room for it.
+     * Takes bytes. A single user always succeeds, because no other could give back bytes.
      *
-     * @throws IllegalStateException when that is more than the address may have
+     * @throws IllegalStateException when the limit of the address is exceeded
      */
     void take(int count, long limit) {
         long taken;
@@ -67,7 +67,7 @@ final class PeerAddressMemoryQuota {
         bytes.addAndGet(-count);
     }
 
-    /** The addresses that have a share. */
+    /** Number of addresses with a quota in use. */
     static int count() {
         return SHARES.size();
     }

@@ -9,7 +9,7 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
-/** A connect that somebody waits for: its promise, and how long it may take. */
+/** A connect in progress: its promise and its time-out. */
 final class PendingConnect {
 
     private final ChannelPromise promise;
@@ -26,10 +26,10 @@ final class PendingConnect {
     }
 
     /**
-     * Says when to give up.
+     * Starts the time-out.
      *
      * @param millis 0 for never
-     * @param onTimeout gets the reason
+     * @param onTimeout receives the exception
      */
     void limit(EventLoop loop, int millis, Consumer<Throwable> onTimeout) {
         if (millis > 0) {
@@ -47,7 +47,7 @@ final class PendingConnect {
         }
     }
 
-    /** Has it done when the user cancels. */
+    /** Runs a task when the user cancels the promise. */
     void whenCancelled(Runnable task) {
         promise.addListener(
                 connected -> {
@@ -57,13 +57,13 @@ final class PendingConnect {
                 });
     }
 
-    /** The connection exists. False when nobody wants it any more, because the user has cancelled. */
+    /** Completes the promise; {@code false} if the user has cancelled it. */
     boolean succeed() {
         stopTimer();
         return promise.trySuccess();
     }
 
-    /** There is no connection; a user who has cancelled is not told. */
+    /** Fails the promise, unless the user has cancelled it. */
     void fail(Throwable cause) {
         stopTimer();
         promise.tryFailure(cause);

@@ -6,15 +6,15 @@ import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
- * The receives of a channel: posted ones, and completed ones that wait to be delivered.
+ * Receives of a channel: posted, or completed and not yet delivered.
  *
- * <p>A receive is replaced when its message is delivered, not when it completes: a pipeline that does not read
- * withholds receives, and with them credits. What the pipeline keeps is replaced by fresh memory, so that what the peer
- * was promised stays posted.
+ * <p>A receive is replaced when its message is delivered, not when it completes: a pipeline that does not read exerts
+ * back-pressure by withholding receives, and so credits. If the pipeline retains the buffer, new memory replaces it, so
+ * that the number promised to the peer stays posted.
  */
 final class PostedReceives {
 
-    /** What a receive without memory promises to take: the memory that it is given bounds it. */
+    /** Length posted for a receive without memory; the memory given on arrival is the real bound. */
     private static final int MOST_BYTES = 1 << 20;
 
     private final QueuePair queuePair;
@@ -23,13 +23,13 @@ final class PostedReceives {
     /** Whether the device asks for memory when a message arrives; otherwise each receive is posted with memory. */
     private final boolean withoutMemory;
 
-    /** Bytes of each receive; of those without memory it is what the next one is given at most. */
+    /** Bytes of each receive; for receives without memory, the most bytes given on arrival. */
     private int size;
 
     private final int depth;
     private final int batch;
 
-    /** How many are posted after a batch; at most {@code depth}. */
+    /** Number of receives posted after replenishment; at most {@code depth}. */
     private int target;
 
     /** Receives complete in the order in which they were posted. */
@@ -42,14 +42,14 @@ final class PostedReceives {
     private int posted;
     private final EventLoopReceiveCounters counts;
 
-    /** As many of these are in the counts of the loop. */
+    /** Number of receives included in the counters of the loop. */
     private int counted;
 
-    /** Whether the queue pair is gone: what would be posted now nobody would take back. */
+    /** Whether the queue pair was destroyed: receives posted now would never complete. */
     private boolean isOver;
 
     /**
-     * @param counts of all channels of the event loop
+     * @param counts counters of the event loop
      * @param withoutMemory whether the device asks for memory when a message arrives
      * @param size bytes of each receive
      * @param depth the number kept posted
@@ -75,7 +75,7 @@ final class PostedReceives {
         mask = slotCount - 1;
     }
 
-    /** Posts what is missing, in batches. */
+    /** Posts missing receives, in batches. */
     void replenish() {
         if (target - (posted - delivered) < batch) {
             return;
@@ -86,7 +86,7 @@ final class PostedReceives {
         count();
     }
 
-    /** Once for each batch, which is exact enough and costs a message nothing. */
+    /** Updates the counters once for each batch, which is accurate enough and costs nothing per message. */
     private void count() {
         int now = posted - completed;
         counts.posted(now - counted);
@@ -101,7 +101,8 @@ final class PostedReceives {
         } else {
             RegisteredByteBuf memory = pool.take(size);
             slots[posted & mask] = memory;
-            // Counted first: what the device refuses is released with the others when it closes.
+            // Counted before posting: receives that the device refuses are released with the others
+            // at the close.
             posted++;
             queuePair.postReceive(id, memory.address(), size, memory.region().localKey());
         }
@@ -112,16 +113,16 @@ final class PostedReceives {
         return size;
     }
 
-    /** Takes messages of up to so many bytes from now on; only where receives have no memory. */
+    /** Sets the longest message accepted from now on; only for receives without memory. */
     void size(int bytes) {
         size = bytes;
     }
 
     /**
-     * Memory for the message that begins to arrive.
+     * Memory for a message that is arriving.
      *
-     * @param length the bytes that it has, or may have at most; it gets no more than the size of a receive
-     * @return {@code null} when there is none now
+     * @param length exact or maximum bytes of the message; limited to the size of a receive
+     * @return {@code null} for lack of memory now
      */
     RegisteredByteBuf memory(long id, int length) {
         try {
@@ -133,17 +134,17 @@ final class PostedReceives {
         }
     }
 
-    /** The number that is posted at least, as long as messages are delivered: the rest waits for its batch. */
+    /** The least number of posted receives while messages are delivered: the rest waits for its batch. */
     int least() {
         return Math.max(1, target - batch + 1);
     }
 
     /**
-     * Changes the number that is posted at least. More are posted before this returns; of fewer, what is posted stays
-     * until it is used.
+     * Changes the least number of posted receives. Additional receives are posted before this method returns; surplus
+     * ones stay posted until consumed.
      *
-     * @return the number that there is now: less than asked for when depth or memory end before; unchanged when the
-     *     queue pair is gone
+     * @return the resulting number: lower than requested if depth or memory does not suffice; unchanged after the end
+     *     of the queue pair
      */
     int keep(int count) {
         if (isOver) {
@@ -161,9 +162,9 @@ final class PostedReceives {
                 post();
             } catch (IllegalStateException e) {
                 if (posted != before) {
-                    throw e; // the device has refused it
+                    throw e; // the device refused
                 }
-                target = posted - delivered; // no more memory to register
+                target = posted - delivered; // no registered memory left
                 break;
             }
         }
@@ -171,10 +172,10 @@ final class PostedReceives {
         return least();
     }
 
-    /** The oldest posted receive holds a message. */
+    /** The oldest posted receive has completed with a message. */
     void complete(int length) {
         if (withoutMemory) {
-            // Of several segments nobody knew before how long it is.
+            // The length of a message of several segments is known only now.
             pool.trim(slots[completed & mask], length);
         }
         ended(length);
@@ -191,20 +192,26 @@ final class PostedReceives {
     private void ended(int length) {
         lengths[completed & mask] = length;
         completed++;
+        dropFlushed();
     }
 
-    boolean hasMessage() {
+    /** Drops flushed receives, so that the oldest completed one has a message. */
+    private void dropFlushed() {
         while (delivered != completed && lengths[delivered & mask] < 0) {
             drop();
         }
+    }
+
+    boolean hasMessage() {
         return delivered != completed;
     }
 
-    /** The oldest message, which belongs to the caller. */
+    /** Removes the oldest message; the caller owns it. */
     RegisteredByteBuf poll() {
         int length = lengths[delivered & mask];
         RegisteredByteBuf memory = take();
         memory.writerIndex(length);
+        dropFlushed();
         return memory;
     }
 
@@ -223,7 +230,7 @@ final class PostedReceives {
         return memory;
     }
 
-    /** Lets all memory go, when the queue pair is gone. */
+    /** Releases all memory, after the queue pair was destroyed. */
     void clear() {
         isOver = true;
         while (delivered != posted) {

@@ -5,10 +5,10 @@ import io.netty.buffer.ByteBuf;
 import org.rpcrdma.verbs.MemoryRegion;
 
 /**
- * Ring of the work requests that a channel has posted to its send queue, in order.
+ * Ring of work requests posted to a channel's send queue, in order.
  *
- * <p>Posted work requests use the memory of outbound messages, which Netty releases when they complete, and when the
- * output ends before they do: then the device may still be using it, so {@link #hold} comes first.
+ * <p>Posted work requests use the memory of outbound messages. Netty releases a message when it completes, but also
+ * when the output is shut down, while the device may still use the memory: call {@link #hold} before that.
  */
 final class PostedSends {
 
@@ -24,7 +24,7 @@ final class PostedSends {
 
     private long tail;
 
-    /** There is a reference to the memory of those before this number. */
+    /** Work requests before this number hold a reference to their memory. */
     private long held;
 
     PostedSends() {
@@ -62,7 +62,7 @@ final class PostedSends {
         return (int) (tail - head);
     }
 
-    /** The number of the next work request, for which there is room then: once it is posted nothing may fail. */
+    /** Number of the next work request. Ensures room in the ring, because nothing may fail after posting. */
     long next() {
         makeRoom();
         return tail;
@@ -77,9 +77,9 @@ final class PostedSends {
     /**
      * Adds a posted work request.
      *
-     * @param message the outbound message it carries out
-     * @param buffer the memory it uses, which is the message's
-     * @param registration made for this work request alone, or {@code null}
+     * @param message the outbound message
+     * @param buffer the memory in use, owned by the message
+     * @param registration made for this work request only, or {@code null}
      */
     void add(Object message, ByteBuf buffer, MemoryRegion registration) {
         makeRoom();
@@ -90,7 +90,7 @@ final class PostedSends {
         tail++;
     }
 
-    /** Adds a message that needs no work, so that it completes in order. */
+    /** Adds a message without work, so that it completes in order. */
     void addNothing(Object message) {
         add(message, null, null);
     }
@@ -109,7 +109,7 @@ final class PostedSends {
         return messages[(int) head & mask];
     }
 
-    /** Forgets the oldest and lets its memory go. */
+    /** Removes the oldest work request and releases its memory. */
     void removeHead() {
         boolean isHeld = head < held;
         int slot = (int) head & mask;
@@ -127,7 +127,10 @@ final class PostedSends {
         }
     }
 
-    /** Somebody else is about to release the messages: their memory stays until the device is done with it. */
+    /**
+     * Retains the memory of all posted messages until the device has completed them: Netty is about to release the
+     * messages.
+     */
     void hold() {
         for (held = Math.max(held, head); held != tail; held++) {
             ByteBuf buffer = memory[(int) held & mask];
@@ -137,7 +140,7 @@ final class PostedSends {
         }
     }
 
-    /** Forgets all, when the queue pair is gone. */
+    /** Removes all work requests, after the queue pair was destroyed. */
     void clear() {
         while (!isEmpty()) {
             removeHead();

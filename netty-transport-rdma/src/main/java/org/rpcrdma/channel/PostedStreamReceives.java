@@ -7,15 +7,15 @@ import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
- * The receives of a stream, of one message each. A receive is posted again as soon as its message was read, whether the
- * pipeline reads or not: what the peer may have under way is bounded by its credits and by the buffers that it knows.
+ * Receives of a stream's control and DATA messages. A receive is posted again as soon as its message was processed,
+ * whether the pipeline reads or not: credits and exposed buffers bound what the peer may have in flight.
  */
 final class PostedStreamReceives {
 
     private final QueuePair queuePair;
     private final int count;
 
-    /** {@code null} where messages come without memory. */
+    /** {@code null} if messages need no memory (immediate data). */
     private final RegisteredByteBuf memory;
 
     /** The oldest posted receive: they complete in the order of posting. */
@@ -24,9 +24,9 @@ final class PostedStreamReceives {
     /**
      * Posts all receives.
      *
-     * @param bytes of memory for each message, as {@link StreamMessagePoster#receivedBytes} has it
-     * @param credits the DATA messages that the peer may have under way; as many receives again by half, and some, are
-     *     for the messages that cost no credit
+     * @param bytes of memory for each message, see {@link StreamMessagePoster#receivedBytes}
+     * @param credits DATA messages that the peer may have in flight; additional receives, half as many and a constant,
+     *     are for messages that cost no credit
      */
     PostedStreamReceives(QueuePair queuePair, RegisteredBufferPool pool, int bytes, int credits) {
         this.queuePair = queuePair;
@@ -42,7 +42,7 @@ final class PostedStreamReceives {
         }
     }
 
-    /** How many receives so many credits need. */
+    /** Number of receives for that many credits. */
     static int count(int credits) {
         return credits + credits / 2 + 8;
     }
@@ -59,21 +59,21 @@ final class PostedStreamReceives {
                 memory.region().localKey());
     }
 
-    /** The message of the oldest receive, which has completed. The receive is posted again. */
+    /** Returns the message of the oldest receive, which has completed, and posts the receive again. */
     int take() {
         int message = memory.buffer().getIntLE(next * StreamMessage.BYTES);
         postAgain();
         return message;
     }
 
-    /** Posts the oldest receive again, which has completed. */
+    /** Posts the oldest, completed receive again. */
     void postAgain() {
         int slot = next;
         next = slot + 1 == count ? 0 : slot + 1;
         post(slot);
     }
 
-    /** Lets the memory go, when the queue pair is gone. */
+    /** Releases the memory, after the queue pair was destroyed. */
     void release() {
         if (memory != null) {
             memory.buffer().release();

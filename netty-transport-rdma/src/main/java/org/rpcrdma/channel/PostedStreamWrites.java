@@ -11,21 +11,21 @@ import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
- * The work requests of a stream that are under way, and their memory: RDMA Writes, and a signalled message behind them
- * that completes with all before it. What is posted goes to the device with the next {@link #doorbell}.
+ * Work requests of a stream in flight, and their memory: RDMA Writes, each batch followed by a signalled message whose
+ * completion covers all work before it. The next {@link #doorbell} passes posted work to the device.
  */
 final class PostedStreamWrites {
 
-    /** Work requests that are kept for messages other than DATA. */
+    /** Work requests reserved for messages other than DATA. */
     static final int RESERVE = 16;
 
-    /** Marks the work request ids of messages; their number follows. Receives have ids without any mark. */
+    /** Marks the work request ids of messages, which include their number. Ids of receives have no mark. */
     private static final long MESSAGE = 1L << 62;
 
     private static final long WRITE = 1L << 61;
     private static final long KEEP_ALIVE = 1L << 60;
 
-    /** SGL messages that are under way at most, each with a place for the entry that it tells of. */
+    /** The most SGL messages in flight, each with memory for its table entry. */
     static final int MOST_ENTRIES = 4;
 
     private final QueuePair queuePair;
@@ -33,7 +33,7 @@ final class PostedStreamWrites {
     private final int depth;
     private final int mask;
 
-    /** The messages that are under way, and behind them the entries. */
+    /** Memory of messages in flight, followed by the table entries. */
     private final RegisteredByteBuf slots;
 
     private final int entries;
@@ -44,19 +44,19 @@ final class PostedStreamWrites {
 
     private int tail;
 
-    /** Of each Send: the work requests that are complete with it, and the end of the memory that they use. */
+    /** For each message: the number of work requests that complete with it, and the end of their memory. */
     private final int[] workOf;
 
     private final int[] memoryEnd;
 
-    /** The memory of Writes under way, a ring. */
+    /** Ring of the memory of Writes in flight. */
     private final ByteBuf[] held;
 
     private final MemoryRegion[] registrations;
     private int heldHead;
     private int heldTail;
 
-    /** Work requests under way, and those that the next message is to count. */
+    /** Work requests in flight, and those that the next message covers. */
     private int posted;
 
     private int uncounted;
@@ -83,14 +83,14 @@ final class PostedStreamWrites {
         return (id & (MESSAGE | WRITE | KEEP_ALIVE)) == 0;
     }
 
-    /** Whether so many work requests may be posted for data. */
+    /** Whether that many work requests may be posted for data. */
     boolean hasRoom(int requests) {
         return posted + requests <= depth - RESERVE;
     }
 
     // ------------------------------------------------------------------ posting
 
-    /** Writes all that is in a buffer of the pool, which is taken over. */
+    /** Writes the content of a pooled buffer, which is taken over. */
     void write(long offset, int key, RegisteredByteBuf source) {
         hold(source.buffer(), null);
         write(
@@ -101,7 +101,7 @@ final class PostedStreamWrites {
                 source.region().localKey());
     }
 
-    /** Writes bytes from where they are; the buffer is retained. */
+    /** Writes bytes without a copy; retains the buffer. */
     void write(
             long offset,
             int key,
@@ -120,7 +120,7 @@ final class PostedStreamWrites {
         write(offset, key, registration.address(), length, registration.localKey());
     }
 
-    /** Writes an entry of the peer's table, which the next message tells of. */
+    /** Writes an entry of the peer's target SGL, which the next message announces. */
     void writeEntry(
             long entryOffset, int tableKey, long offset, int key, int length, boolean isBigEndian) {
         int index = entries + nextEntry * TargetEntry.BYTES;
@@ -150,7 +150,7 @@ final class PostedStreamWrites {
         registrations[slot] = registration;
     }
 
-    /** Sends a message behind all that was posted. */
+    /** Sends a message after all posted work. */
     void send(int message) {
         int slot = tail & mask;
         int index = slot * StreamMessage.BYTES;
@@ -169,7 +169,7 @@ final class PostedStreamWrites {
         rings = true;
     }
 
-    /** Lets the peer's device show that it is there. Does nothing while work is under way, which shows it too. */
+    /** Makes the peer's device acknowledge, unless work is in flight, which has the same effect. */
     void keepAlive() {
         if (posted == 0) {
             posted++;
@@ -178,7 +178,7 @@ final class PostedStreamWrites {
         }
     }
 
-    /** Hands what was posted to the device. */
+    /** Passes posted work to the device. */
     void doorbell() {
         if (rings) {
             rings = false;
@@ -188,15 +188,19 @@ final class PostedStreamWrites {
 
     // ------------------------------------------------------------------ completing
 
-    /** A work request has succeeded; returns whether it was a message, which {@link #takeMessage} gives then. */
-    boolean completesMessage(long id) {
-        if ((id & KEEP_ALIVE) != 0) {
-            posted--;
-        }
+    /** Whether a work request is a message: {@link #takeMessage} takes it when it has completed. */
+    static boolean isMessage(long id) {
         return (id & MESSAGE) != 0;
     }
 
-    /** The oldest message under way. It is over, and so is all that was posted before it. */
+    /** A work request other than a message has succeeded. */
+    void completed(long id) {
+        if ((id & KEEP_ALIVE) != 0) {
+            posted--;
+        }
+    }
+
+    /** Removes and returns the oldest message, which has completed with all work before it. */
     int takeMessage() {
         int slot = head++ & mask;
         posted -= workOf[slot];
@@ -216,7 +220,7 @@ final class PostedStreamWrites {
         }
     }
 
-    /** Lets all memory go, when the queue pair is gone. */
+    /** Releases all memory, after the queue pair was destroyed. */
     void release() {
         releaseHeld(heldTail);
         slots.buffer().release();

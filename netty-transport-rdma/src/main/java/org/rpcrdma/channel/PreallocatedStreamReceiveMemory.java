@@ -7,9 +7,9 @@ import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
 
 /**
- * Receive memory of a stream on a device that has to have it before the peer writes: each receive buffer is one piece
- * of registered memory. Until a buffer is full only copies are delivered, because the peer could change what it has
- * written. A peer that announces bytes without writing them gets zeros delivered, not data of others.
+ * Receive memory of a stream on a device that needs it before the peer writes: each receive buffer is contiguous
+ * registered memory. Until a buffer is full only copies are delivered, because the peer could change written bytes.
+ * Buffers are zeroed, so that bytes announced but not written are zeros, not data of other connections.
  */
 final class PreallocatedStreamReceiveMemory extends StreamReceiveMemory {
 
@@ -17,16 +17,16 @@ final class PreallocatedStreamReceiveMemory extends StreamReceiveMemory {
     private final PeerAccessibleMemory exposures;
     private final AdaptiveStreamBufferSize sizes;
 
-    /** By age; the writer index says what was received, the reader index what was delivered. */
-    private final RegisteredByteBuf[] buffers = new RegisteredByteBuf[StreamInput.BUFFERS];
+    /** Buffers by age; the writer index counts received bytes, the reader index delivered bytes. */
+    private final RegisteredByteBuf[] buffers = new RegisteredByteBuf[StreamReceiveBuffers.BUFFERS];
 
     private int oldest;
     private int count;
 
-    /** How many of them are full. */
+    /** Number of full buffers. */
     private int full;
 
-    /** @param most of each buffer, in bytes */
+    /** @param most the largest size of each buffer, in bytes */
     PreallocatedStreamReceiveMemory(
             RegisteredBufferPool pool, PeerAccessibleMemory exposures, int most) {
         this.pool = pool;
@@ -63,9 +63,10 @@ final class PreallocatedStreamReceiveMemory extends StreamReceiveMemory {
             try {
                 return pool.take(sizes.next());
             } catch (IllegalStateException e) {
-                if (!sizes.refused()) {
+                if (sizes.isLeast()) {
                     throw e;
                 }
+                sizes.shrink();
             }
         }
     }

@@ -20,8 +20,9 @@ final class RateLimitedLogger {
 
     /**
      * @param what has failed, such as "a connection is not accepted"
+     * @param cause an exception, or a reason in words
      */
-    void warn(Object subject, String what, Throwable cause) {
+    void warn(Object subject, String what, Object cause) {
         long now = System.nanoTime();
         if (now - last < PERIOD_NANOS) {
             left++;
@@ -29,7 +30,9 @@ final class RateLimitedLogger {
         }
         last = now;
         logger.warn("{}: {}: {} ({} similar lines left out before)", subject, what, cause, left);
-        logger.debug("Cause:", cause);
+        if (cause instanceof Throwable exception) {
+            logger.debug("Cause:", exception);
+        }
         left = 0;
     }
 }

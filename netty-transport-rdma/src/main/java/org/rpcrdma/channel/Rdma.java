@@ -15,18 +15,18 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.rpcrdma.verbs.VerbsProvider;
 
-/** Tells whether, and through which provider, this transport can run here. */
+/** Entry point to the RDMA providers on the class path: availability and selection. */
 public final class Rdma {
 
     private static final InternalLogger logger = InternalLoggerFactory.getInstance(Rdma.class);
 
-    /** What is wrong with a class path that has so many is not for this class to find out. */
+    /** The most broken providers to skip before giving up the search. */
     private static final int MAX_FAILURES = 100;
 
     /** All providers on the class path, the preferred one first. */
     private static final List<VerbsProvider> PROVIDERS = load();
 
-    /** Where the message of an unavailable provider goes into details, or says what to do. */
+    /** Start of the details, or of the advice, in the message of an unavailable provider. */
     private static final Pattern DETAILS = Pattern.compile(";| \\(");
 
     private static final AtomicBoolean isChoiceTold = new AtomicBoolean();
@@ -38,8 +38,8 @@ public final class Rdma {
         ServiceLoader<VerbsProvider> loader =
                 ServiceLoader.load(VerbsProvider.class, VerbsProvider.class.getClassLoader());
         Iterator<VerbsProvider> all = loader.iterator();
-        // One that cannot be loaded, by this Java or at all, keeps none of the others from
-        // being found.
+        // A provider that cannot be loaded, by this Java version or at all, must not hide the
+        // others.
         for (int failures = 0; failures < MAX_FAILURES; ) {
             try {
                 if (!all.hasNext()) {
@@ -96,8 +96,8 @@ public final class Rdma {
      * {@return the provider that {@code -Dorg.rpcrdma.provider} names, otherwise the available one with the highest
      * priority}
      *
-     * @throws IllegalArgumentException when there is none of that name
-     * @throws UnsatisfiedLinkError when it, or any, is not available
+     * @throws IllegalArgumentException if no provider has that name
+     * @throws UnsatisfiedLinkError if the provider, or every provider, is unavailable
      */
     public static VerbsProvider provider() {
         String named = SystemPropertyUtil.get("org.rpcrdma.provider");
@@ -122,8 +122,8 @@ public final class Rdma {
     }
 
     /**
-     * Which provider is taken, and what the better ones lack: nobody shall wonder why hardware is not used, and nobody
-     * without hardware shall think that something is missing.
+     * Describes the chosen provider, and why those with higher priority are unavailable, so that the log explains why
+     * hardware is not used.
      */
     static String choice(VerbsProvider chosen, List<VerbsProvider> bestFirst) {
         String text = "RDMA provider: " + chosen.name() + ", ready to use";
@@ -135,7 +135,7 @@ public final class Rdma {
                         .collect(Collectors.joining(", ", text + "; not in use: ", ""));
     }
 
-    /** What a provider lacks. What could be done about that is for those who ask: the log is read by everybody. */
+    /** Why a provider is unavailable, without the advice, which only {@link #unavailabilityCause} gives. */
     private static String lack(VerbsProvider provider) {
         return DETAILS.split(provider.unavailabilityCause().getMessage(), 2)[0];
     }
@@ -143,10 +143,10 @@ public final class Rdma {
     /**
      * The provider of that name.
      *
-     * @param name as {@link VerbsProvider#name()} has it
+     * @param name see {@link VerbsProvider#name()}
      * @return the provider, which is available
-     * @throws IllegalArgumentException when there is none
-     * @throws UnsatisfiedLinkError when it is not available
+     * @throws IllegalArgumentException if no provider has that name
+     * @throws UnsatisfiedLinkError if the provider is unavailable
      */
     public static VerbsProvider provider(String name) {
         for (VerbsProvider provider : PROVIDERS) {

@@ -11,27 +11,27 @@ import io.netty.channel.ChannelMetadata;
 import io.netty.util.internal.StringUtil;
 import org.rpcrdma.Experimental;
 import org.rpcrdma.verbs.ConnectionRequest;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 
 /**
  * A connection over RDMA.
  *
- * <p>Message boundaries are kept: an inbound {@link ByteBuf} is one received Send, delivered in the registered
- * receive buffer itself; an outbound {@link ByteBuf} is one Send. {@link RdmaSendWithInvalidate}, {@link RdmaWrite} and
- * {@link RdmaRead} are written like any message, are posted in order with the Sends and complete by their promise.
- * {@code flush()} is the doorbell.
+ * <p>Preserves message boundaries: an inbound {@link ByteBuf} is one received Send, delivered in the registered receive
+ * buffer without a copy; an outbound {@link ByteBuf} is one Send. {@link RdmaSendWithInvalidate}, {@link RdmaWrite} and
+ * {@link RdmaRead} are written like any message, posted in order with the Sends, and complete by their promise. {@code
+ * flush()} posts them and rings the doorbell.
  *
- * <p>The promise of a write succeeds when the device is done with the memory, so that the water marks bound what is in
- * flight, and closing in the listener of a write loses nothing. A closing channel lets posted work finish first, for
- * at most {@link RdmaChannelOption#DRAIN_MILLIS}.
+ * <p>The promise of a write succeeds when the device has completed the work request, so that the water marks bound the
+ * bytes in flight, and closing in the listener of a write loses no data. A closing channel lets posted work finish
+ * first, for at most {@link RdmaChannelOption#DRAIN_MILLIS}.
  *
- * <p>There is no half-close: {@code shutdownOutput} does not exist here.
+ * <p>There is no half-close, and so no {@code shutdownOutput}.
  */
 public final class RdmaChannel extends AbstractRdmaConnection {
 
-    /** So many messages are read before what they were answered with is sent at once: most are short. */
+    /** Reads up to 64 messages before channelReadComplete, because most are short. */
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 64);
 
     private static final String EXPECTED =
@@ -47,16 +47,16 @@ public final class RdmaChannel extends AbstractRdmaConnection {
 
     private final RdmaChannelConfig config = new RdmaChannelConfig(this);
 
-    /** Known once the channel is registered. */
+    /** {@code null} before registration. */
     private MessageRegistration memory;
 
-    /** Of the queue pair, or of the last one when there is none. */
+    /** Protocol of the current queue pair, or of the last one. */
     private MessageChannelProtocol traffic;
 
-    /** What receives take, where it was said before there are any; 0 for what is configured. */
+    /** Size of receives set before they exist; 0 for the configured size. */
     private int receiveUpTo;
 
-    /** A channel to connect. */
+    /** A channel that connects. */
     public RdmaChannel() {}
 
     RdmaChannel(Channel parent, ConnectionRequest request) {
@@ -81,8 +81,8 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     // ------------------------------------------------------------------ memory
 
     /**
-     * Lends registered memory: the channel sends and receives there without a copy. Event loop only; the buffer may be
-     * released on any thread.
+     * Allocates registered memory, with which the channel sends and receives without a copy. Event loop only; the
+     * buffer may be released on any thread.
      *
      * @param capacity in bytes; the buffer does not grow beyond it
      * @return a buffer with reader and writer index 0; the caller releases it
@@ -90,57 +90,56 @@ public final class RdmaChannel extends AbstractRdmaConnection {
      */
     public ByteBuf registeredBuffer(int capacity) {
         checkInEventLoop("registeredBuffer");
-        return loop().pool().registered(capacity);
+        return poller().pool().registered(capacity);
     }
 
     /**
-     * As {@link #registeredBuffer} for a message that is written to this channel before anything can go wrong. Netty's
-     * leak detector watches it from level {@code ADVANCED} on, not one in so many of them at level {@code SIMPLE}.
-     * Event loop only; it may be released on any thread.
+     * As {@link #registeredBuffer}, for a message that is written to this channel immediately. Netty's leak detector
+     * tracks the buffer from level {@code ADVANCED} on, without sampling at level {@code SIMPLE}. Event loop only; may
+     * be released on any thread.
      *
      * @param capacity in bytes; the buffer does not grow beyond it
-     * @return an empty buffer with one reference, which is the caller's
+     * @return an empty buffer, owned by the caller
      * @throws IllegalStateException when there is no more memory to register, at once, or when another thread calls
      */
     public ByteBuf sendBuffer(int capacity) {
         checkInEventLoop("sendBuffer");
-        return loop().pool().toSend(capacity);
+        return poller().pool().toSend(capacity);
     }
 
     /**
-     * {@return the bytes of registered memory that this channel's event loop has lent, to all its channels: posted as
-     * receives, held by messages or under way} Event loop only.
+     * {@return the bytes of registered memory in use by all channels of this event loop: posted as receives, held by
+     * messages or in flight} Event loop only.
      */
     public long registeredBytesInUse() {
         checkInEventLoop("registeredBytesInUse");
-        return loop().pool().lentBytes();
+        return poller().pool().lentBytes();
     }
 
     /**
-     * {@return the bytes that all event loops of the JVM have registered together, lent or kept for a while} Any
-     * thread.
+     * {@return the bytes that all event loops of the JVM have registered, in use or cached} Any thread.
      */
     public static long registeredBytes() {
-        return DirectMemory.jvm().used();
+        return DirectMemoryBudget.jvm().used();
     }
 
     /**
-     * {@return the most bytes that all event loops of the JVM register together: {@code
+     * {@return the most bytes that all event loops of the JVM may register together: {@code
      * -Dorg.rpcrdma.registeredMemoryLimit}}
      */
     public static long registeredBytesLimit() {
-        return DirectMemory.jvm().limit();
+        return DirectMemoryBudget.jvm().limit();
     }
 
     /**
-     * Lets the peer of this channel, and nobody else, reach exactly the bytes {@code index .. index + length} of the
-     * buffer. Event loop only. The caller keeps a reference to the buffer until the handle is invalidated or the
-     * channel is closed ({@code channelInactive}).
+     * Exposes exactly the bytes {@code index .. index + length} of the buffer to the peer of this channel only. Event
+     * loop only. The caller keeps a reference to the buffer until the handle is invalidated or the channel is closed
+     * ({@code channelInactive}).
      *
      * @param buffer direct and in one piece; not read-only, unless it is a {@link #registeredBuffer}
      * @param index of the first byte in the buffer
      * @param length in bytes, from 1
-     * @param access what the peer may do there
+     * @param access rights of the peer
      * @return the handle to advertise, an unsigned 32-bit number
      * @throws IllegalStateException when the channel is not active, or its event loop is not the caller
      */
@@ -165,8 +164,8 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     /**
-     * {@return whether {@link #expose} should be given this memory itself, by the {@link RegistrationPolicy} of this
-     * channel} False for memory that is better copied into a {@link #registeredBuffer} first. Event loop only.
+     * {@return whether to pass this memory itself to {@link #expose}, by the {@link RegistrationPolicy} of this
+     * channel} {@code false} for memory to copy into a {@link #registeredBuffer} first. Event loop only.
      *
      * @param buffer any
      * @param index of the first byte in the buffer
@@ -181,7 +180,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     /**
-     * {@return the offset that goes with a valid handle, an unsigned 64-bit number} Event loop only.
+     * {@return the offset of a valid handle, an unsigned 64-bit number} Event loop only.
      *
      * @param handle an unsigned 32-bit number, from {@link #expose}
      */
@@ -200,22 +199,21 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     /**
-     * {@return whether the device takes a peer's Send with Invalidate for handles of this channel} Where it does not,
-     * no peer may be told that it does: such a Send ends the connection. Event loop only, once the channel is
-     * registered.
+     * {@return whether the device accepts a peer's Send with Invalidate for handles of this channel} If not, do not
+     * announce support to the peer: such a Send ends the connection. Event loop only, after registration.
      */
     public boolean takesInvalidation() {
         checkInEventLoop("takesInvalidation");
-        return loop().context().capabilities().remoteInvalidation();
+        return poller().context().capabilities().remoteInvalidation();
     }
 
     /**
-     * Ends the peer's access before it returns. Does nothing for a handle that the peer has invalidated, or when the
-     * channel is closed. A device that cannot do it loses the connection at once, which ends the access too (RFC 8166,
-     * 4.5.4). Event loop only.
+     * Ends the peer's access before this method returns. No effect if the peer has invalidated the handle, or the
+     * channel is closed. If the device fails to invalidate, the connection is closed at once, which also ends the
+     * access (RFC 8166, 4.5.4). Event loop only.
      *
      * @param handle an unsigned 32-bit number, from {@link #expose}
-     * @throws IllegalStateException when the connection had to be closed for it
+     * @throws IllegalStateException if the connection had to be closed
      */
     public void invalidate(int handle) {
         checkInEventLoop("invalidate");
@@ -225,7 +223,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         try {
             traffic.exposures.invalidate(handle);
         } catch (RuntimeException e) {
-            // The peer still reaches the memory.
+            // The peer can still access the memory.
             closeAtOnce();
             throw new IllegalStateException(
                     "handle 0x"
@@ -236,13 +234,13 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     /**
-     * Counts memory that is about to be taken for data which the peer has announced and not delivered, as that of RDMA
-     * Reads, against {@link RdmaChannelOption#INCOMPLETE_BYTES_PER_ADDRESS}, until {@link #incompleteEnds} or the end
-     * of the channel. Event loop only.
+     * Counts memory for data that the peer has announced but not delivered, such as the sinks of RDMA Reads, against
+     * {@link RdmaChannelOption#INCOMPLETE_BYTES_PER_ADDRESS}, until {@link #incompleteEnds} or the end of the channel.
+     * Event loop only.
      *
      * @param bytes from 0
-     * @throws IllegalStateException when the peer's address has its part already, or another thread calls; nothing is
-     *     counted then
+     * @throws IllegalStateException if the quota of the peer's address is exceeded, or on another thread; then nothing
+     *     is counted
      */
     @Experimental
     public void incompleteBegins(int bytes) {
@@ -253,9 +251,9 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     /**
-     * The data are there, or nobody wants them any more. Does nothing when the channel is closed. Event loop only.
+     * Ends the counting: the data have arrived or are discarded. No effect if the channel is closed. Event loop only.
      *
-     * @param bytes as they were counted by {@link #incompleteBegins}
+     * @param bytes as counted by {@link #incompleteBegins}
      */
     @Experimental
     public void incompleteEnds(int bytes) {
@@ -268,23 +266,22 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     // ------------------------------------------------------------------ receives
 
     /**
-     * {@return whether the device asks for the memory of a receive when its message arrives, so that receives cost none
-     * before} Event loop only, once the channel is registered.
+     * {@return whether the device allocates the memory of a receive on arrival of its message, so that posted receives
+     * need none} Event loop only, after registration.
      */
     public boolean receivesWithoutMemory() {
         checkInEventLoop("receivesWithoutMemory");
-        return loop().context().capabilities().receivesWithoutMemory();
+        return poller().context().capabilities().receivesWithoutMemory();
     }
 
     /**
-     * Takes messages of up to so many bytes from now on, in the place of {@link RdmaChannelOption#RECEIVE_SIZE}. Event
-     * loop only, once the channel is registered. Until the channel is active no message is taken, so that what
-     * {@code channelActive} sets holds for all; but a handler may hold that event up, so who tells the peer of a size
-     * sets it before that.
+     * Sets the longest message accepted from now on, in the place of {@link RdmaChannelOption#RECEIVE_SIZE}. Event loop
+     * only, after registration. No message is accepted before the channel is active, so that a size set in {@code
+     * channelActive} applies to all messages; but a handler may delay that event, so set the size before announcing it
+     * to the peer.
      *
      * @param bytes 1024 to 1 MiB
-     * @throws IllegalStateException when the device has the memory of receives already: see
-     *     {@link #receivesWithoutMemory()}
+     * @throws IllegalStateException if receives already have memory, see {@link #receivesWithoutMemory()}
      */
     public void receiveUpTo(int bytes) {
         checkInRange(bytes, 1024, 1 << 20, "bytes");
@@ -299,15 +296,15 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         }
     }
 
-    /** Bytes of the longest message that is taken. */
+    /** The longest message accepted, in bytes. */
     int receiveSize() {
         return receiveUpTo == 0 ? config().getReceiveSize() : receiveUpTo;
     }
 
     /**
-     * {@return the receives that are posted at least at any time while the pipeline reads; fewer than {@link
-     * RdmaChannelOption#RECEIVE_DEPTH} because they are replaced in batches} Event loop only, of a channel that is
-     * active, or was.
+     * {@return the least number of posted receives while the pipeline reads; lower than {@link
+     * RdmaChannelOption#RECEIVE_DEPTH} because receives are replaced in batches} Event loop only, once the channel has
+     * been active.
      *
      * @throws IllegalStateException when the channel has no receives yet, or another thread calls
      */
@@ -315,7 +312,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         return madeTraffic("keptReceives").receives.least();
     }
 
-    /** There is none before the channel is bound, connects or is accepted. */
+    /** The protocol; exists from bind, connect or accept on. */
     private MessageChannelProtocol madeTraffic(String method) {
         checkInEventLoop(method);
         if (traffic == null) {
@@ -329,13 +326,14 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     /**
-     * Changes {@link #keptReceives()}. More are posted before this returns, so that they may be promised to the peer.
-     * When it is fewer, nothing is withdrawn: receives that are used up are not replaced until the rest is down to the
-     * new number. Changes nothing once the channel is closed. Event loop only, of a channel that is active, or was.
+     * Changes {@link #keptReceives()}. Additional receives are posted before this method returns, and may then be
+     * promised to the peer. With a lower number, posted receives are not withdrawn, but consumed ones are not replaced
+     * until the new number is reached. No effect after the channel is closed. Event loop only, once the channel has
+     * been active.
      *
      * @param count from 1
-     * @return how many are kept now: less than asked for when {@link RdmaChannelOption#RECEIVE_DEPTH} or the registered
-     *     memory end before
+     * @return the resulting number: lower than requested if {@link RdmaChannelOption#RECEIVE_DEPTH} or registered
+     *     memory does not suffice
      * @throws IllegalStateException when the device refuses receives, and the channel is closed then; or when the
      *     channel has no receives yet, or another thread calls
      */
@@ -351,39 +349,38 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     /**
-     * The clock that deadlines of this channel and the scheduled tasks of its event loop go by. Callable from any
-     * thread, once the channel is registered.
+     * The clock of this channel's deadlines and of its event loop's scheduled tasks. Any thread, after registration.
      *
      * @return nanoseconds from an arbitrary origin, as {@link System#nanoTime}
      */
     @Experimental
     public long nanoTime() {
-        return loop().context().nanoTime();
+        return poller().context().nanoTime();
     }
 
     // ------------------------------------------------------------------ flushing
 
     /**
-     * {@return whether much that is written at once should be flushed in parts} Then the peer works on the first part
-     * while the next one is made. So it is while nothing comes for other channels of the event loop, and the loop
-     * polls: otherwise another flush costs its system call for nothing. Event loop only.
+     * {@return whether to flush a large batch of writes in parts} Then the peer processes the first part while this
+     * side writes the next. {@code true} while the loop polls and no other channel of the loop has inbound data:
+     * otherwise the additional system call brings no gain. Event loop only.
      *
      * @throws IllegalStateException when another thread calls
      */
     @Experimental
     public boolean flushesInParts() {
         checkInEventLoop("flushesInParts");
-        return loop().isBusyWithOnly(this);
+        return poller().isBusyWithOnly(this);
     }
 
     // ------------------------------------------------------------------ life cycle
 
     @Override
     protected void doRegister() throws Exception {
+        super.doRegister();
         memory =
                 new MessageRegistration(
-                        loop().pool(), loop().context().capabilities().cheapRegistration());
-        super.doRegister();
+                        poller().pool(), poller().context().capabilities().cheapRegistration());
     }
 
     @Override
@@ -416,8 +413,8 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         }
         if (message instanceof RdmaSendWithInvalidate || message instanceof RdmaWrite) {
             ByteBufHolder holder = (ByteBufHolder) message;
-            // Asked once: when it is copied it is released, and a holder does not show what
-            // is released.
+            // Read once: a copy releases the original, and a holder does not return released
+            // content.
             ByteBuf content = holder.content();
             if (message instanceof RdmaSendWithInvalidate) {
                 checkLength(content);
@@ -439,7 +436,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
                 "unsupported message type: " + StringUtil.simpleClassName(message) + EXPECTED);
     }
 
-    /** A Send that does not fit the peer's receive would cost the connection (RFC 8166, 3.3). */
+    /** A Send longer than the peer's receive would end the connection (RFC 8166, 3.3). */
     private void checkLength(ByteBuf buffer) throws MessageTooLongException {
         int limit = config.getMaxSendSize();
         if (buffer.readableBytes() > limit) {

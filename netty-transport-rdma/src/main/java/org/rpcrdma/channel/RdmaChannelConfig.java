@@ -34,15 +34,12 @@ import org.rpcrdma.verbs.QueuePairConfig;
  */
 public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
 
-    /** What every receiver has to take at least (RFC 8166, 3.3.3). */
+    /** The least size that every receiver must accept (RFC 8166, 3.3.3). */
     private static final int LEAST_RECEIVE_SIZE = 1024;
 
     private static final int MOST_READS = 128;
 
-    /** What TCP takes. */
-    private static final int MOST_KEEP_ALIVE_SECONDS = 32767;
-
-    /** A peer is taken to be configured as this end is, until somebody knows better. */
+    /** Assume the peer's receive size to be that of this end, until it is announced. */
     private static final int AS_RECEIVED = 0;
 
     private static final byte[] NO_DATA = {};
@@ -94,7 +91,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
     private volatile RegistrationPolicy registrationPolicy = RegistrationPolicy.EXACT;
 
     RdmaChannelConfig(RdmaChannel channel) {
-        super(channel, new FixedRecvByteBufAllocator(1)); // messages have the length that they have
+        super(channel, new FixedRecvByteBufAllocator(1)); // the peer decides the length of messages
     }
 
     @Override
@@ -205,7 +202,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
         return this;
     }
 
-    /** {@return how long an RDMA Read may make no progress, in milliseconds; 0 for any time} */
+    /** {@return the time-out of an RDMA Read without progress, in milliseconds; 0 for none} */
     public int getReadTimeoutMillis() {
         return readTimeoutMillis;
     }
@@ -221,7 +218,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
         return this;
     }
 
-    /** {@return the most bytes for what peers of one address have begun and not delivered} */
+    /** {@return the most bytes for data that peers of one address have announced but not delivered} */
     public long getIncompleteBytesPerAddress() {
         return incompleteBytesPerAddress;
     }
@@ -237,7 +234,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
         return this;
     }
 
-    /** {@return what is sent as connection private data} */
+    /** {@return the connection private data to send} */
     public byte[] getPrivateData() {
         return privateData.clone();
     }
@@ -254,7 +251,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
         return this;
     }
 
-    /** {@return what a peer is taken to have sent where the device carries no connection private data} */
+    /** {@return the private data assumed of the peer if the device carries none} */
     public byte[] getPeerPrivateData() {
         return peerPrivateData.clone();
     }
@@ -262,7 +259,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
     /**
      * Sets {@link RdmaChannelOption#PEER_PRIVATE_DATA}.
      *
-     * @param data what a peer would have sent; copied
+     * @param data assumed private data; copied
      * @return this configuration
      */
     public RdmaChannelConfig setPeerPrivateData(byte[] data) {
@@ -287,7 +284,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
         return this;
     }
 
-    /** {@return whether the peer of an idle channel is looked for} */
+    /** {@return whether keep-alive is on: an idle channel checks for its peer} */
     public boolean isKeepAlive() {
         return keepAlive;
     }
@@ -295,7 +292,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
     /**
      * Sets {@link io.netty.channel.ChannelOption#SO_KEEPALIVE}.
      *
-     * @param looks whether the peer of an idle channel is looked for; fixed once it connects
+     * @param looks whether an idle channel checks for its peer; fixed once the channel connects
      * @return this configuration
      */
     public RdmaChannelConfig setKeepAlive(boolean looks) {
@@ -303,7 +300,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
         return this;
     }
 
-    /** {@return after how many seconds without traffic the peer is looked for} */
+    /** {@return the seconds without traffic after which the channel checks for its peer} */
     public int getKeepAliveSeconds() {
         return keepAliveSeconds;
     }
@@ -319,7 +316,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
         return this;
     }
 
-    /** {@return what handles stand for} */
+    /** {@return the granularity of handles and registrations} */
     public RegistrationPolicy getRegistrationPolicy() {
         return registrationPolicy;
     }
@@ -327,7 +324,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
     /**
      * Sets {@link RdmaChannelOption#REGISTRATION}.
      *
-     * @param policy what handles stand for
+     * @param policy granularity of handles and registrations
      * @return this configuration
      */
     public RdmaChannelConfig setRegistrationPolicy(RegistrationPolicy policy) {
@@ -408,7 +405,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
         return this;
     }
 
-    /** Sizes and depths; of the private data the length alone. Any thread. */
+    /** Sizes and depths, with only the length of the private data. Any thread. */
     @Override
     public String toString() {
         return String.format(

@@ -2,11 +2,13 @@
 package org.rpcrdma.channel;
 
 import io.netty.channel.ChannelOption;
+import org.rpcrdma.channel.admission.AdmissionPolicy;
 
 /**
- * Options of {@link RdmaChannel}, of which {@link RdmaStreamChannel} takes {@link #RECEIVE_DEPTH}, {@link #SEND_DEPTH},
- * {@link #DRAIN_MILLIS} and {@link #KEEP_ALIVE_SECONDS}; for the children of a server channel set them as child
- * options.
+ * Options of {@link RdmaChannel}, and of the server channels: {@link #ADMISSION_POLICY}, {@link
+ * #ADMISSION_TIMEOUT_MILLIS} and {@link #MAX_UNDECIDED_REQUESTS}. {@link RdmaStreamChannel} supports {@link
+ * #RECEIVE_DEPTH}, {@link #SEND_DEPTH}, {@link #DRAIN_MILLIS} and {@link #KEEP_ALIVE_SECONDS}; set those of accepted
+ * channels as child options.
  *
  * @param <T> the type of the value
  */
@@ -21,14 +23,15 @@ public final class RdmaChannelOption<T> extends ChannelOption<T> {
             valueOf(RdmaChannelOption.class, "RECEIVE_SIZE");
 
     /**
-     * The number of receives kept posted. From 1; default 80. Fixed once it connects. Of a stream: the messages about
-     * data that the peer may have under way; from 16 to 32768, default 256.
+     * The number of receives kept posted. From 1; default 80. Fixed once the channel connects. For a stream: the DATA
+     * messages that the peer may have in flight, 16 to 32768, default 256.
      */
     public static final ChannelOption<Integer> RECEIVE_DEPTH =
             valueOf(RdmaChannelOption.class, "RECEIVE_DEPTH");
 
     /**
-     * The most work requests posted and not complete. From 1, of a stream from 32; default 256. Fixed once it connects.
+     * The most work requests posted and not complete. From 1, for a stream from 32; default 256. Fixed once the channel
+     * connects.
      */
     public static final ChannelOption<Integer> SEND_DEPTH =
             valueOf(RdmaChannelOption.class, "SEND_DEPTH");
@@ -36,7 +39,7 @@ public final class RdmaChannelOption<T> extends ChannelOption<T> {
     /**
      * The longest Send in bytes; a longer one fails with {@link MessageTooLongException} and the channel stays open.
      * Default: this end's {@link #RECEIVE_SIZE}, because peers are mostly configured alike. May be changed at any time:
-     * the RPC-over-RDMA codec sets it to what the peer has announced.
+     * the RPC-over-RDMA codec sets it to the size that the peer has announced.
      */
     public static final ChannelOption<Integer> MAX_SEND_SIZE =
             valueOf(RdmaChannelOption.class, "MAX_SEND_SIZE");
@@ -49,9 +52,9 @@ public final class RdmaChannelOption<T> extends ChannelOption<T> {
             valueOf(RdmaChannelOption.class, "PRIVATE_DATA");
 
     /**
-     * What the peer is taken to have sent as connection private data where the device cannot carry any, as with DiSNI;
-     * ignored elsewhere. Default: nothing. Both ends have to agree: one that is told of a larger receive than the other
-     * has loses the connection. Fixed once the channel is connected.
+     * The connection private data assumed of the peer on a device that carries none, as DiSNI; ignored on other
+     * devices. Default: empty. Configure both ends consistently: a Send longer than the peer's actual receive ends the
+     * connection. Fixed once the channel is connected.
      */
     public static final ChannelOption<byte[]> PEER_PRIVATE_DATA =
             valueOf(RdmaChannelOption.class, "PEER_PRIVATE_DATA");
@@ -61,43 +64,63 @@ public final class RdmaChannelOption<T> extends ChannelOption<T> {
             valueOf(RdmaChannelOption.class, "READ_DEPTH");
 
     /**
-     * How long an RDMA Read may be the oldest work that is under way without any progress before the connection ends,
-     * in milliseconds, up to a quarter more. Progress is a byte of its answer where the device tells of it, as the
-     * software RNIC does, and otherwise its end: there the limit has to leave time for the longest Read. From 0,
-     * which is no limit; default 30000. May be changed at any time. Streams have no Reads.
+     * Time-out of an RDMA Read that is the oldest work in flight and makes no progress, in milliseconds; the connection
+     * ends after at most a quarter more. Progress is each byte of the response if the device reports it, as the
+     * software RNIC does, otherwise only completion: then allow for the longest Read. 0 for no limit; default 30000.
+     * May be changed at any time. Streams have no Reads.
      */
     public static final ChannelOption<Integer> READ_TIMEOUT_MILLIS =
             valueOf(RdmaChannelOption.class, "READ_TIMEOUT_MILLIS");
 
     /**
-     * The most bytes of memory for what peers of one address have begun and not delivered, on all channels of the JVM:
-     * RDMA Reads of their Read chunks, and messages of several segments in receives of 16 KiB and more. What is above
-     * waits, or is refused, on the channels of that address alone, so that others find memory. From 1; default half
-     * of what may be registered ({@link RdmaChannel#registeredBytesLimit}). Lower where strangers reach the port; all
-     * of it where all peers have one address. May be changed at any time.
+     * The most bytes of memory for data that peers of one address have announced but not delivered, over all channels
+     * of the JVM: RDMA Reads of their Read chunks, and messages of several segments in receives of 16 KiB and more.
+     * Further data wait, or are refused, only on channels of that address, so that memory is left for others. From 1;
+     * default half of {@link RdmaChannel#registeredBytesLimit}. Lower it if untrusted hosts reach the port; use the
+     * full limit if all peers share one address. May be changed at any time.
      */
     public static final ChannelOption<Long> INCOMPLETE_BYTES_PER_ADDRESS =
             valueOf(RdmaChannelOption.class, "INCOMPLETE_BYTES_PER_ADDRESS");
 
     /**
-     * How long a closing channel waits for posted work before it cuts the connection, in milliseconds. Default 2000.
+     * Time that a closing channel waits for posted work before it aborts the connection, in milliseconds. Default 2000.
      */
     public static final ChannelOption<Integer> DRAIN_MILLIS =
             valueOf(RdmaChannelOption.class, "DRAIN_MILLIS");
 
     /**
-     * With {@code SO_KEEPALIVE}, after how many seconds without traffic a peer is looked for, so that a connection
-     * whose peer is gone ends although nothing is sent. A message channel has that on by default: 1 to 32767, default
-     * 60; over TCP it knows 60 seconds later, and hardware after its retries. Raise it where each wake-up of a network
-     * costs, lower it where a firewall forgets idle connections sooner. A stream shows its peer that it is there: from
-     * 1, default 7200, if it is switched on. Fixed once it connects.
+     * With {@code SO_KEEPALIVE}: seconds without traffic after which the channel checks for its peer, so that the loss
+     * of a silent peer is detected. On by default for messages and streams: 1 to 32767, default 60; over TCP the loss
+     * is detected 60 seconds later, on hardware after its retries. Raise it where waking up the network is expensive,
+     * lower it where a firewall drops idle connections sooner. Fixed once the channel connects.
      */
     public static final ChannelOption<Integer> KEEP_ALIVE_SECONDS =
             valueOf(RdmaChannelOption.class, "KEEP_ALIVE_SECONDS");
 
-    /** What the handles that peers are given stand for. Default {@link RegistrationPolicy#EXACT}. */
+    /** Granularity of the handles advertised to peers. Default {@link RegistrationPolicy#EXACT}. */
     public static final ChannelOption<RegistrationPolicy> REGISTRATION =
             valueOf(RdmaChannelOption.class, "REGISTRATION");
+
+    /**
+     * Of a server channel: decides which peers may connect. Default {@link AdmissionPolicy#acceptAll}. May be changed
+     * at any time, for later connection requests.
+     */
+    public static final ChannelOption<AdmissionPolicy> ADMISSION_POLICY =
+            valueOf(RdmaChannelOption.class, "ADMISSION_POLICY");
+
+    /**
+     * Of a server channel: how long {@link #ADMISSION_POLICY} may take for one decision, in milliseconds; the peer is
+     * refused after it. From 1; default 5000. May be changed at any time, for later connection requests.
+     */
+    public static final ChannelOption<Integer> ADMISSION_TIMEOUT_MILLIS =
+            valueOf(RdmaChannelOption.class, "ADMISSION_TIMEOUT_MILLIS");
+
+    /**
+     * Of a server channel: the most connection requests that {@link #ADMISSION_POLICY} has yet to decide on. Further
+     * ones wait, and count in {@code SO_BACKLOG} as undecided ones do. From 1; default 64. May be changed at any time.
+     */
+    public static final ChannelOption<Integer> MAX_UNDECIDED_REQUESTS =
+            valueOf(RdmaChannelOption.class, "MAX_UNDECIDED_REQUESTS");
 
     @SuppressWarnings({"deprecation", "unused"})
     private RdmaChannelOption() {

@@ -10,7 +10,7 @@ public enum RdmaCounter {
     ROUNDS,
     /** Rounds that found something to do. */
     ROUNDS_WITH_WORK,
-    /** Completions and events that polls have delivered, or bytes that they have moved: what the device calls work. */
+    /** Work of polls in units of the device: completions and events delivered, or bytes moved. */
     WORK,
     /** Times a loop has blocked because there was nothing to do. */
     SLEEPS,
@@ -19,7 +19,7 @@ public enum RdmaCounter {
     /** Nanoseconds spent in tasks, in rounds that found something to do. */
     TASK_NANOS,
     /**
-     * Rounds that took longer than {@link RdmaEventLoopGroup#STALL_MILLIS}: some handler or task has blocked the loop.
+     * Rounds that took longer than {@link RdmaEventLoopGroup#STALL_MILLIS}: a handler or task has blocked the loop.
      */
     STALLS,
     /** Rounds that failed by an exception. */
@@ -27,17 +27,23 @@ public enum RdmaCounter {
     /** Buffers that were refused for lack of registered memory. */
     MEMORY_REFUSALS,
     /**
-     * Registrations of memory with the device: of pooled memory, of large buffers that go out from where they are, and
-     * of ranges that are exposed where the device does not expose parts of a registration.
+     * Registrations of memory with the device: of pooled memory, of large buffers sent without a copy, and of exposed
+     * ranges if the device cannot expose parts of a registration.
      */
     REGISTRATIONS,
     /**
-     * Times the posted receives of a {@link RdmaChannel} have fallen to a quarter of those that are kept posted, or to
-     * none where these are less than four: its peer has sent so much at once, or the pipeline does not read.
+     * Times that the posted receives of a {@link RdmaChannel} fell to a quarter of the configured number, or to none if
+     * that is below four: because of a burst of the peer, or because the pipeline does not read.
      */
     RECEIVES_LOW,
     /** Connections of a {@link RdmaChannel} that ended because the peer did not answer an RDMA Read in time. */
     READS_STALLED,
+    /** Connection requests that the admission policy has rejected. */
+    ADMISSIONS_REJECTED,
+    /** Connection requests that were refused because the admission policy has not decided in time. */
+    ADMISSIONS_TIMED_OUT,
+    /** Connection requests that were refused because the admission policy has failed. */
+    ADMISSIONS_FAILED,
     /** As {@link DeviceCounter#BYTES_IN}. */
     BYTES_IN(DeviceCounter.BYTES_IN),
     /** As {@link DeviceCounter#BYTES_OUT}. */
@@ -87,7 +93,7 @@ public enum RdmaCounter {
     /** As {@link CompletionError#OTHER}. */
     FAILED_OTHER(CompletionError.OTHER);
 
-    /** {@code null} for what loops count, and for the parts of {@link #COMPLETIONS_FAILED}. */
+    /** {@code null} for counters of event loops, and for the parts of {@link #COMPLETIONS_FAILED}. */
     final DeviceCounter ofDevice;
 
     /** {@code null} for all but the parts of {@link #COMPLETIONS_FAILED}. */

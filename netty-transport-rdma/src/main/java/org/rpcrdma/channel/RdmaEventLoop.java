@@ -2,72 +2,43 @@
 package org.rpcrdma.channel;
 
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.DefaultChannelPromise;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.EventLoopTaskQueueFactory;
 import io.netty.channel.SingleThreadEventLoop;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.RejectedExecutionHandler;
 import io.netty.util.internal.PlatformDependent;
-import io.netty.util.internal.logging.InternalLogger;
-import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
-import java.util.ArrayDeque;
 import java.util.Iterator;
-import java.util.LinkedHashSet;
-import java.util.List;
 import java.util.Queue;
-import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
-import org.rpcrdma.channel.memory.RegisteredBufferPool;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.VerbsContext;
 
-/** Polls one {@link VerbsContext} and runs the tasks of its channels. */
+/** Polls one {@link VerbsContext}, by a {@link ChannelPoller}, and runs the tasks of its channels. */
 final class RdmaEventLoop extends SingleThreadEventLoop {
 
-    private static final InternalLogger logger =
-            InternalLoggerFactory.getInstance(RdmaEventLoop.class);
-
-    /** Completions delivered in one go, so that tasks are not starved. */
-    private static final int POLL_BUDGET = 256;
-
-    /** How long a loop without work looks again at once before it blocks, or yields its CPU when it never blocks. */
-    private static final long SPIN_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
-
-    /** How long tasks may run between two looks at the clock when the loop ends. */
+    /** Time that tasks may run between two checks of the clock during shutdown. */
     private static final long LAST_TASKS_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
-    /** How long a loop that has cut its connections still waits for their channels to be told. */
+    /** Time that a loop waits, after aborting its connections, for the close of their channels. */
     private static final long CUT_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-    private static final long STALL_NANOS =
-            TimeUnit.MILLISECONDS.toNanos(RdmaEventLoopGroup.STALL_MILLIS);
+    /** How Netty refuses a channel that the event loop is not for. */
+    private static final String INCOMPATIBLE = "incompatible event loop type";
 
     private final VerbsContext context;
     private final long origin;
-    private final PollMode mode;
-    private final PollPause pause;
-    private final RegisteredBufferPool pool;
-    private final Set<AbstractRdmaChannel> channels = new LinkedHashSet<>();
-
-    private final EventLoopCounters counters = new EventLoopCounters();
-    private final EventLoopReceiveCounters receives = new EventLoopReceiveCounters();
-    private final RateLimitedLogger log = new RateLimitedLogger();
-
-    /** Channels with something to deliver, each at most once. */
-    private final ArrayDeque<AbstractRdmaChannel> ready = new ArrayDeque<>();
-
-    /** The channel of the last round that delivered to one and no other; {@code null} after one with more. */
-    private AbstractRdmaChannel onlyDelivered;
-
-    /** Whether it was the same in the round before. */
-    private boolean isAlone;
+    private final ChannelPoller poller;
 
     private volatile int ioRatio = 50;
 
-    /** The time-out of the shutdown, which is written before the shutdown begins. */
+    /** Time-out of the shutdown, written before the shutdown begins. */
     private volatile long shutdownNanos;
 
     private boolean isClosing;
@@ -78,7 +49,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
             Executor executor,
             VerbsContext context,
             PollMode mode,
-            DirectMemory budget,
+            DirectMemoryBudget budget,
             EventLoopTaskQueueFactory taskQueueFactory,
             RejectedExecutionHandler rejectedHandler) {
         super(
@@ -90,132 +61,109 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
                 rejectedHandler);
         this.context = context;
         this.origin = context.nanoTime() - nettyNanoTime();
-        this.mode = mode;
-        this.pause = new PollPause(context);
-        this.pool =
-                new RegisteredBufferPool(
-                        context,
-                        budget,
-                        this::inEventLoop,
-                        this::callCollector,
-                        FlightEvents::memoryRefused);
+        this.poller =
+                new ChannelPoller(
+                        context, mode, budget, this, this::inEventLoop, channel -> checkNotOver());
     }
 
     private static Queue<Runnable> newTaskQueue(EventLoopTaskQueueFactory factory) {
         if (factory != null) {
             return factory.newTaskQueue(DEFAULT_MAX_PENDING_TASKS);
         }
-        // Two kinds of queue, as in Netty's own event loops.
+        // Bounded or unbounded MPSC queue, as in Netty's own event loops.
         return DEFAULT_MAX_PENDING_TASKS == Integer.MAX_VALUE
                 ? PlatformDependent.newMpscQueue()
                 : PlatformDependent.newMpscQueue(DEFAULT_MAX_PENDING_TASKS);
     }
 
-    /** The clock of Netty's scheduled tasks; the oldest supported Netty tells it in no other way. */
+    /** The clock of Netty's scheduled tasks; the oldest supported Netty has no other access to it. */
     private static long nettyNanoTime() {
         return Long.MAX_VALUE - deadlineToDelayNanos(Long.MAX_VALUE);
     }
 
     /**
-     * Scheduled tasks go by the clock of the device, with Netty's origin. A Netty that does not ask goes by {@link
-     * System#nanoTime}, as all devices but simulated ones do.
+     * Scheduled tasks use the clock of the device, with Netty's origin. A Netty version that does not call this method
+     * uses {@link System#nanoTime}, as do all devices except simulated ones.
      */
     @Override
     protected long getCurrentTimeNanos() {
         return context.nanoTime() - origin;
     }
 
-    VerbsContext context() {
-        return context;
+    /** Polls the device of this loop. */
+    ChannelPoller poller() {
+        return poller;
     }
 
-    /** Any thread; -1 when the device does not count it. */
-    long value(RdmaCounter counter) {
-        return switch (counter) {
-            case MEMORY_REFUSALS -> pool.refusals();
-            case REGISTRATIONS -> pool.registrations();
-            case RECEIVES_LOW -> receives.low();
-            default -> {
-                if (counter.error != null) {
-                    yield context.value(counter.error);
-                }
-                yield counter.ofDevice == null
-                        ? counters.value(counter)
-                        : context.value(counter.ofDevice);
-            }
-        };
-    }
-
-    void count(RdmaCounter counter) {
-        counters.increment(counter);
-    }
-
-    EventLoopReceiveCounters receives() {
-        return receives;
-    }
-
-    RegisteredBufferPool pool() {
-        return pool;
-    }
-
-    private void callCollector() {
-        try {
-            execute(pool::collect);
-        } catch (RejectedExecutionException e) {
-            // The loop is about to end, and the pool collects then.
-            logger.trace("The pool collects when it is closed", e);
-        }
-    }
-
-    RateLimitedLogger log() {
-        return log;
-    }
-
-    /** The share of the time that goes to I/O, in percent; 100 runs all tasks whatever time they take. */
+    /** Sets the share of the time for I/O in percent; 100 runs all tasks without a time limit. */
     void ioRatio(int percent) {
         ioRatio = percent;
     }
 
     /**
-     * @throws RejectedExecutionException when the loop has no more time for a channel: a channel that is connected
-     *     again whenever it fails would keep it from ending
+     * @throws RejectedExecutionException when the shutdown has timed out: channels that reconnect on failure would keep
+     *     the loop from ending
      */
-    void add(AbstractRdmaChannel channel) {
+    private void checkNotOver() {
         if (isShuttingDown() && isOverdue()) {
             throw new RejectedExecutionException("event loop has shut down");
         }
-        channels.add(channel);
     }
 
-    void remove(AbstractRdmaChannel channel) {
-        channels.remove(channel);
-        if (onlyDelivered == channel) {
-            onlyDelivered = null;
+    /**
+     * Refuses channels of other transports by a sentence, which Netty's own would not be. Channels without a transport
+     * of their own, such as the streams of HTTP/2, take any event loop.
+     */
+    @Override
+    public ChannelFuture register(ChannelPromise promise) {
+        if (promise.channel() instanceof AbstractRdmaChannel) {
+            return super.register(promise);
         }
+        ChannelPromise registered = new DefaultChannelPromise(promise.channel(), this);
+        super.register(registered)
+                .addListener(
+                        done -> {
+                            if (done.isSuccess()) {
+                                promise.trySuccess();
+                            } else {
+                                promise.tryFailure(explained(promise.channel(), done.cause()));
+                            }
+                        });
+        return promise;
     }
 
-    /** Has {@link AbstractRdmaChannel#deliver()} called once the current poll is over. */
-    void ready(AbstractRdmaChannel channel) {
-        ready.add(channel);
+    private static Throwable explained(Channel channel, Throwable cause) {
+        boolean isOfAnother =
+                cause instanceof IllegalStateException
+                        && String.valueOf(cause.getMessage()).startsWith(INCOMPATIBLE);
+        return isOfAnother
+                ? new IllegalStateException(
+                        "channel: "
+                                + channel
+                                + " is of another transport (expected: an RDMA channel; give this"
+                                + " one a group of its own, such as a NioEventLoopGroup for the"
+                                + " datagrams of a DNS resolver, or use Netty 4.2 with"
+                                + " RdmaIoHandler.newFactory(), whose loops take NIO channels"
+                                + " too)")
+                : cause;
     }
 
     @Override
     public int registeredChannels() {
-        return channels.size();
+        return poller.registeredChannels();
     }
 
-    /** The channels at this moment; nothing can be removed. Event loop only. */
+    /** The registered channels, read-only. Event loop only. */
     @Override
     public Iterator<Channel> registeredChannelsIterator() {
         assert inEventLoop();
-        return List.<Channel>copyOf(channels).iterator();
+        return poller.copyOfChannels().iterator();
     }
 
     @Override
     protected void wakeup(boolean inEventLoop) {
         if (!inEventLoop) {
-            context.wakeup();
-            pause.wakeup();
+            poller.wakeup();
         }
     }
 
@@ -225,140 +173,78 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         long lastWork = start;
         for (; ; ) {
             boolean isFailed = false;
-            boolean isPolled = !pause.isOn();
+            boolean isPolled = !poller.pause.isOn();
             try {
                 boolean worked = false;
                 try {
-                    worked = isPolled && pollOnce();
+                    worked = isPolled && poller.poll() > 0;
                 } catch (Throwable t) {
-                    // Tasks, deadlines among them, run whatever the device does, and see the
-                    // failure counted.
+                    // Tasks, including deadlines, run even if the device fails, and see the failure
+                    // counted.
                     isFailed = true;
-                    roundFailed(t);
+                    poller.roundFailed(t);
                 }
                 long polled = context.nanoTime();
                 long now = polled;
-                if (runTasks(polled - start)) {
+                int ratio = ioRatio;
+                if (ratio == 100
+                        ? super.runAllTasks()
+                        : runAllTasks((polled - start) * (100 - ratio) / ratio)) {
                     worked = true;
                     now = context.nanoTime();
                 }
-                counters.increment(RdmaCounter.ROUNDS);
+                poller.roundEnded(start, polled, now, worked && !isFailed);
                 if (isFailed) {
                     start = now;
                 } else if (worked) {
-                    countRound(polled - start, now - polled);
                     lastWork = now;
                     start = now;
                 } else {
                     start = isPolled ? idle(now, lastWork) : awaitPause(now);
                 }
             } catch (Throwable t) {
-                // Whatever it is, the other channels of this loop have nothing to do with it.
+                // The other channels of this loop are not affected.
                 isFailed = true;
-                roundFailed(t);
+                poller.roundFailed(t);
                 start = context.nanoTime();
             }
             if (!isFailed && isPolled) {
-                pause.roundSucceeded();
+                poller.pause.roundSucceeded();
             }
             try {
                 if (isShuttingDown() && tryEnd()) {
                     return;
                 }
             } catch (Throwable t) {
-                roundFailed(t);
+                poller.roundFailed(t);
             }
         }
     }
 
-    private void countRound(long ioNanos, long taskNanos) {
-        counters.increment(RdmaCounter.ROUNDS_WITH_WORK);
-        counters.add(RdmaCounter.IO_NANOS, ioNanos);
-        counters.add(RdmaCounter.TASK_NANOS, taskNanos);
-        if (ioNanos + taskNanos > STALL_NANOS) {
-            counters.increment(RdmaCounter.STALLS);
-            FlightEvents.stall(ioNanos, taskNanos);
-        }
-    }
-
-    private boolean runTasks(long ioNanos) {
-        int ratio = ioRatio;
-        return ratio == 100 ? super.runAllTasks() : runAllTasks(ioNanos * (100 - ratio) / ratio);
-    }
-
-    /** Called while the loop ends. A task that submits itself must not keep it from ending. */
+    /** Called during shutdown. A task that resubmits itself must not prevent it. */
     @Override
     protected boolean runAllTasks() {
-        // Once shut down, the loop takes no more tasks.
+        // After shutdown the loop accepts no more tasks.
         return isShutdown() ? super.runAllTasks() : runAllTasks(LAST_TASKS_NANOS);
     }
 
-    private boolean pollOnce() {
-        int work = context.poll(POLL_BUDGET);
-        counters.add(RdmaCounter.WORK, work);
-        // What becomes ready during delivery waits for the next round, so that one channel cannot
-        // keep the loop.
-        int deliveries = ready.size();
-        if (deliveries == 0) {
-            return work > 0;
-        }
-        AbstractRdmaChannel only = deliveries == 1 ? ready.peek() : null;
-        if (only != null && !only.isRegistered()) {
-            only = null; // nothing keeps a closed channel
-        }
-        isAlone = only != null && only == onlyDelivered;
-        onlyDelivered = only;
-        for (int i = deliveries; i > 0; i--) {
-            ready.poll().deliver();
-        }
-        return true;
-    }
-
-    /** Whether this thread polls, and in the last two rounds that had something for a channel it was for this one. */
-    boolean isBusyWithOnly(AbstractRdmaChannel channel) {
-        return isAlone && onlyDelivered == channel && mode != PollMode.BLOCKING;
-    }
-
-    /** Returns the time when it is over. */
-    @SuppressWarnings("ThreadPriorityCheck") // a loop that never blocks has nothing else to offer
+    /** Waits for work; returns the time afterwards. */
     private long idle(long now, long lastWork) throws IOException {
-        if (hasTasks() || !ready.isEmpty()) {
+        if (hasTasks() || poller.tryPollAgain(now, lastWork)) {
             return now;
         }
-        boolean isRecent = now - lastWork < SPIN_NANOS;
-        if (mode == PollMode.BUSY || (mode == PollMode.ADAPTIVE && isRecent)) {
-            if (isRecent) {
-                Thread.onSpinWait();
-            } else {
-                // Costs little on a CPU of its own; on a shared one it lets the others work.
-                Thread.yield();
-            }
-            return now;
-        }
-        counters.increment(RdmaCounter.SLEEPS);
         if (!isShuttingDown()) {
             long deadline = nextScheduledTaskDeadlineNanos();
-            // A task that is added from now on wakes the context: wakeup() ends the current await
-            // or else the next one.
-            context.await(deadline == -1 ? -1 : Math.max(0, deadline - getCurrentTimeNanos()));
-        } else if (!channels.isEmpty() || context.isLingering()) {
-            context.await(LAST_TASKS_NANOS);
+            // A task added from now on wakes the context: wakeup() ends the current await, or the
+            // next one.
+            poller.await(deadline == -1 ? -1 : Math.max(0, deadline - getCurrentTimeNanos()));
+        } else if (poller.isInUse()) {
+            poller.await(LAST_TASKS_NANOS);
         }
-        ignoreInterruption();
         return context.nanoTime();
     }
 
-    private void roundFailed(Throwable t) {
-        pause.roundFailed();
-        counters.increment(RdmaCounter.FAILED_ROUNDS);
-        try {
-            logger.warn("A round of the event loop failed; the loop goes on", t);
-        } catch (Throwable ignored) {
-            // Then without a word: no memory, or an appender that fails.
-        }
-    }
-
-    /** Waits while the device is not polled, for a deadline or a task at most; returns the time then. */
+    /** Waits during a polling pause, at most until the next deadline or task; returns the time afterwards. */
     private long awaitPause(long begin) {
         if (hasTasks()) {
             return begin;
@@ -368,16 +254,8 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         if (deadline != -1) {
             limit = Math.min(limit, Math.max(0, deadline - getCurrentTimeNanos()));
         }
-        pause.await(begin, limit, this::hasTasks);
-        ignoreInterruption();
+        poller.awaitPause(begin, limit, this::hasTasks);
         return context.nanoTime();
-    }
-
-    private static void ignoreInterruption() {
-        if (Thread.interrupted()) {
-            // Otherwise nothing could block any more.
-            logger.debug("The thread of an event loop was interrupted, which has no effect on it");
-        }
     }
 
     @Override
@@ -388,7 +266,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         return super.shutdownGracefully(quietPeriod, timeout, unit);
     }
 
-    /** Whether the time-out of the shutdown is over. */
+    /** Whether the shutdown has timed out. */
     private boolean isOverdue() {
         return isOverdueBy(0);
     }
@@ -398,35 +276,33 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         return spent >= shutdownNanos && spent - shutdownNanos >= nanos;
     }
 
-    /** Closes all channels, and says whether nothing is left to do. */
+    /** Closes all channels; returns whether the loop can end. */
     private boolean tryEnd() {
         if (!isClosing) {
             isClosing = true;
             closingSince = context.nanoTime();
         }
         boolean isOverdue = isOverdue();
-        for (AbstractRdmaChannel channel : List.copyOf(channels)) {
-            channel.unsafe().close(channel.unsafe().voidPromise());
-            if (isOverdue) {
-                channel.cut();
-            }
+        poller.closeChannels();
+        if (isOverdue) {
+            poller.cut(Long.MAX_VALUE);
         }
-        // Once shut down, a loop takes no tasks: what closing needs has to be over before.
-        boolean areClosed = channels.isEmpty() && (isOverdue || !context.isLingering());
+        // After shutdown a loop accepts no tasks: tasks needed for closing must run before.
+        boolean areClosed =
+                poller.registeredChannels() == 0 && (isOverdue || !context.isLingering());
         return (areClosed || isOverdueBy(CUT_NANOS)) && confirmShutdown();
     }
 
     @Override
     protected boolean confirmShutdown() {
-        // Netty looks at the time only when a round had no task. What was submitted before the
-        // shutdown runs in any case.
+        // Netty checks the time only when a round had no task. Tasks submitted before the shutdown
+        // always run.
         boolean isConfirmed = super.confirmShutdown();
         return isConfirmed || (isShuttingDown() && isOverdue());
     }
 
     @Override
     protected void cleanup() {
-        pool.close();
-        context.close();
+        poller.close();
     }
 }

@@ -19,7 +19,7 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** Event loops for {@link RdmaChannel} and {@link RdmaServerChannel}. */
@@ -28,8 +28,10 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(RdmaEventLoopGroup.class);
 
-    /** A round of an event loop that takes longer, in milliseconds, is counted among {@link RdmaCounter#STALLS}. */
+    /** Duration in milliseconds above which a round of an event loop counts as one of {@link RdmaCounter#STALLS}. */
     public static final int STALL_MILLIS = 100;
+
+    private final RdmaEventLoopStatistics statistics;
 
     /** As many event loops as Netty's default, on the best available provider. */
     public RdmaEventLoopGroup() {
@@ -173,11 +175,11 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
                 mode,
                 rejectedHandler,
                 taskQueueFactory,
-                DirectMemory.jvm());
+                DirectMemoryBudget.jvm());
     }
 
-    /** A group with a budget of its own, for tests. */
-    RdmaEventLoopGroup(int threads, VerbsProvider provider, DirectMemory budget) {
+    /** A group with its own memory budget, for tests. */
+    RdmaEventLoopGroup(int threads, VerbsProvider provider, DirectMemoryBudget budget) {
         this(
                 threads,
                 null,
@@ -197,7 +199,7 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
             PollMode mode,
             RejectedExecutionHandler rejectedHandler,
             EventLoopTaskQueueFactory taskQueueFactory,
-            DirectMemory budget) {
+            DirectMemoryBudget budget) {
         super(
                 checkThreads(threads, mode),
                 executor,
@@ -207,6 +209,7 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
                 checkNotNull(rejectedHandler, "rejectedHandler"),
                 taskQueueFactory,
                 budget);
+        statistics = RdmaEventLoopStatistics.of(this);
     }
 
     private static int checkThreads(int threads, PollMode mode) {
@@ -234,8 +237,8 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
      * Sets the share of its time that each loop gives to I/O while tasks wait, as in {@link
      * io.netty.channel.nio.NioEventLoopGroup#setIoRatio}.
      *
-     * @param ioRatio in percent, 1 to 100; 50 at first. 100 runs all tasks that wait whatever time they take, so that a
-     *     task which submits itself ends all I/O
+     * @param ioRatio in percent, 1 to 100; 50 at first. 100 runs all waiting tasks without a time limit, so that a task
+     *     that resubmits itself starves I/O
      */
     public void setIoRatio(int ioRatio) {
         checkInRange(ioRatio, 1, 100, "ioRatio");
@@ -245,61 +248,37 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
     }
 
     /**
-     * What all loops of this group have counted, those that have ended included. Callable from any thread, which may
-     * see numbers that are a little old.
+     * The sum of a counter over all loops of this group, including terminated ones. Any thread, which may read slightly
+     * old values.
      *
      * @param counter which one
      * @return from 0; -1 when the device does not count it
      */
     public long value(RdmaCounter counter) {
-        long sum = 0;
-        for (EventExecutor loop : this) {
-            long value = ((RdmaEventLoop) loop).value(counter);
-            if (value < 0) {
-                return -1;
-            }
-            sum += value;
-        }
-        return sum;
+        return statistics.value(counter);
     }
 
     /**
-     * {@return the receives that the {@linkplain RdmaChannel channels} of all loops have posted and that have no
-     * message yet, to a batch of a few for each channel} Any thread.
+     * {@return the posted receives of all {@linkplain RdmaChannel channels} of the group, exact to a small batch for
+     * each channel} Any thread.
      */
     public long postedReceives() {
-        long sum = 0;
-        for (EventExecutor loop : this) {
-            sum += ((RdmaEventLoop) loop).receives().posted();
-        }
-        return sum;
+        return statistics.postedReceives();
     }
 
-    /** {@return the channels of all loops at this moment: connections and listeners} Any thread. */
+    /** {@return the registered channels of all loops: connections and listeners} Any thread. */
     public int registeredChannels() {
-        int sum = 0;
-        for (EventExecutor loop : this) {
-            sum += ((RdmaEventLoop) loop).registeredChannels();
-        }
-        return sum;
+        return statistics.registeredChannels();
     }
 
-    /** {@return the bytes of registered memory that the loops of this group have, lent or not} Any thread. */
+    /** {@return the bytes of registered memory of this group's loops, in use or cached} Any thread. */
     public long registeredBytes() {
-        long sum = 0;
-        for (EventExecutor loop : this) {
-            sum += ((RdmaEventLoop) loop).pool().bytes();
-        }
-        return sum;
+        return statistics.registeredBytes();
     }
 
-    /** {@return the bytes of registered memory that are lent to buffers now} Any thread. */
+    /** {@return the bytes of registered memory in use by buffers} Any thread. */
     public long registeredBytesInUse() {
-        long sum = 0;
-        for (EventExecutor loop : this) {
-            sum += ((RdmaEventLoop) loop).pool().lentBytesLately();
-        }
-        return sum;
+        return statistics.registeredBytesInUse();
     }
 
     @Override
@@ -311,7 +290,7 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
                 executor,
                 provider.open(),
                 (PollMode) args[1],
-                (DirectMemory) args[4],
+                (DirectMemoryBudget) args[4],
                 (EventLoopTaskQueueFactory) args[3],
                 (RejectedExecutionHandler) args[2]);
     }

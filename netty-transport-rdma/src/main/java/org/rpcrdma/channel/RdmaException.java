@@ -4,7 +4,7 @@ package org.rpcrdma.channel;
 import java.io.IOException;
 import org.rpcrdma.verbs.WorkStatus;
 
-/** A work request failed. The connection does not outlive it. */
+/** A work request failed, which also ends the connection. */
 public final class RdmaException extends IOException {
 
     private static final long serialVersionUID = 1L;
@@ -16,7 +16,7 @@ public final class RdmaException extends IOException {
         this.status = status;
     }
 
-    /** {@return how it failed} */
+    /** {@return the status of the failed work request} */
     public WorkStatus status() {
         return status;
     }

@@ -5,9 +5,9 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.DefaultByteBufHolder;
 
 /**
- * An RDMA Read: the peer's memory is read into the readable bytes of the content, which are the sink and whose indexes
- * do not change. Its promise completes when the data has arrived. The sink has to be memory of {@link
- * RdmaChannel#registeredBuffer} or another direct buffer in one piece.
+ * An RDMA Read: reads the peer's memory into the readable bytes of the content, the sink; its indexes do not change.
+ * The promise completes when the data have arrived. The sink must be memory of {@link RdmaChannel#registeredBuffer} or
+ * another contiguous direct buffer.
  */
 public final class RdmaRead extends DefaultByteBufHolder {
 
@@ -17,8 +17,8 @@ public final class RdmaRead extends DefaultByteBufHolder {
     /**
      * Fills the readable bytes from the memory that the peer has exposed.
      *
-     * @param sink its readable bytes are overwritten; owned by this object from now on, so {@code retain()} what is to
-     *     be used after the promise completes
+     * @param sink its readable bytes are overwritten; owned by this object from now on, so {@code retain()} it for use
+     *     after the promise completes
      * @param handle the peer's handle, an unsigned 32-bit number
      * @param offset the peer's offset, an unsigned 64-bit number
      */

@@ -4,6 +4,7 @@ package org.rpcrdma.channel;
 import static io.netty.channel.ChannelOption.SO_BACKLOG;
 import static io.netty.channel.ChannelOption.SO_RCVBUF;
 import static io.netty.channel.ChannelOption.SO_REUSEADDR;
+import static io.netty.util.internal.ObjectUtil.checkNotNull;
 import static io.netty.util.internal.ObjectUtil.checkPositive;
 
 import io.netty.buffer.ByteBufAllocator;
@@ -14,6 +15,7 @@ import io.netty.channel.ServerChannelRecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.socket.ServerSocketChannelConfig;
 import java.util.Map;
+import org.rpcrdma.channel.admission.AdmissionPolicy;
 
 /**
  * The configuration of a {@link RdmaServerChannel} or a {@link RdmaServerStreamChannel}; their children have a {@link
@@ -22,7 +24,29 @@ import java.util.Map;
 public final class RdmaServerChannelConfig extends AbstractRdmaChannelConfig
         implements ServerSocketChannelConfig {
 
+    private static final ChannelOptionTable<RdmaServerChannelConfig> OPTIONS =
+            new ChannelOptionTable<RdmaServerChannelConfig>()
+                    .with(
+                            SO_BACKLOG,
+                            RdmaServerChannelConfig::getBacklog,
+                            RdmaServerChannelConfig::setBacklog)
+                    .with(
+                            RdmaChannelOption.ADMISSION_POLICY,
+                            RdmaServerChannelConfig::getAdmissionPolicy,
+                            RdmaServerChannelConfig::setAdmissionPolicy)
+                    .with(
+                            RdmaChannelOption.ADMISSION_TIMEOUT_MILLIS,
+                            RdmaServerChannelConfig::getAdmissionTimeoutMillis,
+                            RdmaServerChannelConfig::setAdmissionTimeoutMillis)
+                    .with(
+                            RdmaChannelOption.MAX_UNDECIDED_REQUESTS,
+                            RdmaServerChannelConfig::getMaxUndecidedRequests,
+                            RdmaServerChannelConfig::setMaxUndecidedRequests);
+
     private volatile int backlog = 128;
+    private volatile AdmissionPolicy admissionPolicy = AdmissionPolicy.acceptAll();
+    private volatile int admissionTimeoutMillis = 5000;
+    private volatile int maxUndecidedRequests = 64;
 
     RdmaServerChannelConfig(AbstractRdmaServerChannel channel) {
         super(channel, new ServerChannelRecvByteBufAllocator());
@@ -30,27 +54,74 @@ public final class RdmaServerChannelConfig extends AbstractRdmaChannelConfig
 
     @Override
     public Map<ChannelOption<?>, Object> getOptions() {
-        return getOptions(super.getOptions(), SO_BACKLOG);
+        return getOptions(super.getOptions(), OPTIONS.options());
     }
 
     @Override
-    @SuppressWarnings("unchecked")
     public <T> T getOption(ChannelOption<T> option) {
-        return option == SO_BACKLOG ? (T) (Integer) backlog : super.getOption(option);
+        return OPTIONS.contains(option) ? OPTIONS.get(this, option) : super.getOption(option);
     }
 
     @Override
     public <T> boolean setOption(ChannelOption<T> option, T value) {
-        if (option != SO_BACKLOG) {
+        if (!OPTIONS.contains(option)) {
             return super.setOption(option, value);
         }
         validate(option, value);
-        setBacklog((Integer) value);
+        OPTIONS.set(this, option, value);
         return true;
     }
 
+    /** {@return who decides which peers may connect} */
+    public AdmissionPolicy getAdmissionPolicy() {
+        return admissionPolicy;
+    }
+
     /**
-     * Of no effect, as all options of sockets but {@code SO_BACKLOG}: children have {@code SO_RCVBUF} of their own.
+     * Sets {@link RdmaChannelOption#ADMISSION_POLICY}.
+     *
+     * @param policy called on the event loop of the channel
+     * @return this configuration
+     */
+    public RdmaServerChannelConfig setAdmissionPolicy(AdmissionPolicy policy) {
+        admissionPolicy = checkNotNull(policy, "ADMISSION_POLICY");
+        return this;
+    }
+
+    /** {@return how long a decision may take, in milliseconds} */
+    public int getAdmissionTimeoutMillis() {
+        return admissionTimeoutMillis;
+    }
+
+    /**
+     * Sets {@link RdmaChannelOption#ADMISSION_TIMEOUT_MILLIS}.
+     *
+     * @param millis from 1
+     * @return this configuration
+     */
+    public RdmaServerChannelConfig setAdmissionTimeoutMillis(int millis) {
+        admissionTimeoutMillis = checkPositive(millis, "ADMISSION_TIMEOUT_MILLIS");
+        return this;
+    }
+
+    /** {@return the most connection requests that the policy has yet to decide on} */
+    public int getMaxUndecidedRequests() {
+        return maxUndecidedRequests;
+    }
+
+    /**
+     * Sets {@link RdmaChannelOption#MAX_UNDECIDED_REQUESTS}.
+     *
+     * @param requests from 1
+     * @return this configuration
+     */
+    public RdmaServerChannelConfig setMaxUndecidedRequests(int requests) {
+        maxUndecidedRequests = checkPositive(requests, "MAX_UNDECIDED_REQUESTS");
+        return this;
+    }
+
+    /**
+     * No effect, like all socket options except {@code SO_BACKLOG}: children have their own {@code SO_RCVBUF}.
      */
     @Override
     public int getReceiveBufferSize() {
@@ -177,6 +248,10 @@ public final class RdmaServerChannelConfig extends AbstractRdmaChannelConfig
     /** Any thread. */
     @Override
     public String toString() {
-        return "RdmaServerChannelConfig(backlog " + backlog + ')';
+        boolean isDefault = admissionPolicy == AdmissionPolicy.acceptAll();
+        return "RdmaServerChannelConfig(backlog "
+                + backlog
+                + (isDefault ? "" : ", admission policy " + admissionPolicy)
+                + ')';
     }
 }

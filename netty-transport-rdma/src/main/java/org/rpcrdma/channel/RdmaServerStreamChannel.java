@@ -15,11 +15,11 @@ import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DeviceCapabilities;
 
 /**
- * Takes connection requests of the rsocket protocol and hands each to the pipeline as a {@link RdmaStreamChannel}. A
- * peer that speaks something else is rejected, with the reason in words as far as the device carries it, and the
- * pipeline does not hear of it.
+ * Server channel for the rsocket protocol: passes each connection request to the pipeline as a {@link
+ * RdmaStreamChannel}. Rejects peers of another protocol without notice to the pipeline, with the reason as text if the
+ * device carries it.
  *
- * <p>A peer's connect completes when this channel reads (which it does by itself unless {@code AUTO_READ} is off).
+ * <p>A peer's connect completes when this channel reads, which it does unless {@code AUTO_READ} is off.
  */
 @Experimental
 public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel
@@ -35,12 +35,12 @@ public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel
     private long rejected;
     private long warnedAt = System.nanoTime() - WARN_NANOS;
 
-    /** A channel that is not bound yet; bootstraps make it. */
+    /** An unbound channel, created by bootstraps. */
     public RdmaServerStreamChannel() {}
 
     @Override
     protected void doBind(SocketAddress address) throws Exception {
-        StreamMessagePoster.checkDevice(loop().context().capabilities(), true);
+        StreamMessagePoster.checkDevice(poller().context().capabilities(), true);
         super.doBind(address);
     }
 
@@ -49,7 +49,7 @@ public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel
         try {
             ConnectionData.decode(
                     request.privateData(),
-                    StreamMessagePoster.allowsBigEndian(loop().context().capabilities()));
+                    StreamMessagePoster.allowsBigEndian(poller().context().capabilities()));
             return new RdmaStreamChannel(this, request);
         } catch (StreamProtocolException e) {
             request.reject(inWords(e));
@@ -58,16 +58,16 @@ public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel
         }
     }
 
-    /** The rsocket protocol has no place for a reason, and no meaning for data of a rejection. */
+    /** Reason as text: the rsocket protocol defines no content for the private data of a rejection. */
     private byte[] inWords(StreamProtocolException cause) {
-        DeviceCapabilities device = loop().context().capabilities();
+        DeviceCapabilities device = poller().context().capabilities();
         byte[] text = cause.getMessage().getBytes(StandardCharsets.US_ASCII);
         return device.rejectWithData()
                 ? Arrays.copyOf(text, Math.min(text.length, device.maxPrivateData()))
                 : NO_DATA;
     }
 
-    /** At most once in a second: any peer can cause it. */
+    /** Logs a rejection, at most once per second because any peer can cause it. */
     private void warn(ConnectionRequest request, StreamProtocolException cause) {
         rejected++;
         long now = System.nanoTime();

@@ -20,17 +20,17 @@ import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 
 /**
- * An ordered stream of bytes over RDMA, like a TCP connection: what works on Netty's socket channels works on this one.
- * Its peer is another of its kind or a program on librdmacm's rsockets, whose protocol it speaks.
+ * An ordered byte stream over RDMA, with the semantics of Netty's socket channels. Speaks the protocol of librdmacm's
+ * rsockets; the peer is another channel of this class or a program on rsockets.
  *
  * <p>Outbound messages are {@link ByteBuf}s of any kind and {@link FileRegion}s. Registered memory
- * ({@link #registeredBuffer}) and large direct buffers are sent from where they are, the rest is copied once. The
- * promise of a write succeeds when the device is done with the memory. The peer is never sent more than it has room
- * for, and a channel that does not read lets its peer send no more than {@code SO_RCVBUF} bytes.
+ * ({@link #registeredBuffer}) and large direct buffers are sent without a copy, others are copied once. The promise of
+ * a write succeeds when the device has completed the work requests. The receive buffers of the peer bound the bytes
+ * sent, and a channel that does not read accepts at most {@code SO_RCVBUF} bytes.
  *
- * <p>{@link #close()} tells the peer, and completes when all that was posted has arrived and the peer has ended the
- * connection too, or after {@link RdmaChannelOption#DRAIN_MILLIS}. A connection that ends without a word of the peer is
- * reported as an {@link IOException}, after what has arrived: the stream may be cut short.
+ * <p>{@link #close()} notifies the peer, and completes when all posted data have arrived and the peer has ended the
+ * connection too, or after {@link RdmaChannelOption#DRAIN_MILLIS}. If a connection ends without the peer's DISCONNECT
+ * message, an {@link IOException} follows the received data: the stream may be truncated.
  */
 @Experimental
 public final class RdmaStreamChannel extends AbstractRdmaConnection implements SocketChannel {
@@ -46,16 +46,16 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements S
 
     private final RdmaStreamChannelConfig config = new RdmaStreamChannelConfig(this);
 
-    /** Of the queue pair, or of the last one when there is none. */
+    /** Protocol of the current queue pair, or of the last one. */
     private StreamChannelProtocol traffic;
 
     private volatile boolean inputShutdown;
     private volatile boolean outputShutdown;
 
-    /** Of an end of the output that waits for what was flushed before it; {@code null} if there is none. */
+    /** Promise of an output shutdown that waits for earlier flushed data; {@code null} for none. */
     private ChannelPromise endOfOutput;
 
-    /** A channel to connect. */
+    /** A channel that connects. */
     public RdmaStreamChannel() {}
 
     RdmaStreamChannel(Channel parent, ConnectionRequest request) {
@@ -78,8 +78,8 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements S
     }
 
     /**
-     * Lends registered memory, which the channel sends without a copy. Event loop only; the buffer may be released on
-     * any thread.
+     * Allocates registered memory, which the channel sends without a copy. Event loop only; the buffer may be released
+     * on any thread.
      *
      * @param capacity in bytes; the buffer does not grow beyond it
      * @return a buffer with reader and writer index 0; the caller releases it
@@ -87,14 +87,14 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements S
      */
     public ByteBuf registeredBuffer(int capacity) {
         checkInEventLoop("registeredBuffer");
-        return loop().pool().registered(capacity);
+        return poller().pool().registered(capacity);
     }
 
     // ------------------------------------------------------------------ life cycle
 
     @Override
     QueuePairConfig queuePairConfig() {
-        // No Read is ever posted, but a connection without any is not understood everywhere.
+        // No Read is ever posted, but some peers reject a connection with a read depth of 0.
         return new QueuePairConfig(
                 config.getSendDepth(), PostedStreamReceives.count(config.getReceiveDepth()), 1, 1);
     }
@@ -135,7 +135,7 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements S
         return shutdownInput(newPromise());
     }
 
-    /** What the peer sends from now on is taken and forgotten; the peer is not told. */
+    /** Discards all further data of the peer, without notifying the peer. */
     @Override
     public ChannelFuture shutdownInput(ChannelPromise promise) {
         inLoop(() -> shutdownInput0(promise));
@@ -148,8 +148,8 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements S
     }
 
     /**
-     * Tells the peer that no data follows, behind all that was flushed: the promise succeeds when that is done. What is
-     * written from now on fails at once, and so does in the end what was written before and never flushed.
+     * Notifies the peer, after all flushed data, that no data follow; the promise succeeds when that has completed.
+     * Later writes fail at once, and so do earlier writes that were not flushed.
      */
     @Override
     public ChannelFuture shutdownOutput(ChannelPromise promise) {
@@ -208,7 +208,7 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements S
         }
     }
 
-    /** Ends the output if that is wanted and nothing that was flushed is left. */
+    /** Completes a requested output shutdown when no flushed data are left. */
     void outputMayEnd() {
         ChannelPromise promise = endOfOutput;
         if (promise == null) {
@@ -221,7 +221,7 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements S
         }
     }
 
-    /** Ends the output without waiting: nobody takes what is flushed, which fails. */
+    /** Shuts down the output at once and fails all flushed data, which the peer does not accept. */
     void endOutputAtOnce() {
         ((AbstractUnsafe) unsafe()).shutdownOutput(newPromise());
         outputMayEnd();
@@ -241,7 +241,7 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements S
         promise.setSuccess();
     }
 
-    /** The pipeline gets no more of what the peer sends. */
+    /** No more data are delivered to the pipeline. */
     void inputEnded() {
         inputShutdown = true;
     }

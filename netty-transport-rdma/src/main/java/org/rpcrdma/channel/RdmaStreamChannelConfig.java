@@ -10,7 +10,6 @@ import static io.netty.channel.ChannelOption.SO_REUSEADDR;
 import static io.netty.channel.ChannelOption.SO_SNDBUF;
 import static io.netty.channel.ChannelOption.TCP_NODELAY;
 import static io.netty.util.internal.ObjectUtil.checkInRange;
-import static io.netty.util.internal.ObjectUtil.checkPositive;
 import static io.netty.util.internal.ObjectUtil.checkPositiveOrZero;
 import static org.rpcrdma.channel.RdmaChannelOption.DRAIN_MILLIS;
 import static org.rpcrdma.channel.RdmaChannelOption.KEEP_ALIVE_SECONDS;
@@ -37,7 +36,8 @@ import org.rpcrdma.Experimental;
  * <tr><td>{@code SO_SNDBUF}<td>most bytes under way; from 512, default 262144
  * <tr><td>{@code SO_LINGER}<td>seconds that a close waits until the peer has everything; 0 breaks the connection at
  *     once, negative (the default) goes by {@link RdmaChannelOption#DRAIN_MILLIS}
- * <tr><td>{@code SO_KEEPALIVE}<td>whether an idle stream shows its peer that it is there; default false
+ * <tr><td>{@code SO_KEEPALIVE}<td>whether an idle stream checks for its peer, so that the loss of a silent one is
+ * detected; default true
  * <tr><td>{@code TCP_NODELAY}<td>of no effect: what is flushed goes out at once
  * <tr><td>{@code ALLOW_HALF_CLOSURE}<td>whether the channel stays open when the peer has ended its direction;
  * default false
@@ -58,13 +58,13 @@ public final class RdmaStreamChannelConfig extends AbstractRdmaChannelConfig
     private volatile int receiveBufferSize = 504 << 10;
     private volatile int sendBufferSize = 256 << 10;
     private volatile int soLinger = -1;
-    private volatile boolean keepAlive;
+    private volatile boolean keepAlive = true;
     private volatile boolean tcpNoDelay = true;
     private volatile boolean allowHalfClosure;
     private volatile int receiveDepth = 256;
     private volatile int sendDepth = 256;
     private volatile int drainMillis = 2000;
-    private volatile int keepAliveSeconds = 7200;
+    private volatile int keepAliveSeconds = 60;
 
     RdmaStreamChannelConfig(RdmaStreamChannel channel) {
         super(channel);
@@ -148,7 +148,8 @@ public final class RdmaStreamChannelConfig extends AbstractRdmaChannelConfig
         } else if (option == DRAIN_MILLIS) {
             drainMillis = checkPositiveOrZero((Integer) value, "DRAIN_MILLIS");
         } else if (option == KEEP_ALIVE_SECONDS) {
-            keepAliveSeconds = checkPositive((Integer) value, "KEEP_ALIVE_SECONDS");
+            keepAliveSeconds =
+                    checkInRange((Integer) value, 1, MOST_KEEP_ALIVE_SECONDS, "KEEP_ALIVE_SECONDS");
         } else {
             return super.setOption(option, value);
         }
@@ -212,7 +213,7 @@ public final class RdmaStreamChannelConfig extends AbstractRdmaChannelConfig
         return this;
     }
 
-    /** {@return whether an idle stream shows its peer that it is there} */
+    /** {@return whether keep-alive is on: an idle stream checks for its peer} */
     @Override
     public boolean isKeepAlive() {
         return keepAlive;
@@ -267,7 +268,7 @@ public final class RdmaStreamChannelConfig extends AbstractRdmaChannelConfig
         return this;
     }
 
-    /** {@return after how many seconds an idle stream shows its peer that it is there} */
+    /** {@return after how many seconds without traffic a stream checks for its peer} */
     public int getKeepAliveSeconds() {
         return keepAliveSeconds;
     }

@@ -5,8 +5,8 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.DefaultByteBufHolder;
 
 /**
- * An RDMA Write: the readable bytes of the content go to the peer's memory. Its promise completes when the content may
- * be reused; that the peer has the data is known only by a later message of the peer (RFC 8166, 2.3.2).
+ * An RDMA Write: writes the readable bytes of the content to the peer's memory. The promise completes when the content
+ * may be reused; only a later message of the peer proves that the data have arrived (RFC 8166, 2.3.2).
  */
 public final class RdmaWrite extends DefaultByteBufHolder {
 

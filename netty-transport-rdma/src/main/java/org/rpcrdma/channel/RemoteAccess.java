@@ -3,9 +3,9 @@ package org.rpcrdma.channel;
 
 /** Access rights of a peer to exposed memory. Never both: an RPC's memory is either argument or result. */
 public enum RemoteAccess {
-    /** The peer may read, and nothing else. */
+    /** Read only. */
     READ,
 
-    /** The peer may write, and nothing else. */
+    /** Write only. */
     WRITE
 }

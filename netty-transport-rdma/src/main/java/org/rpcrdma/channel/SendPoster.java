@@ -13,11 +13,11 @@ import org.rpcrdma.verbs.WorkStatus;
 
 /**
  * Posts flushed messages as work requests, the last one of a batch signalled, and completes their promises when the
- * device is done with their memory.
+ * work requests complete.
  */
 final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
 
-    /** Marks the work request ids of the send queue; receives have the others. */
+    /** Marks the work request ids of the send queue. Ids of receives lack the mark. */
     private static final long SEND = 1L << 62;
 
     private final QueuePair queuePair;
@@ -32,10 +32,10 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
     private int skip;
     private int room;
 
-    /** Posted when it is known whether another one follows. */
+    /** Message held back until it is known whether another one follows, because only the last one is signalled. */
     private Object held;
 
-    /** Whether work requests wait for the doorbell. */
+    /** Whether opened work requests wait for the doorbell. */
     private boolean opened;
 
     /** Whether flushed messages wait for room on the send queue. */
@@ -54,7 +54,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
         return (id & SEND) != 0;
     }
 
-    /** Whether nothing is under way. */
+    /** Whether no work is in flight. */
     boolean isEmpty() {
         return posted.isEmpty();
     }
@@ -64,17 +64,17 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
         return blocked;
     }
 
-    /** Whether a Read is under way. */
+    /** Whether a Read is in flight. */
     boolean hasReads() {
         return lastRead >= posted.head();
     }
 
-    /** Whether a Read is the oldest of all that is under way. */
+    /** Whether the oldest work in flight is a Read. */
     boolean isReadOldest() {
         return !posted.isEmpty() && posted.headMessage() instanceof RdmaRead;
     }
 
-    /** The number of the oldest that is under way. */
+    /** Number of the oldest work request in flight. */
     long oldest() {
         return posted.head();
     }
@@ -82,9 +82,9 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
     // ------------------------------------------------------------------ posting
 
     /**
-     * Posts the flushed messages that are not posted yet, as far as there is room.
+     * Posts flushed messages while there is room in the send queue.
      *
-     * @throws RuntimeException when the device refuses; what is half posted cannot be taken back
+     * @throws RuntimeException when the device refuses; a partly posted batch cannot be revoked
      */
     void post(ChannelOutboundBuffer in) throws Exception {
         outbound = in;
@@ -99,7 +99,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
                 queuePair.doorbell();
             }
             removeCancelled();
-            // Whoever hears of an empty buffer may flush more.
+            // A listener notified of an empty buffer may flush more.
         } while (completeNothings() > 0);
     }
 
@@ -118,7 +118,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
             postHeld(QueuePair.SIGNALED);
             posted.addNothing(message);
         } else {
-            // What is unsignalled completes with a Read behind it alone, and would look as slow.
+            // Signal work before a Read: otherwise it would complete only with the slow Read.
             postHeld(message instanceof RdmaRead ? QueuePair.SIGNALED : 0);
             held = message;
         }
@@ -161,7 +161,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
 
     // ------------------------------------------------------------------ completing
 
-    /** A signalled work request, or one that has failed, is complete, and with it all before it. */
+    /** A signalled or failed work request has completed, and so have all before it. */
     void completed(long id, WorkStatus status) {
         long number = id & ~SEND;
         while (!posted.isEmpty() && posted.head() < number) {
@@ -179,7 +179,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
         switch (status) {
             case SUCCESS -> succeed(message);
             case FLUSHED -> {
-                // The outbound buffer fails the message, with the cause of the close that follows.
+                // The close that follows fails the message in the outbound buffer, with its cause.
             }
             default -> fail(message, status);
         }
@@ -192,19 +192,19 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
         }
     }
 
-    /** Work before it that was flushed has failed with it. */
+    /** Fails a message and the flushed work before it. */
     private void fail(Object message, WorkStatus status) {
         RdmaException failure = new RdmaException(StringUtil.simpleClassName(message), status);
         ClosedChannelException ofOthers = new ClosedChannelException();
         ofOthers.initCause(failure);
         while (outbound.current() != message && outbound.remove(ofOthers)) {
-            // up to the message, if it is still there
+            // up to and including the message, if still in the buffer
         }
         outbound.remove(failure);
         removeCancelled();
     }
 
-    /** Completes empty buffers that have nothing posted before them any more; returns how many. */
+    /** Completes empty buffers without posted work before them; returns their number. */
     private int completeNothings() {
         int completed = 0;
         while (!posted.isEmpty() && posted.headIsNothing()) {
@@ -219,14 +219,14 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
     }
 
     /**
-     * Whether all before a posted message has its outcome. It has not behind work that was flushed: that stays in the
-     * outbound buffer, which fails it and all that follows. Nor when the output was shut down and the buffer is empty.
+     * Whether a posted message is the first in the outbound buffer. It is not after flushed work requests, which stay
+     * in the buffer and fail with all that follows, nor after an output shutdown, which empties the buffer.
      */
     private boolean isNextOfOutbound(Object message) {
         return outbound.current() == message;
     }
 
-    /** Messages that were cancelled before they were flushed have no work to wait for. */
+    /** Removes messages that were cancelled before the flush, which have no work. */
     private void removeCancelled() {
         while (outbound.current() == Unpooled.EMPTY_BUFFER) {
             outbound.remove();
@@ -238,7 +238,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
         posted.hold();
     }
 
-    /** Lets all memory go, when the queue pair is gone. */
+    /** Releases all memory, after the queue pair was destroyed. */
     void clear() {
         posted.clear();
     }

@@ -18,7 +18,10 @@ import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
 
-/** A stream of bytes: the messages of the rsocket protocol, both ways, and which of the two directions are over. */
+/**
+ * Byte stream protocol: sends and receives the messages of the rsocket protocol, and tracks which directions have
+ * ended.
+ */
 final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
 
     private static final byte[] NO_DATA = {};
@@ -30,7 +33,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
     private PeerAccessibleMemory exposures;
     private StreamMessagePoster wire;
     private PostedStreamReceives receives;
-    private StreamInput input;
+    private StreamReceiveBuffers input;
     private StreamOutput output;
 
     /** Memory and key of the target SGL. */
@@ -39,10 +42,10 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
     private int tableKey;
     private StreamKeepAliveAndRetryTimers timers;
 
-    /** Whether there is room for flushed bytes that had to wait. */
+    /** Whether room for waiting flushed bytes has become available. */
     private boolean hasNewRoom;
 
-    /** Whether the pipeline was told that the peer sends no more. */
+    /** Whether the pipeline was notified of the end of input. */
     private boolean inputEndTold;
 
     StreamChannelProtocol(RdmaStreamChannel channel, QueuePair queuePair) {
@@ -55,9 +58,9 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
 
     @Override
     void begin() {
-        DeviceCapabilities device = channel.loop().context().capabilities();
+        DeviceCapabilities device = channel.poller().context().capabilities();
         StreamMessagePoster.checkDevice(device, channel.parent() != null);
-        RegisteredBufferPool pool = channel.loop().pool();
+        RegisteredBufferPool pool = channel.poller().pool();
         MessageRegistration memory = new MessageRegistration(pool, device.cheapRegistration());
         exposures = new PeerAccessibleMemory(queuePair, memory, device.exactExposure());
         table = pool.take(TargetTable.BYTES);
@@ -79,7 +82,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
                         config.getSendBufferSize(),
                         table.buffer());
         input =
-                new StreamInput(
+                new StreamReceiveBuffers(
                         exposures,
                         StreamReceiveMemory.of(
                                 device, pool, exposures, config.getReceiveBufferSize() / 2),
@@ -111,24 +114,33 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
                 ConnectionData.decode(
                         peerData,
                         StreamMessagePoster.allowsBigEndian(
-                                channel.loop().context().capabilities()));
+                                channel.poller().context().capabilities()));
         output.open(peer);
         input.open(peer);
         timers = new StreamKeepAliveAndRetryTimers(channel.eventLoop(), this::tryForMemory);
         replenish();
         if (config.isKeepAlive()) {
-            timers.keepAlive(output::keepAlive, config.getKeepAliveSeconds());
+            keepAlive(config.getKeepAliveSeconds());
+        }
+    }
+
+    /** As {@link MessageChannelProtocol#opened}: over TCP a Write of zero bytes would not notice a silent peer. */
+    private void keepAlive(int seconds) {
+        if (channel.poller().context().capabilities().keepAlive()) {
+            queuePair.keepAlive(seconds);
+        } else {
+            timers.keepAlive(output::keepAlive, seconds);
         }
     }
 
     // ------------------------------------------------------------------ the end
 
-    /** Nobody wants what the peer still sends: it is taken and forgotten. */
+    /** Discards all further data of the peer. */
     void discardInput() {
         input.discard();
     }
 
-    /** No data follows what was posted: the peer is told. */
+    /** Notifies the peer that no data follow the posted ones. */
     void endOutput() {
         if (!ends.isOutputOver()) {
             ends.shutdownSent();
@@ -141,7 +153,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         return !channel.isDisconnected() && config.getSoLinger() != 0;
     }
 
-    /** The peer is told, behind all data that was posted; what it still sends is taken and forgotten. */
+    /** Sends DISCONNECT after all posted data; discards all further data of the peer. */
     @Override
     void closing() {
         if (!mustDrain()) {
@@ -149,8 +161,9 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         }
         input.discard();
         if (ends.owesDisconnect()) {
-            // Over iWARP it may have to wait for the first message of the initiator (RFC 5044,
-            // 7.1.2); what ends the connection must not overtake it.
+            // Over iWARP the message may have to wait for the first message of the initiator (RFC
+            // 5044, 7.1.2); the end
+            // of the connection must not overtake it.
             ends.disconnectSent();
             output.end(StreamMessage.DISCONNECT);
         } else {
@@ -220,7 +233,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
     @Override
     void completed(long id, WorkStatus status, int length) {
         if (status != WorkStatus.SUCCESS) {
-            // The connection is over, which is reported next.
+            // The connection has ended, which the device reports next.
             return;
         }
         try {
@@ -246,7 +259,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         becomeReadyToReplenish();
     }
 
-    /** What the Write has written its peer's message tells. Where messages are Sends this is none. */
+    /** Immediate data as a message, which announces the written bytes. A protocol error if messages are Sends. */
     @Override
     boolean writtenWithImmediate(long id, int length, int immediate) {
         if (wire.receivedBytes() > 0) {
@@ -263,7 +276,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         return true;
     }
 
-    /** What had to wait is posted once for all that has completed and arrived in this round of the event loop. */
+    /** Schedules posting of waiting data, once for all completions and messages of this round of the event loop. */
     private void roomHasGrown() {
         if (output.isBlocked() && channel.mayDeliver()) {
             hasNewRoom = true;
@@ -277,7 +290,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         }
     }
 
-    /** A Send has arrived. Where messages are immediates none fits, since there is no memory for it. */
+    /** A Send has arrived. If messages are immediate data, receives have no memory for a Send. */
     private void taken(int length) throws StreamProtocolException {
         if (length != StreamMessage.BYTES) {
             throw new StreamProtocolException(
@@ -310,7 +323,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
                             "The peer sent a message of a reserved kind: "
                                     + StreamMessage.toString(message));
             default -> {
-                // A later version may know what it means.
+                // Reserved for later versions.
             }
         }
     }
@@ -328,7 +341,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         }
     }
 
-    /** Both directions are over: what has arrived is delivered, and nothing can be sent any more. */
+    /** Both directions have ended: delivers received data, and fails unsent data. */
     private void disconnected() {
         if (!channel.isClosing()) {
             queuePair.disconnect();
@@ -338,8 +351,8 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
     }
 
     /**
-     * Publishes buffers and grants credits. What the peer can never use is not sent: it may end the
-     * connection meanwhile.
+     * Publishes buffers and grants credits, unless the peer has ended its direction: it could not use them, and may be
+     * closing the connection.
      */
     private void replenish() {
         postReplenishment();
@@ -355,7 +368,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         }
     }
 
-    /** There may be memory for what had to wait for some. */
+    /** Retries operations that lacked memory. */
     private void tryForMemory() {
         roomHasGrown();
         if (channel.isActive() && input.lacksMemory()) {
@@ -375,13 +388,16 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         return input.read(wanted, config.getAllocator());
     }
 
-    /** Less than what was wanted says that there is no more; the end of a piece of memory does not. */
+    /**
+     * A read of fewer bytes than wanted tells Netty that no more data are available; a read up to the end of a piece
+     * does not.
+     */
     @Override
     int attempted(int wanted, int got) {
         return input.isReadable() ? got : Math.max(wanted, got);
     }
 
-    /** A handler that answers what it has read sends it with the news of buffers and credits. */
+    /** Posts buffers and credits before the handler's flush, so that they share a doorbell with its answer. */
     @Override
     void readCompletes() {
         postReplenishment();
@@ -406,7 +422,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
     }
 
     /**
-     * All that the peer has sent is delivered. Nothing else will come, so the pipeline is told whether it reads or not.
+     * Notifies the pipeline of the end of input after all data were delivered, whether it reads or not.
      */
     private void tellInputEnd() {
         inputEndTold = true;

@@ -8,7 +8,7 @@ import java.util.concurrent.TimeUnit;
 /** Timers of a stream. Event loop only. */
 final class StreamKeepAliveAndRetryTimers {
 
-    /** Memory may come back on any event loop, and nobody tells the others. */
+    /** Memory may be released on any event loop, without a signal to others. */
     private static final int RETRY_MILLIS = 5;
 
     private final EventLoop loop;
@@ -16,18 +16,18 @@ final class StreamKeepAliveAndRetryTimers {
     private Future<?> keepAlive;
     private Future<?> nextRetry;
 
-    /** @param retry looks again for what there was no memory for */
+    /** @param retry retries operations that lacked memory */
     StreamKeepAliveAndRetryTimers(EventLoop loop, Runnable retry) {
         this.loop = loop;
         this.retry = retry;
     }
 
-    /** Shows the peer from now on that this end is there. */
+    /** Starts the keep-alive timer. */
     void keepAlive(Runnable action, int seconds) {
         keepAlive = loop.scheduleAtFixedRate(action, seconds, seconds, TimeUnit.SECONDS);
     }
 
-    /** There was no memory for something: it is tried again after a while. */
+    /** Schedules a retry of an operation that lacked memory. */
     void retryLater() {
         if (nextRetry == null) {
             nextRetry = loop.schedule(this::retryNow, RETRY_MILLIS, TimeUnit.MILLISECONDS);
@@ -39,7 +39,7 @@ final class StreamKeepAliveAndRetryTimers {
         retry.run();
     }
 
-    /** Nothing happens any more. */
+    /** Cancels all timers. */
     void cancel() {
         if (keepAlive != null) {
             keepAlive.cancel(false);

@@ -7,8 +7,8 @@ import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
- * Encoding of a stream's messages on the wire. Nobody agrees on it: each end looks at its own device, and over iWARP
- * a message is a Send, over InfiniBand and RoCE the immediate of an RDMA Write.
+ * Encoding of a stream's messages on the wire, not negotiated but determined by the device: over iWARP a message is a
+ * Send, over InfiniBand and RoCE the immediate data of an RDMA Write.
  */
 abstract class StreamMessagePoster {
 
@@ -22,7 +22,7 @@ abstract class StreamMessagePoster {
         return device.writesWithImmediate() ? new Immediates(queuePair) : new Sends(queuePair);
     }
 
-    /** Connection private data is all of the handshake: without it there is no stream. */
+    /** Checks for connection private data, which carries the handshake of a stream. */
     static void checkDevice(DeviceCapabilities device, boolean accepts) {
         if (device.maxPrivateData() < ConnectionData.BYTES
                 || (accepts && !device.privateDataOnAccept())) {
@@ -35,27 +35,29 @@ abstract class StreamMessagePoster {
         }
     }
 
-    /** How many bytes of memory a message needs where it is received. */
+    /** Bytes of receive memory for each message. */
     abstract int receivedBytes();
 
-    /** Whether a peer may read its table in big-endian order: the order of messages is not its own then. */
+    /**
+     * Whether a peer may use big-endian table entries: only if the byte order of messages does not depend on the peer.
+     */
     static boolean allowsBigEndian(DeviceCapabilities device) {
         return device.writesWithImmediate();
     }
 
     /**
-     * Opens an unsignalled Write, which a message is to follow.
+     * Opens an unsignalled Write, to be followed by a message.
      *
-     * @param offset where to write, under the key
+     * @param offset in the memory of the key
      * @param address of the bytes
      */
     abstract void write(long id, long offset, int key, long address, int length, int localKey);
 
     /**
-     * Sends a message behind the Writes that were opened, signalled.
+     * Sends a signalled message after the opened Writes.
      *
      * @param address of the message in little-endian order, untouched until completion
-     * @return how many work requests it takes beside those of the Writes
+     * @return work requests used in addition to the Writes
      */
     abstract int send(long id, int message, long address, int localKey);
 
@@ -86,8 +88,8 @@ abstract class StreamMessagePoster {
     }
 
     /**
-     * Each message is the immediate of the last Write that it tells of, or of one without bytes. So each Write waits
-     * until it is known whether another one follows.
+     * Each message is the immediate data of the last Write that it announces, or of an empty Write. So each Write is
+     * held back until it is known whether another one follows.
      */
     private static final class Immediates extends StreamMessagePoster {
 

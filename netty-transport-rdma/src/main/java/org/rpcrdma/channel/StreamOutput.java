@@ -15,18 +15,18 @@ import org.rpcrdma.stream.TargetTable;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
- * Sends a stream: cuts flushed buffers into RDMA Writes and DATA messages as the peer's buffers and credits allow, and
- * sends all other messages. What a message tells of is done when the message completes.
+ * Output of a stream: splits flushed buffers into RDMA Writes and DATA messages within the peer's buffers and credits,
+ * and sends all other messages. Announced bytes are complete when their message completes.
  */
 final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
 
-    /** A Write of its own costs more than copying less than this. */
+    /** Below this length, a copy costs less than a separate Write. */
     private static final int LEAST_IN_PLACE = 256;
 
     private static final int SMALLEST_COPY = 1 << 10;
     private static final int LARGEST_COPY = 1 << 16;
 
-    /** Instead of a number of bytes: none can be added now. */
+    /** Result in the place of a number of bytes: no room now. */
     private static final int NO_ROOM = -1;
 
     private final MessageRegistration memory;
@@ -40,10 +40,10 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     private int tableKey;
     private boolean isTableBigEndian;
 
-    /** SGL messages under way. */
+    /** SGL messages in flight. */
     private int controls;
 
-    /** Whether a DISCONNECT message has gone out: nothing follows it. */
+    /** Whether a DISCONNECT message, the last message, was sent. */
     private boolean over;
 
     private int bytesUnderWay;
@@ -53,26 +53,26 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     private int skip;
     private boolean blocked;
 
-    /** Whether they wait for memory to copy to. */
+    /** Whether flushed bytes wait for memory to copy to. */
     private boolean lacksMemory;
 
-    /** What the next DATA message will count. */
+    /** Bytes that the next DATA message announces. */
     private int open;
 
-    /** The peer's buffer is full: what was written has to be announced. */
+    /** Whether the peer's buffer is full, so that the written bytes must be announced. */
     private boolean isBufferFull;
 
-    /** Memory that bytes are copied to, and where they go. */
+    /** Memory that bytes are copied to, and its target at the peer. */
     private RegisteredByteBuf copy;
 
     private long copyOffset;
     private int copyKey;
 
     /**
-     * @param queuePair for keep-alives; all else goes by the wire
+     * @param queuePair for keep-alives; all other work uses the message poster
      * @param depth work requests of the send queue
-     * @param window the most bytes under way
-     * @param targetMemory of the target SGL, which the peer writes; it stays the caller's
+     * @param window the most bytes in flight
+     * @param targetMemory of the target SGL, which the peer writes; owned by the caller
      */
     StreamOutput(
             QueuePair queuePair,
@@ -96,13 +96,13 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         table.open(peer.buffer());
     }
 
-    /** A SGL message came. */
+    /** An SGL message has arrived. */
     void update(int limit) throws StreamProtocolException {
         credits.limit(limit);
         table.update();
     }
 
-    /** Whether the last message, that both directions are over, has gone out. */
+    /** Whether the last message, DISCONNECT, was sent. */
     boolean isOver() {
         return over;
     }
@@ -120,10 +120,10 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     // ------------------------------------------------------------------ data
 
     /**
-     * Posts flushed bytes, as far as there is room.
+     * Posts flushed bytes while there is room.
      *
      * @throws IOException when a message cannot be read
-     * @throws RuntimeException when the device refuses; what is half posted cannot be taken back
+     * @throws RuntimeException when the device refuses; a partly posted message cannot be revoked
      */
     void post(ChannelOutboundBuffer in) throws Exception {
         outbound = in;
@@ -137,7 +137,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
                 announce();
                 doorbell();
             }
-            // Whoever hears of an empty buffer may flush more.
+            // A listener notified of an empty buffer may flush more.
         } while (posted.done(in, 0) && !blocked);
     }
 
@@ -163,7 +163,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         return true;
     }
 
-    /** Adds bytes of a message to what is being sent; returns how many, or {@link #NO_ROOM}. */
+    /** Adds bytes of a message to the current DATA message; returns their number, or {@link #NO_ROOM}. */
     private int add(Object message) throws IOException {
         int room = room();
         if (room == 0) {
@@ -181,9 +181,9 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         return message instanceof FileRegion region && region.transferred() < region.count();
     }
 
-    /** How many bytes may be added to the DATA message that is being made. */
+    /** Bytes that may be added to the current DATA message. */
     private int room() {
-        // A copy that waits, the message and the Write of the next piece.
+        // Work requests of the pending copy, of the message and of the next Write.
         if (!work.hasRoom(3) || (open == 0 && credits.available() == 0)) {
             return 0;
         }
@@ -211,7 +211,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         return bytes;
     }
 
-    /** As {@link #add(Object)} for what a region writes; no byte if it has only gone on. */
+    /** As {@link #add(Object)} for a region, which may transfer 0 bytes. */
     private int read(FileRegion region, int room) throws IOException {
         long before = region.transferred();
         ByteBuf target = copyTarget((int) Math.min(region.count() - before, room));
@@ -234,7 +234,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         return bytes;
     }
 
-    /** A buffer to copy to, with room for at least one byte, or {@code null} if there is no memory for it now. */
+    /** A buffer to copy to with room for at least one byte, or {@code null} for lack of memory. */
     private ByteBuf copyTarget(int length) {
         if (copy != null && !copy.buffer().isWritable()) {
             postCopy();
@@ -264,7 +264,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         }
     }
 
-    /** Posts the Write of what was copied. */
+    /** Posts the Write of the copied bytes. */
     private void postCopy() {
         if (copy == null) {
             return;
@@ -278,7 +278,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         }
     }
 
-    /** Sends the DATA message for what was written since the last one. */
+    /** Sends the DATA message for the bytes written since the last one. */
     private void announce() {
         postCopy();
         isBufferFull = false;
@@ -293,35 +293,35 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
 
     // ------------------------------------------------------------------ messages
 
-    /** Hands what was posted to the device. */
+    /** Passes posted work to the device. */
     void doorbell() {
         work.doorbell();
     }
 
-    /** Whether a SGL message may be sent now: only few are under way at a time. */
+    /** Whether an SGL message may be sent now: only few may be in flight. */
     boolean takesControl() {
         return controls < PostedStreamWrites.MOST_ENTRIES;
     }
 
-    /** Tells the peer of a receive buffer; {@link #doorbell()} follows. */
+    /** Announces a receive buffer to the peer; the caller then calls {@link #doorbell()}. */
     void publish(long entryOffset, long offset, int key, int length, int limit) {
         work.writeEntry(entryOffset, tableKey, offset, key, length, isTableBigEndian);
         grant(limit);
     }
 
-    /** Tells the peer of its credits; {@link #doorbell()} follows. */
+    /** Grants credits to the peer; the caller then calls {@link #doorbell()}. */
     void grant(int limit) {
         controls++;
         work.send(StreamMessage.sgl(limit));
     }
 
-    /** Says that a direction, or both, are over, behind all that was posted. */
+    /** Announces the end of one or both directions, after all posted work. */
     void end(int message) {
         work.send(message);
         doorbell();
     }
 
-    /** Lets the peer's device show that it is there. Does nothing while work is under way, which shows it too. */
+    /** Makes the peer's device acknowledge, unless work is in flight, which has the same effect. */
     void keepAlive() {
         work.keepAlive();
     }
@@ -331,10 +331,11 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     /**
      * A work request of this end has succeeded.
      *
-     * @param in the outbound buffer, or {@code null} when it is closed: nobody waits for what was sent any more
+     * @param in the outbound buffer, or {@code null} if closed, when no promise is pending
      */
     void completed(long id, ChannelOutboundBuffer in) {
-        if (!work.completesMessage(id)) {
+        if (!PostedStreamWrites.isMessage(id)) {
+            work.completed(id);
             return;
         }
         int message = work.takeMessage();
@@ -343,7 +344,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
             case SGL -> controls--;
             case DISCONNECT -> over = true;
             default -> {
-                // Nobody waits for it.
+                // No promise is pending.
             }
         }
     }
@@ -355,7 +356,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         }
     }
 
-    /** Lets all memory go, when the queue pair is gone. */
+    /** Releases all memory, after the queue pair was destroyed. */
     void release() {
         work.release();
         if (copy != null) {

@@ -8,10 +8,10 @@ import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.ReceiveMemory;
 
-/** The memory that the peer of a stream writes into, and what it holds of bytes that were not delivered. */
+/** Memory of a stream's receive buffers, which the peer writes, with the undelivered bytes. */
 abstract class StreamReceiveMemory {
 
-    /** @param most of each buffer, in bytes */
+    /** @param most the largest size of each buffer, in bytes */
     static StreamReceiveMemory of(
             DeviceCapabilities device,
             RegisteredBufferPool pool,
@@ -22,54 +22,54 @@ abstract class StreamReceiveMemory {
                 : new PreallocatedStreamReceiveMemory(pool, exposures, most);
     }
 
-    /** The length of the buffer that {@link #expose} would make now, in bytes. */
+    /** Length in bytes of the next buffer of {@link #expose}. */
     abstract int length();
 
     /**
-     * Makes the next receive buffer.
+     * Exposes the next receive buffer.
      *
      * @return its key
-     * @throws IllegalStateException when there is no memory for it now, or no key
+     * @throws IllegalStateException for lack of memory or keys
      */
     abstract int expose();
 
     /**
-     * Memory for bytes that the peer writes, see {@link org.rpcrdma.verbs.QueuePairHandler#writeMemory}; only asked for
-     * where buffers are exposed without any.
+     * Memory for bytes that the peer is writing, see {@link org.rpcrdma.verbs.QueuePairHandler#writeMemory}; only
+     * called if buffers are exposed without memory.
      */
     ReceiveMemory forWrite(int key, int start, int bytes) {
         throw new UnsupportedOperationException("exposed with memory: " + key);
     }
 
     /**
-     * The peer has announced bytes, which are the next ones of its buffer.
+     * The peer has announced the next bytes of its buffer.
      *
-     * @throws StreamProtocolException when it is known not to have written them
+     * @throws StreamProtocolException if the peer has provably not written them
      */
     abstract void received(int bytes) throws StreamProtocolException;
 
-    /** The peer has filled its buffer, of that length, and cannot reach it any more. */
+    /** The peer has filled its buffer, of that length, whose key is invalidated. */
     abstract void filled(int length);
 
-    /** Whether there are bytes that were not delivered. */
+    /** Whether there are undelivered bytes. */
     abstract boolean isReadable();
 
     /**
-     * The next bytes: memory of its own if that saves a copy and nobody can write into it, else a copy. The caller
-     * releases it.
+     * The next bytes: the receive memory itself if the peer cannot write there any more and that saves a copy,
+     * otherwise a copy. The caller releases the buffer.
      *
-     * @param most the most bytes to be copied
+     * @param most the most bytes to copy
      */
     abstract ByteBuf read(int most, ByteBufAllocator allocator);
 
-    /** Forgets what was not delivered; returns how many bytes. */
+    /** Discards undelivered bytes; returns their number. */
     abstract int discard();
 
-    /** Gives back what is not needed before more arrives. */
+    /** Releases memory that is not needed until more data arrive. */
     void rest() {
-        // What was exposed stays.
+        // Exposed memory stays allocated.
     }
 
-    /** Lets all memory go, when the queue pair is gone. */
+    /** Releases all memory, after the queue pair was destroyed. */
     abstract void release();
 }

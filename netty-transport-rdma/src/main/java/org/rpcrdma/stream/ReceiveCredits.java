@@ -2,9 +2,9 @@
 package org.rpcrdma.stream;
 
 /**
- * The credits that this end grants. A receive is posted again as soon as its message was seen, and what a message
- * announces is bounded by the buffers that are published. So a credit is free again as soon as its message was
- * received; it is granted late, with a published buffer or when half of the credits are free.
+ * The credits that this end grants. A receive is posted again as soon as its message was processed, and published
+ * buffers bound the announced bytes. So a credit is free as soon as its message was received; it is granted later, with
+ * a published buffer or when half of the credits are free.
  */
 public final class ReceiveCredits {
 
@@ -12,14 +12,14 @@ public final class ReceiveCredits {
     private int received;
     private int granted;
 
-    /** @param credits what stood in the private data, 1 to 65535 */
+    /** @param credits from the private data, 1 to 65535 */
     public ReceiveCredits(int credits) {
         window = credits;
         granted = credits;
     }
 
     /**
-     * A message came that costs a credit.
+     * Counts a message that costs a credit.
      *
      * @throws StreamProtocolException when the peer had none left
      */
@@ -33,12 +33,12 @@ public final class ReceiveCredits {
         received++;
     }
 
-    /** Whether it is time for a message that grants and nothing else. */
+    /** Whether a message that only grants credits is due. */
     public boolean isDue() {
         return 2 * (received + window - granted) >= window;
     }
 
-    /** The limit for a SGL message that is sent now; of it the low 16 bits count. */
+    /** The limit for an SGL message sent now, of which the low 16 bits count. */
     public int grant() {
         granted = received + window;
         return granted;

@@ -4,9 +4,9 @@ package org.rpcrdma.stream;
 /**
  * Credits for DATA messages to send. The peer names an absolute limit, modulo 2<sup>16</sup>.
  *
- * <p>Credits count DATA messages only, and over iWARP a message that finds no receive costs the connection. An end of
- * librdmacm posts as many receives as it grants credits, so half of them are left for the messages that nobody counts.
- * A larger reserve could wait for ever, because such an end grants by itself when half of its credits were used.
+ * <p>Credits count DATA messages only, and over iWARP a message without a posted receive ends the connection. librdmacm
+ * posts as many receives as it grants credits, so half of them are reserved for uncounted messages. A larger reserve
+ * could deadlock, because librdmacm grants new credits only after half of them were used.
  */
 public final class SendCredits {
 
@@ -25,10 +25,10 @@ public final class SendCredits {
     }
 
     /**
-     * A SGL message came.
+     * An SGL message has arrived.
      *
      * @param value of which the low 16 bits count
-     * @throws StreamProtocolException when so many messages were never offered
+     * @throws StreamProtocolException if the limit exceeds any possible offer
      */
     public void limit(int value) throws StreamProtocolException {
         int left = (value - sent) & MASK;
@@ -45,7 +45,7 @@ public final class SendCredits {
         limit = value & MASK;
     }
 
-    /** How many DATA messages may be sent now. */
+    /** Number of DATA messages that may be sent now. */
     public int available() {
         return Math.max(0, ((limit - sent) & MASK) - reserve);
     }

@@ -20,7 +20,7 @@ public final class StreamEnds {
         disconnectReceived = true;
     }
 
-    /** A SHUTDOWN message was sent, or will be behind the data that is under way. */
+    /** A SHUTDOWN message was sent, or is queued after the data in flight. */
     public void shutdownSent() {
         outputOver = true;
     }
@@ -46,18 +46,18 @@ public final class StreamEnds {
         return disconnectReceived;
     }
 
-    /** Whether it is this end's turn to say that both directions are over. An end that was told so does not answer. */
+    /** Whether this end must send DISCONNECT. An end that has received one does not answer. */
     public boolean owesDisconnect() {
         return !disconnectReceived && !disconnectSent;
     }
 
-    /** Whether a connection that ends now has lost nothing: both directions were ended before by messages. */
+    /** Whether a connection that ends now has lost no data: both directions were ended by messages. */
     public boolean isOrderly() {
         return disconnectReceived || disconnectSent || (inputOver && outputOver);
     }
 
     /**
-     * Data came.
+     * Data have arrived.
      *
      * @throws StreamProtocolException when the peer had ended its direction
      */

@@ -2,8 +2,9 @@
 package org.rpcrdma.stream;
 
 /**
- * The messages: 32 bits, the kind in bits 31 to 29, a value in the others. Over iWARP a message is a Send of these 4
- * bytes in little-endian order; elsewhere it is the immediate of an RDMA Write, in big-endian order.
+ * Messages of the rsocket protocol: 32 bits, with the kind in bits 31 to 29 and a value in the others. Over iWARP a
+ * message is a Send of these 4 bytes in little-endian order; elsewhere it is the immediate data of an RDMA Write, in
+ * big-endian order.
  */
 public final class StreamMessage {
 
@@ -25,23 +26,23 @@ public final class StreamMessage {
 
     /** What a message is about. */
     public enum Kind {
-        /** The value is the number of bytes written since the last one. */
+        /** The value is the number of bytes written since the last DATA message. */
         DATA,
         /** The value is the new credit limit; an entry of the target SGL may have been written before. */
         SGL,
-        /** Names memory for direct writes, which are not offered here. It uses up a credit. */
+        /** Announces memory for direct writes, which this implementation does not support. Costs a credit. */
         IOMAP,
         DISCONNECT,
         SHUTDOWN,
-        /** Of no effect: a keep-alive of old versions, or what a later version may bring. */
+        /** No effect: a keep-alive of old versions, or a message of later versions. */
         IGNORED,
-        /** Not to be sent by anybody. */
+        /** Never sent. */
         RESERVED
     }
 
     private StreamMessage() {}
 
-    /** Says that so many bytes were written, 1 to {@link #MAX_DATA}. */
+    /** A DATA message for that number of bytes, 1 to {@link #MAX_DATA}. */
     public static int data(int bytes) {
         if (bytes <= 0 || bytes > MAX_DATA) {
             throw new IllegalArgumentException(
@@ -50,12 +51,12 @@ public final class StreamMessage {
         return bytes;
     }
 
-    /** Says up to which DATA message the peer may send; of the limit the low 16 bits count. */
+    /** An SGL message with the limit of DATA messages, of which the low 16 bits count. */
     public static int sgl(int limit) {
         return SGL | (limit & 0xffff);
     }
 
-    /** What the message is about. */
+    /** Kind of a message. */
     public static Kind kind(int message) {
         return switch (message >>> KIND_SHIFT) {
             case 0 -> Kind.DATA;

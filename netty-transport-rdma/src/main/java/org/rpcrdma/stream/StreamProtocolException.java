@@ -4,7 +4,8 @@ package org.rpcrdma.stream;
 import java.io.IOException;
 
 /**
- * The peer of a byte stream broke the rules of the rsocket protocol. The message says what came and what was expected.
+ * The peer of a byte stream broke the rules of the rsocket protocol. The message gives the received and the expected
+ * value.
  */
 public final class StreamProtocolException extends IOException {
 

@@ -4,11 +4,11 @@ package org.rpcrdma.stream;
 import io.netty.buffer.ByteBuf;
 
 /**
- * This end's target SGL: where the peer wants its data. The peer writes entries, and says so by a SGL message; each is
- * copied once, and what the peer writes later does not change it.
+ * Target SGL of this end: addresses of the peer's receive buffers. The peer writes entries and announces them by an SGL
+ * message; each entry is copied once, so that later writes do not change it.
  *
- * <p>Entries are looked at when a SGL message was received and never else: only a completion orders what a device has
- * written before the reads of this end.
+ * <p>Entries are read only after an SGL message was received: only its completion orders the device's writes before the
+ * reads of this end.
  */
 public final class TargetTable {
 
@@ -23,7 +23,7 @@ public final class TargetTable {
     /** The next entry to be copied. */
     private int next;
 
-    /** The buffer in use; with nothing left when the peer has published no other. */
+    /** The buffer in use; without room left if the peer has published no other. */
     private long offset;
 
     private int key;
@@ -32,22 +32,22 @@ public final class TargetTable {
     /** Published and not in use yet. */
     private TargetEntry waiting;
 
-    /** @param memory of {@link #BYTES} bytes, which the peer writes; it stays the caller's */
+    /** @param memory of {@link #BYTES} bytes, which the peer writes; owned by the caller */
     public TargetTable(ByteBuf memory) {
         this.memory = memory;
         memory.setZero(0, BYTES);
     }
 
-    /** Begins with the buffer that stood in the peer's private data: it was entry 0. */
+    /** Begins with the buffer of the peer's private data, which is entry 0. */
     public void open(TargetEntry first) {
         use(first);
         next = 1;
     }
 
-    /** A SGL message was received: takes the entry that may have been written before it. */
+    /** An SGL message was received: takes the entry that may have been written before it. */
     public void update() {
         if (waiting != null) {
-            // The peer publishes a buffer that cannot be needed yet. It stays in the table.
+            // A published buffer that is not needed yet stays in the table.
             return;
         }
         int index = next * TargetEntry.BYTES;
@@ -70,7 +70,7 @@ public final class TargetTable {
         left = entry.length();
     }
 
-    /** Where the next byte goes, unsigned. */
+    /** Offset of the next byte, unsigned. */
     public long offset() {
         return offset;
     }
@@ -80,7 +80,7 @@ public final class TargetTable {
         return key;
     }
 
-    /** How many bytes the buffer in use still takes; 0 when nothing can be sent now. */
+    /** Bytes left in the buffer in use; 0 if no data can be sent now. */
     public long room() {
         return left;
     }
@@ -88,8 +88,7 @@ public final class TargetTable {
     /**
      * Bytes were written, at most {@link #room()}.
      *
-     * @return whether the buffer is full: what was written to it has to be announced before anything goes to the
-     *     next one
+     * @return whether the buffer is full: its bytes must be announced before any are written to the next one
      */
     public boolean written(int bytes) {
         if (bytes > left) {

@@ -4,8 +4,8 @@ package org.rpcrdma.verbs;
 import java.net.InetSocketAddress;
 
 /**
- * A peer's request for a connection. It may be handed to another thread once: to the one whose context makes a queue
- * pair of it.
+ * A peer's request for a connection. May be passed to another thread once: that of the context which creates its queue
+ * pair.
  */
 public interface ConnectionRequest {
 

@@ -2,35 +2,35 @@
 package org.rpcrdma.verbs;
 
 /**
- * Capabilities and limits of a device. What it cannot do the layer above replaces by rule. Made by a {@link Builder},
+ * Capabilities and limits of a device. The layers above substitute missing capabilities. Created by a {@link Builder},
  * which names each value.
  *
  * @param maxScatterGather the most memory ranges in one work request
- * @param maxReadRanges the most memory ranges of an RDMA Read that takes one place on the send queue; one with more
- *     takes a place for each so many
+ * @param maxReadRanges the most memory ranges of an RDMA Read that takes one place on the send queue; a longer one
+ *     takes several places
  * @param maxReadDepth the most RDMA Reads outstanding in one direction of a connection
  * @param maxPrivateData the most bytes of connection private data in one direction; 0 when there is none
  * @param privateDataOnAccept whether a passive endpoint can read and send private data
  * @param exactExposure whether {@link QueuePair#expose} gives access to the exact range and no more
  * @param cheapRegistration whether registering memory costs so little that it may be done for each call
  * @param sendWithInvalidate whether a peer can be asked to invalidate
- * @param remoteInvalidation whether a peer may invalidate here; where it may not, it must not be told that it may
- * @param rejectWithData whether {@link ConnectionRequest#reject} carries its data to the peer; where it does not, the
- *     peer may not tell the rejection from a port where nobody listens
+ * @param remoteInvalidation whether a peer may invalidate here; if not, do not announce it
+ * @param rejectWithData whether {@link ConnectionRequest#reject} carries its data to the peer; if not, the peer may be
+ *     unable to tell a rejection from a closed port
  * @param disconnectCause whether {@link QueuePairHandler#disconnected} always tells a broken connection from an orderly
  *     end; where it does not, a connection that was broken by the peer may end without a cause
- * @param keyPerConnection whether a key that is exposed on one queue pair is of no use to the peers of others; where it
- *     is of use to all peers of a context, peers that must not meet belong on different event loops
+ * @param keyPerConnection whether a key exposed on one queue pair is invalid for the peers of others; if it is valid
+ *     for all peers of a context, use different event loops for peers that must be isolated
  * @param ipv6 whether addresses may be of IPv6
  * @param receivesWithoutMemory whether a receive may be posted without memory, see
  *     {@link QueuePair#postReceive(long, int)}
  * @param exposesWithoutMemory whether a range may be exposed for writing without memory, see
  *     {@link QueuePair#expose(int)}
- * @param writesWithImmediate whether an RDMA Write may carry an immediate, see {@link QueuePair#writeWithImmediate}: on
- *     every device of InfiniBand and RoCE that the library lets it, and on none of iWARP (RFC 5040), so that it tells
- *     protocols that know both kinds which of the two this is
- * @param keepAlive whether the device itself finds out that the peer of an idle connection is gone, see
- *     {@link QueuePair#keepAlive}; where it does not, an RDMA Write without data makes it look
+ * @param writesWithImmediate whether an RDMA Write may carry an immediate, see {@link QueuePair#writeWithImmediate}:
+ *     supported by InfiniBand and RoCE if the library permits it, and never by iWARP (RFC 5040), so that protocols can
+ *     tell the two kinds apart
+ * @param keepAlive whether the device itself detects the loss of an idle connection's peer, see {@link
+ *     QueuePair#keepAlive}; if not, an RDMA Write without data makes it check
  */
 public record DeviceCapabilities(
         int maxScatterGather,
@@ -79,8 +79,7 @@ public record DeviceCapabilities(
     }
 
     /**
-     * Says what a device can do, a value at a time; what is not said it cannot. The parameters are those of the record.
-     * Belongs to one thread.
+     * Builder of capabilities; those not set are absent. The parameters are those of the record. Not thread-safe.
      */
     public static final class Builder {
 
@@ -291,7 +290,7 @@ public record DeviceCapabilities(
             return this;
         }
 
-        /** {@return what was said} */
+        /** {@return the capabilities} */
         public DeviceCapabilities build() {
             return new DeviceCapabilities(
                     maxScatterGather,

@@ -19,7 +19,7 @@ public interface ListenerHandler {
     void acceptFailed(Throwable cause);
 
     /**
-     * The listener hears of no request any more, because its device is gone. It is still to be closed.
+     * The device has failed: no more requests arrive. The caller must still close the listener.
      *
      * @param cause what the device said
      */

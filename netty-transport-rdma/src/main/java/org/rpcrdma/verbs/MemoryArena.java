@@ -12,10 +12,9 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 
 /**
- * Memory that ends at once when it is closed, without {@code sun.misc.Unsafe}: a shared {@code
- * java.lang.foreign.Arena}, reached by its name, for this is compiled for older JDKs too. Whoever touches the memory
- * afterwards gets an {@link IllegalStateException}. To close one stops each thread of the JVM for a moment, so it is
- * for what is allocated seldom. Thread-safe.
+ * Memory freed immediately on close, without {@code sun.misc.Unsafe}: a shared {@code java.lang.foreign.Arena},
+ * accessed by reflection for compatibility with older JDKs. Access after close throws {@link IllegalStateException}.
+ * Closing an arena briefly stops every thread of the JVM, so use it for rare allocations. Thread-safe.
  */
 public final class MemoryArena implements AutoCloseable {
 
@@ -27,7 +26,7 @@ public final class MemoryArena implements AutoCloseable {
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(MemoryArena.class);
 
-    /** {@code null} where there are none. */
+    /** {@code null} if unavailable. */
     private static final Methods METHODS = Methods.find();
 
     private final Object arena;
@@ -46,7 +45,7 @@ public final class MemoryArena implements AutoCloseable {
         arena = METHODS.newArena();
     }
 
-    /** {@return whether this JVM has arenas whose memory can be used for everything: from Java 25 on} */
+    /** {@return whether this JVM has arenas with unrestricted memory: from Java 25 on} */
     public static boolean isSupported() {
         return METHODS != null;
     }
@@ -84,7 +83,7 @@ public final class MemoryArena implements AutoCloseable {
         }
     }
 
-    /** Gives all of the memory back. */
+    /** Frees all memory. */
     @Override
     public void close() {
         try {

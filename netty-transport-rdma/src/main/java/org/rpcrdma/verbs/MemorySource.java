@@ -4,35 +4,37 @@ package org.rpcrdma.verbs;
 import io.netty.util.internal.PlatformDependent;
 import java.nio.ByteBuffer;
 
-/** Gives direct memory and takes it back, so that the same bytes serve every size again. Thread-safe, never waits. */
+/** Allocates and frees direct memory. Thread-safe, never waits. */
 interface MemorySource {
 
     /**
      * Allocates memory until {@link #free}.
      *
      * @param bytes from 0
-     * @return direct memory of the caller alone, all bytes 0
+     * @return direct memory owned by the caller, all bytes 0
      * @throws IllegalStateException when there is none; the message says what to do
      */
     ByteBuffer allocate(int bytes);
 
     /**
-     * Takes memory back.
+     * Frees memory.
      *
      * @param memory what {@link #allocate} returned, itself
      */
     void free(ByteBuffer memory);
 
     /**
-     * The best source of this JVM. Netty frees any memory by {@code sun.misc.Unsafe}, and stops no thread for it as the
-     * end of an arena does.
+     * The best source of this JVM: with {@code sun.misc.Unsafe} Netty frees memory without stopping threads, as closing
+     * an arena does.
      *
      * @param limit the most bytes that are allocated at a time
      */
     static MemorySource of(long limit) {
         if (PlatformDependent.hasUnsafe()) {
-            return CleanedMemory.INSTANCE;
+            return UnsafeMemorySource.INSTANCE;
         }
-        return MemoryArena.isSupported() ? new ArenaMemory() : new KeptMemory(limit);
+        return MemoryArena.isSupported()
+                ? new ArenaMemorySource()
+                : new RetainedMemorySource(limit);
     }
 }

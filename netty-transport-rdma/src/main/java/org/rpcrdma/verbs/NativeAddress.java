@@ -10,8 +10,8 @@ import java.nio.Buffer;
 import java.nio.ByteBuffer;
 
 /**
- * Native address of direct memory, for devices. The JVM tells by {@code sun.misc.Unsafe}, where Netty has that, or
- * from Java 22 on by {@code java.lang.foreign.MemorySegment}, reached by its name. Thread-safe.
+ * Native address of direct memory, for devices: by {@code sun.misc.Unsafe} if available to Netty, or from Java 22 on by
+ * {@code java.lang.foreign.MemorySegment}, accessed by reflection. Thread-safe.
  */
 public final class NativeAddress {
 
@@ -22,7 +22,7 @@ public final class NativeAddress {
 
     private NativeAddress() {}
 
-    /** {@return whether this JVM tells addresses} */
+    /** {@return whether this JVM exposes addresses} */
     public static boolean isKnown() {
         return HAS_UNSAFE || OF_SEGMENT != null;
     }

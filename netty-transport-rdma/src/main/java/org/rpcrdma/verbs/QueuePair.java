@@ -7,11 +7,11 @@ import java.net.InetSocketAddress;
 /**
  * One end of a connection.
  *
- * <p>A work request is opened by {@link #send}, {@link #write}, {@link #read} and the like, given its memory by
- * {@link #gather} and handed to the device with all others by {@link #doorbell()}. All parameters are primitive;
- * nothing is allocated. Memory named in a work request stays untouched until its completion. Work requests of the send
- * queue complete in the order in which they were posted; an unsignalled one completes unseen, together with the next
- * signalled one. One that fails is always reported.
+ * <p>A work request is opened by {@link #send}, {@link #write}, {@link #read} and the like, receives its memory by
+ * {@link #gather}, and is passed to the device with all others by {@link #doorbell()}. All parameters are primitive, to
+ * avoid allocation. Do not access memory of a work request before its completion. Work requests of the send queue
+ * complete in the order in which they were posted; an unsignalled one completes unseen, together with the next
+ * signalled one. Failures are always reported.
  *
  * <p>After {@link #disconnect()}, or when the connection ends by itself, every posted work request completes, with
  * {@link WorkStatus#FLUSHED} if it was not carried out, before {@link QueuePairHandler#disconnected} is called.
@@ -34,15 +34,15 @@ public interface QueuePair {
     int REMOTE_WRITE = 2;
 
     /**
-     * Access, added to one of the others: the key may be that of the whole region, with every right and for every peer,
-     * where a key of its own would cost a registration. It then is the same for all ranges of the region, and is valid
-     * for the queue pair until it was invalidated once for each; the peer's access ends with the region.
+     * Access flag, added to one of the others: permits a key of the whole region, with all rights and for all peers, if
+     * a separate key would cost a registration. Such a key is the same for all ranges of the region, and valid for the
+     * queue pair until invalidated once for each range; the peer's access ends with the region.
      */
     int SHARED = 4;
 
     /**
-     * Binds this end now, so that what is wrong with the address is known before {@link #connect}, which is given the
-     * address again. A device that binds when it connects leaves it at that.
+     * Binds this end now, so that errors of the address are reported before {@link #connect}, which takes the address
+     * again. No effect on a device that binds in connect.
      *
      * @param local the address to bind to
      * @return the address, with the port that was chosen if the device has chosen one
@@ -53,11 +53,19 @@ public interface QueuePair {
     }
 
     /**
-     * Bounds how long {@link #connect} may take, where the device has a limit of its own and can change it.
+     * Sets the time-out of {@link #connect}, if the device has one that can be changed.
      *
      * @param millis 0 for no limit, because the caller has one
      */
     default void connectTimeout(long millis) {}
+
+    /**
+     * Sets the octet of the IP header with DSCP (RFC 2474) and ECN: now, or when there is a connection. A device that
+     * has no such setting says so once in a process.
+     *
+     * @param octet 0 to 255
+     */
+    void trafficClass(int octet);
 
     /**
      * Connects. The outcome is reported by {@link QueuePairHandler#connected} or {@link
@@ -85,9 +93,9 @@ public interface QueuePair {
     InetSocketAddress remoteAddress();
 
     /**
-     * Posts a receive: memory for one message of the peer. May be called before the connection exists. Receives may
-     * gather until the next {@link #connect}, {@link #accept}, {@link #doorbell()}, {@link VerbsContext#poll} or
-     * {@link VerbsContext#await}, so that the device gets them together, before anything that this end sends.
+     * Posts a receive: memory for one message of the peer. May be called before the connection exists. Implementations
+     * may batch receives until the next {@link #connect}, {@link #accept}, {@link #doorbell()}, {@link
+     * VerbsContext#poll} or {@link VerbsContext#await}, and post them before any work of this end.
      *
      * @param id comes back with the completion
      * @param address of the first byte, as given when the region was registered
@@ -101,7 +109,7 @@ public interface QueuePair {
      * arrives, by {@link QueuePairHandler#receiveMemory}.
      *
      * @param id comes back with the completion
-     * @param length the most bytes of the message; the memory that it is given may have fewer, which counts then
+     * @param length the most bytes of the message; shorter memory on arrival is a stricter limit
      * @throws UnsupportedOperationException without {@link DeviceCapabilities#receivesWithoutMemory()}
      */
     default void postReceive(long id, int length) {
@@ -137,8 +145,8 @@ public interface QueuePair {
     void write(long id, int flags, long remoteAddress, int remoteKey);
 
     /**
-     * Opens an RDMA Write to the peer's memory that uses up a receive of the peer behind it, and tells the peer a
-     * number by {@link QueuePairHandler#writtenWithImmediate}. Without memory it names none of the peer's either.
+     * Opens an RDMA Write to the peer's memory that also consumes a receive of the peer and passes a number to {@link
+     * QueuePairHandler#writtenWithImmediate}. Without gathered memory, offset and key are ignored.
      *
      * @param id comes back with the completion
      * @param flags {@link #SIGNALED} and others of this interface, or 0
@@ -154,7 +162,7 @@ public interface QueuePair {
     }
 
     /**
-     * Opens an RDMA Read from the peer's memory. Its length is the sum of what is gathered.
+     * Opens an RDMA Read from the peer's memory. Its length is that of all gathered ranges.
      *
      * @param id comes back with the completion
      * @param flags {@link #SIGNALED} and others of this interface, or 0
@@ -177,14 +185,14 @@ public interface QueuePair {
     void doorbell();
 
     /**
-     * Makes an exact range of registered memory reachable by the peer of this queue pair, and by nobody else, under a
-     * fresh, unpredictable key. A device may fall short of that: see {@link DeviceCapabilities#exactExposure()} and
-     * {@link DeviceCapabilities#keyPerConnection()}.
+     * Exposes an exact range of registered memory to the peer of this queue pair only, under a new, unpredictable key.
+     * A device may fall short of that: see {@link DeviceCapabilities#exactExposure()} and {@link
+     * DeviceCapabilities#keyPerConnection()}.
      *
      * @param region that the range is in
      * @param address of the first byte, as given when the region was registered
      * @param length in bytes
-     * @param access {@link #REMOTE_READ} or {@link #REMOTE_WRITE}, if wanted with {@link #SHARED}
+     * @param access {@link #REMOTE_READ} or {@link #REMOTE_WRITE}, optionally with {@link #SHARED}
      * @return the key to advertise; the offset that goes with it is {@link #exposedOffset}
      * @throws IllegalStateException when the device has no key left
      */

@@ -12,10 +12,10 @@ public interface QueuePairHandler {
     void connected(byte[] privateData);
 
     /**
-     * The connection could not be made. Nothing follows.
+     * The connection failed. No further events.
      *
      * @param cause a {@link java.net.ConnectException} when the peer refused, a {@link RejectedException} when it
-     *     rejected, otherwise what happened
+     *     rejected, otherwise the failure
      */
     void connectFailed(Throwable cause);
 
@@ -36,36 +36,36 @@ public interface QueuePairHandler {
      * @param id of the receive, as given when it was posted
      * @param length the bytes that this Write has written, wherever that was
      * @param immediate as the peer has given it
-     * @return whether such Writes are expected at all: else the receive completes as flushed, and the connection ends
+     * @return whether such Writes are expected: if not, the receive completes as flushed, and the connection ends
      */
     default boolean writtenWithImmediate(long id, int length, int immediate) {
         return false;
     }
 
     /**
-     * A message begins to arrive for a receive that was posted without memory. Called while bytes are moved: nothing
-     * may be called from here but what gives memory.
+     * A message is arriving for a receive that was posted without memory. Called during data transfer: the
+     * implementation may only allocate memory.
      *
      * @param id as given when it was posted
-     * @param length the bytes that the message has, or may have at most; not more than was promised
-     * @return so much memory, untouched until the receive completes; less, when longer messages are not taken from this
-     *     peer; {@code null} when there is none now: the device stops reading from the peer, asks again, and ends the
-     *     connection when it has asked for too long
+     * @param length the exact or the maximum bytes of the message, at most those of the receive
+     * @return memory of that length, not to be accessed until the receive completes; less, to refuse longer messages;
+     *     {@code null} for lack of memory: the device stops reading from the peer, retries, and ends the connection
+     *     after a time-out
      */
     default ReceiveMemory receiveMemory(long id, int length) {
         throw new UnsupportedOperationException("receive without memory: " + id);
     }
 
     /**
-     * The peer writes into a range that was {@linkplain QueuePair#expose(int) exposed without memory}. Called while
-     * bytes are moved: nothing may be called from here but what gives memory.
+     * The peer writes into a range that was {@linkplain QueuePair#expose(int) exposed without memory}. Called during
+     * data transfer: the implementation may only allocate memory.
      *
      * @param key of the range
-     * @param start the place of the next byte in the range
-     * @param length how many bytes arrive from there on, from 1; all of them are inside the range
-     * @return memory for as many bytes or more, untouched until a message of the peer that follows them is complete;
-     *     {@code null} when there is none now: the device stops reading from the peer, asks again, and ends the
-     *     connection when it has asked for too long
+     * @param start offset of the next byte in the range
+     * @param length bytes that arrive from there, from 1; all inside the range
+     * @return memory for at least that many bytes, not to be accessed until a later message of the peer completes;
+     *     {@code null} for lack of memory: the device stops reading from the peer, retries, and ends the connection
+     *     after a time-out
      * @throws IllegalStateException when the peer may not write there yet: the connection ends
      */
     default ReceiveMemory writeMemory(int key, int start, int length) {
@@ -73,11 +73,11 @@ public interface QueuePairHandler {
     }
 
     /**
-     * A message arrives, no receive is posted, and every completion was delivered. Called while bytes are moved:
-     * nothing may be called from here.
+     * A message is arriving, no receive is posted, and every completion was delivered. Called during data transfer: the
+     * implementation must not call the queue pair.
      *
-     * @return whether receives will be posted soon, whatever the peer does meanwhile: a device that can hold the peer
-     *     up does so and asks again; otherwise, and on any other device, the connection ends
+     * @return whether receives will be posted soon, independent of the peer: a device with flow control then delays the
+     *     peer and asks again; otherwise the connection ends
      */
     default boolean receivesFollow() {
         return false;

@@ -9,7 +9,7 @@ public final class RejectedException extends ConnectException {
 
     private static final long serialVersionUID = 1L;
 
-    /** Characters of the peer's reason that are shown. */
+    /** The most characters shown of the peer's reason. */
     private static final int MAX_WORDS = 256;
 
     private final byte[] privateData;
@@ -25,7 +25,7 @@ public final class RejectedException extends ConnectException {
         this.privateData = privateData.clone();
     }
 
-    /** A peer may say why, in a line of ASCII; zeros of the connection manager may follow. */
+    /** The peer's reason, if it is a line of ASCII; zeros of the connection manager may follow. */
     private static String inWords(byte[] privateData) {
         int length = privateData.length;
         while (length > 0 && privateData[length - 1] == 0) {
@@ -48,7 +48,7 @@ public final class RejectedException extends ConnectException {
                         + '"';
     }
 
-    /** {@return what the peer sent with the rejection, empty when it sent nothing} */
+    /** {@return the private data of the rejection, empty if none} */
     public byte[] privateData() {
         return privateData.clone();
     }

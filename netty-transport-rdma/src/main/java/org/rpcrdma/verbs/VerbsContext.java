@@ -6,11 +6,10 @@ import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 
 /**
- * One event loop's share of a device: its completion queue, its connection events, its wake-up, its memory and its
- * queue pairs.
+ * Device context of one event loop: completion queue, connection events, wake-up, memory regions and queue pairs.
  *
- * <p>Not thread-safe: every method but {@link #wakeup()} is called by the thread that polls. No handler is ever called
- * from inside another call than {@link #poll(int)}, so that posting from a handler never re-enters it.
+ * <p>Not thread-safe: every method but {@link #wakeup()} is called by the thread that polls. Handlers are called only
+ * from inside {@link #poll(int)}, so that posting from a handler is never reentrant.
  */
 public interface VerbsContext extends AutoCloseable {
 
@@ -18,7 +17,7 @@ public interface VerbsContext extends AutoCloseable {
     DeviceCapabilities capabilities();
 
     /**
-     * The clock that deadlines of this context and of its event loop go by. Callable from any thread.
+     * The clock of deadlines of this context and of its event loop. Any thread.
      *
      * @return nanoseconds from an arbitrary origin, as {@link System#nanoTime}, which it is by default
      */
@@ -27,7 +26,7 @@ public interface VerbsContext extends AutoCloseable {
     }
 
     /**
-     * What this context has counted. Callable from any thread, which may see a number that is a little old.
+     * A counter of this context. Any thread, which may read a slightly old value.
      *
      * @param counter which one
      * @return from 0; -1 when this device does not count it
@@ -37,8 +36,8 @@ public interface VerbsContext extends AutoCloseable {
     }
 
     /**
-     * The completions of work requests that have failed for this reason, those that were only flushed not among them:
-     * {@link DeviceCounter#COMPLETIONS_FAILED} is their sum. Callable from any thread, as that one.
+     * Number of work requests that failed for this reason, without flushed ones; {@link
+     * DeviceCounter#COMPLETIONS_FAILED} is the sum. Any thread.
      *
      * @param error the reason
      * @return from 0; -1 when this device does not count it
@@ -56,7 +55,7 @@ public interface VerbsContext extends AutoCloseable {
     int poll(int budget);
 
     /**
-     * Blocks until there is something to poll, until {@link #wakeup()} is called or until the time has passed.
+     * Blocks until there is work to poll, {@link #wakeup()} is called or the time has passed.
      *
      * @param nanos the longest time to wait; 0 returns at once, negative waits without a limit
      * @throws IOException when the device is broken
@@ -67,12 +66,12 @@ public interface VerbsContext extends AutoCloseable {
     void wakeup();
 
     /**
-     * Registers memory for local use: no peer can reach it before it is exposed by {@link QueuePair#expose}.
+     * Registers memory for local use: no peer can access it before it is exposed by {@link QueuePair#expose}.
      *
      * @param memory a direct buffer; the bytes between its position and its limit are registered. The caller keeps
      *     that memory alive until {@link MemoryRegion#deregister()}
      * @param address the address of the first byte, as it is used in work requests: the native address, or any number
-     *     the caller makes up when the JVM does not tell it, as long as regions do not overlap
+     *     chosen by the caller if the JVM does not expose addresses, provided that regions do not overlap
      * @return the region, which this context owns until it is deregistered
      */
     MemoryRegion register(ByteBuffer memory, long address);
@@ -115,16 +114,16 @@ public interface VerbsContext extends AutoCloseable {
             throws IOException;
 
     /**
-     * Whether connections whose queue pairs were closed have not ended yet: what was sent on them may be lost where the
-     * context is closed now. That ends by itself, soon, as long as {@link #poll} is called.
+     * Whether connections of closed queue pairs have not ended yet: closing the context now may lose data sent on them.
+     * They end soon while {@link #poll} is called.
      *
-     * @return {@code false} where a device sees to that by itself
+     * @return {@code false} if the device itself completes such connections
      */
     default boolean isLingering() {
         return false;
     }
 
-    /** Frees everything that is left: queue pairs are closed without ceremony, their work is flushed unseen. */
+    /** Releases all resources: closes queue pairs abruptly and flushes their work without completions. */
     @Override
     void close();
 }

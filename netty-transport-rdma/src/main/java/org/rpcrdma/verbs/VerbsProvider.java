@@ -15,8 +15,7 @@ public interface VerbsProvider {
     String name();
 
     /**
-     * {@return the rank of this provider} Among the available providers the one with the highest is taken when none is
-     * named.
+     * {@return the rank of this provider} The available provider with the highest rank is the default.
      */
     int priority();
 

@@ -55,9 +55,10 @@ class AdaptiveStreamBufferSizeTest {
         AdaptiveStreamBufferSize size = new AdaptiveStreamBufferSize(4 * FIRST);
         fill(size, FIRST, 1);
         fill(size, 2 * FIRST, 1);
-        assertThat(size.refused()).isTrue();
+        assertThat(size.isLeast()).isFalse();
+        size.shrink();
         assertThat(size.next()).isEqualTo(FIRST);
-        assertThat(size.refused()).isFalse();
+        assertThat(size.isLeast()).isTrue();
         assertThat(size.next()).isEqualTo(FIRST);
     }
 

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.verbs.DeviceCapabilities;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.VerbsContext;
@@ -45,7 +45,7 @@ class MemoryAfterFailureTest {
                                 return new Region((ByteBuffer) arguments[0], (long) arguments[1]);
                             });
 
-    private final DirectMemory budget = new DirectMemory(4 << 20);
+    private final DirectMemoryBudget budget = new DirectMemoryBudget(4 << 20);
     private final RegisteredBufferPool pool =
             new RegisteredBufferPool(context, budget, () -> true, () -> {}, (bytes, why) -> {});
     private final MessageRegistration memory = new MessageRegistration(pool, true);
@@ -130,7 +130,7 @@ class MemoryAfterFailureTest {
         PeerAccessibleMemory exposures = new PeerAccessibleMemory(refusing, memory, true);
         assertThatThrownBy(
                         () ->
-                                new StreamInput(
+                                new StreamReceiveBuffers(
                                         exposures,
                                         new PreallocatedStreamReceiveMemory(
                                                 pool, exposures, 1 << 16),

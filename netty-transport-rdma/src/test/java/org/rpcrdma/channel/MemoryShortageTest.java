@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.verbs.DeviceCapabilities;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.VerbsProvider;
 
@@ -34,8 +34,8 @@ class MemoryShortageTest {
 
     private static final int MIB = 1 << 20;
 
-    private final DirectMemory serverMemory = new DirectMemory(4 * MIB);
-    private final DirectMemory clientMemory = new DirectMemory(64 * MIB);
+    private final DirectMemoryBudget serverMemory = new DirectMemoryBudget(4 * MIB);
+    private final DirectMemoryBudget clientMemory = new DirectMemoryBudget(64 * MIB);
 
     /** The call of the server's context that runs out of heap memory the next time. */
     private final AtomicReference<String> failing = new AtomicReference<>();
@@ -193,7 +193,7 @@ class MemoryShortageTest {
     void aClientWithoutMemoryIsToldSo() throws Exception {
         needsMemoryAtOnce = true;
         RdmaEventLoopGroup poor =
-                new RdmaEventLoopGroup(1, forgetful(false), new DirectMemory(1000));
+                new RdmaEventLoopGroup(1, forgetful(false), new DirectMemoryBudget(1000));
         try {
             ChannelFuture future =
                     new Bootstrap()
@@ -227,7 +227,7 @@ class MemoryShortageTest {
     }
 
     private RegisteredBufferPool serverPool() {
-        return ((RdmaEventLoop) listener.eventLoop()).pool();
+        return ((RdmaEventLoop) listener.eventLoop()).poller().pool();
     }
 
     @Test

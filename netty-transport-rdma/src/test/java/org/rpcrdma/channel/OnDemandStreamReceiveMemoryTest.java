@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.stream.StreamProtocolException;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.VerbsContext;
@@ -54,7 +54,7 @@ class OnDemandStreamReceiveMemoryTest {
         pool =
                 new RegisteredBufferPool(
                         context,
-                        new DirectMemory(64 << 20),
+                        new DirectMemoryBudget(64 << 20),
                         () -> true,
                         () -> {},
                         (bytes, why) -> {});
@@ -165,7 +165,7 @@ class OnDemandStreamReceiveMemoryTest {
                     }
                 }
             }
-            while (announcedBuffers.size() < StreamInput.BUFFERS) {
+            while (announcedBuffers.size() < StreamReceiveBuffers.BUFFERS) {
                 expose();
             }
             if (kept.size() > 20) {

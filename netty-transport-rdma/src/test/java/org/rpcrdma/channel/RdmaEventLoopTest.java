@@ -11,6 +11,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.EventLoop;
+import io.netty.channel.socket.nio.NioDatagramChannel;
 import io.netty.util.concurrent.DefaultEventExecutorChooserFactory;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.EventExecutorChooserFactory;
@@ -33,7 +34,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.VerbsProvider;
 
 class RdmaEventLoopTest {
@@ -100,16 +101,30 @@ class RdmaEventLoopTest {
 
     @Test
     void memoryThatIsRefusedIsCounted() throws Exception {
-        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1, Rdma.provider(), new DirectMemory(0));
+        RdmaEventLoopGroup group =
+                new RdmaEventLoopGroup(1, Rdma.provider(), new DirectMemoryBudget(0));
         RdmaEventLoop loop = (RdmaEventLoop) group.next();
         loop.submit(
                         () ->
-                                assertThatThrownBy(() -> loop.pool().registered(1))
+                                assertThatThrownBy(() -> loop.poller().pool().registered(1))
                                         .isInstanceOf(IllegalStateException.class))
                 .sync();
         assertThat(group.value(RdmaCounter.MEMORY_REFUSALS)).isEqualTo(1);
         assertThat(group.registeredBytes()).isZero();
         assertThat(group.registeredBytesInUse()).isZero();
+        shutDown(group);
+    }
+
+    /** Frameworks register the datagram channel of their DNS resolver with the group of their connections. */
+    @Test
+    void aChannelOfAnotherTransportIsToldWhereItBelongs() throws Exception {
+        RdmaEventLoopGroup group = group(PollMode.BLOCKING);
+        Channel datagrams = new NioDatagramChannel();
+        assertThat(group.register(datagrams).await().cause())
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("NioEventLoopGroup")
+                .hasMessageContaining("RdmaIoHandler.newFactory()");
+        datagrams.unsafe().closeForcibly();
         shutDown(group);
     }
 

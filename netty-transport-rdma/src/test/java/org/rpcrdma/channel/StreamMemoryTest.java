@@ -32,7 +32,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.channel.StreamPair.Collector;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** The registered memory of streams: how much they have, and that they wait where there is none. */
@@ -54,8 +54,8 @@ class StreamMemoryTest {
     private Collector serverSide;
 
     private void begin(VerbsProvider ofServer) throws Exception {
-        clients = new RdmaEventLoopGroup(1, Rdma.provider(), new DirectMemory(4 * MIB));
-        servers = new RdmaEventLoopGroup(1, ofServer, new DirectMemory(4 * MIB));
+        clients = new RdmaEventLoopGroup(1, Rdma.provider(), new DirectMemoryBudget(4 * MIB));
+        servers = new RdmaEventLoopGroup(1, ofServer, new DirectMemoryBudget(4 * MIB));
         listener =
                 new ServerBootstrap()
                         .group(servers)
@@ -98,7 +98,7 @@ class StreamMemoryTest {
     }
 
     private static RegisteredBufferPool pool(Channel channel) {
-        return ((RdmaEventLoop) channel.eventLoop()).pool();
+        return ((RdmaEventLoop) channel.eventLoop()).poller().pool();
     }
 
     private static long lent(Channel channel) throws Exception {

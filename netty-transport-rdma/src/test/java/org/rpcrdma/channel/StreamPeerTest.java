@@ -57,7 +57,11 @@ class StreamPeerTest {
 
     /** Whether a range has no memory before it is written, so that what was written is known. */
     private boolean exposesWithoutMemory() {
-        return ((RdmaEventLoop) group.next()).context().capabilities().exposesWithoutMemory();
+        return ((RdmaEventLoop) group.next())
+                .poller()
+                .context()
+                .capabilities()
+                .exposesWithoutMemory();
     }
 
     @BeforeEach

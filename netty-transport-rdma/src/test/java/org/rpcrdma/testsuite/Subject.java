@@ -14,6 +14,7 @@ import io.netty.testsuite.transport.TestsuitePermutation.BootstrapComboFactory;
 import io.netty.testsuite.transport.TestsuitePermutation.BootstrapFactory;
 import io.netty.testsuite.transport.socket.AbstractServerSocketTest;
 import java.util.List;
+import java.util.ServiceLoader;
 import net.bytebuddy.ByteBuddy;
 import net.bytebuddy.dynamic.loading.ClassLoadingStrategy;
 import net.bytebuddy.implementation.FixedValue;
@@ -44,11 +45,19 @@ enum Subject {
                     : List.of(PooledByteBufAllocator.DEFAULT);
 
     /** As many loops as Netty's own transports have: some tests block one until another has done something. */
-    private static final EventLoopGroup BOSSES =
-            new RdmaEventLoopGroup(2, Rdma.provider("iwarp"), PollMode.ADAPTIVE);
+    private static final EventLoopGroup BOSSES = group(2);
 
-    private static final EventLoopGroup WORKERS =
-            new RdmaEventLoopGroup(3, Rdma.provider("iwarp"), PollMode.ADAPTIVE);
+    private static final EventLoopGroup WORKERS = group(3);
+
+    private static EventLoopGroup group(int loops) {
+        return ServiceLoader.load(TestedEventLoops.class)
+                .findFirst()
+                .map(tested -> tested.group(loops, Rdma.provider("iwarp")))
+                .orElseGet(
+                        () ->
+                                new RdmaEventLoopGroup(
+                                        loops, Rdma.provider("iwarp"), PollMode.ADAPTIVE));
+    }
 
     private final String title;
     private final Class<? extends ServerChannel> server;

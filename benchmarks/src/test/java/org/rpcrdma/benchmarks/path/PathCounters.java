@@ -34,10 +34,14 @@ public final class PathCounters {
 
     private static final int WATCHED_DEPTH = 3;
 
+    /** Whether call trees are counted, which takes a walk of the stack for each entry. */
+    public static final boolean HAS_TREES = System.getProperty("path.tree") != null;
+
     private static final List<Site> SITES = new ArrayList<>();
     private static final Map<Site, Integer> NUMBERS = new HashMap<>();
 
     private static final Map<Role, Map<String, Long>> CALLERS = new EnumMap<>(Role.class);
+    private static final Map<Role, PathTree> TREES = new EnumMap<>(Role.class);
     private static Thread requester;
     private static Thread responder;
     private static boolean isCounting;
@@ -76,6 +80,8 @@ public final class PathCounters {
         counts = new long[2][SITES.size() + 10_000];
         CALLERS.put(Role.REQUESTER, new HashMap<>());
         CALLERS.put(Role.RESPONDER, new HashMap<>());
+        TREES.put(Role.REQUESTER, new PathTree());
+        TREES.put(Role.RESPONDER, new PathTree());
         isCounting = true;
     }
 
@@ -116,6 +122,9 @@ public final class PathCounters {
         } else {
             return;
         }
+        if (HAS_TREES && SITES.get(site).type() == null) {
+            TREES.get(thread == requester ? Role.REQUESTER : Role.RESPONDER).enter();
+        }
         if (WATCHED != null && SITES.get(site).isOf(WATCHED)) {
             watch(thread == requester ? Role.REQUESTER : Role.RESPONDER);
         }
@@ -147,5 +156,10 @@ public final class PathCounters {
     /** {@return who has entered the method of the property {@code path.callers}, and how often in all} */
     static Map<String, Long> callers(Role role) {
         return CALLERS.get(role);
+    }
+
+    /** {@return the call tree; empty unless {@link #HAS_TREES}} */
+    static PathTree tree(Role role) {
+        return TREES.get(role);
     }
 }

@@ -23,13 +23,21 @@ final class PathLength {
     /** Who enters the watched method, with how often in a call. */
     final Map<String, Double> callers = new HashMap<>();
 
+    /** Whoever calls whom, with how often in a call. */
+    final PathTree tree;
+
+    /** Calls that were counted. */
+    final long calls;
+
     private final Map<Family, Double> entries = new EnumMap<>(Family.class);
     private final Map<Family, Double> bytes = new EnumMap<>(Family.class);
 
-    private PathLength(PathTransport transport, PathCall call, Role role) {
+    private PathLength(PathTransport transport, PathCall call, Role role, long calls) {
         this.transport = transport;
         this.call = call;
         this.role = role;
+        this.calls = calls;
+        this.tree = PathCounters.tree(role);
     }
 
     /**
@@ -57,16 +65,16 @@ final class PathLength {
         }
         List<PathLength> lengths = new ArrayList<>();
         for (int i = 0; i < calls.length; i++) {
-            PathLength length =
-                    new PathLength(transport, call, i == 0 ? Role.REQUESTER : Role.RESPONDER);
-            length.add(PathCounters.counts(length.role), calls[i], loader);
-            length.addCallers(calls[i]);
+            Role role = i == 0 ? Role.REQUESTER : Role.RESPONDER;
+            PathLength length = new PathLength(transport, call, role, calls[i]);
+            length.add(PathCounters.counts(role), loader);
+            length.addCallers();
             lengths.add(length);
         }
         return lengths;
     }
 
-    private void add(long[] counts, long calls, ClassLoader loader) throws ClassNotFoundException {
+    private void add(long[] counts, ClassLoader loader) throws ClassNotFoundException {
         List<Site> sites = PathCounters.sites();
         for (int i = 0; i < Math.min(sites.size(), counts.length); i++) {
             if (counts[i] == 0) {
@@ -85,7 +93,7 @@ final class PathLength {
     }
 
     /** Those of the method that is watched, if there is one. */
-    private void addCallers(long calls) {
+    private void addCallers() {
         PathCounters.callers(role)
                 .forEach((caller, count) -> callers.put(caller, (double) count / calls));
     }

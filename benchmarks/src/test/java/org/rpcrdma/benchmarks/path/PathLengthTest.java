@@ -14,7 +14,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Counts what one call takes, and holds it below ceilings. With {@code -Dpath.report=FILE} it writes the tables there,
- * with {@code -Dpath.lower=true} it lowers the ceilings, see {@code benchmarks/path}.
+ * with {@code -Dpath.lower=true} it lowers the ceilings, with {@code -Dpath.tree=CALL} it writes
+ * call trees instead, see {@code benchmarks/path}.
  */
 class PathLengthTest {
 
@@ -23,6 +24,12 @@ class PathLengthTest {
 
     /** What the report names. */
     private static final int MOST = Integer.getInteger("path.top", 25);
+
+    /** The call whose trees the report has; {@code null} for none. */
+    private static final String TREE = System.getProperty("path.tree");
+
+    /** Entries of a method and of those below it, for which a tree has a line. */
+    private static final double LEAST_IN_TREE = 1;
 
     private static List<PathLength> measure(PathTransport transport)
             throws ReflectiveOperationException {
@@ -34,8 +41,20 @@ class PathLengthTest {
         return lengths;
     }
 
+    private static void reportTree(Path file) throws IOException, ReflectiveOperationException {
+        PathCall call = PathCall.valueOf(TREE);
+        List<PathLength> lengths =
+                PathLength.measure(new CountingClassLoader(), PathTransport.RDMA, call);
+        Files.writeString(file, new PathTable(lengths).trees(call, LEAST_IN_TREE));
+    }
+
     @Test
     void aCallIsNoLongerThanItsCeilings() throws Exception {
+        String report = System.getProperty("path.report");
+        if (TREE != null && report != null) {
+            reportTree(Path.of(report));
+            return;
+        }
         List<PathLength> lengths = measure(PathTransport.RDMA);
         assumeFalse(lengths.isEmpty(), "without Unsafe Netty's paths are other ones");
         PathCeilings ceilings = new PathCeilings(CEILINGS);
@@ -43,7 +62,6 @@ class PathLengthTest {
             ceilings.lower(lengths);
             ceilings = new PathCeilings(CEILINGS);
         }
-        String report = System.getProperty("path.report");
         if (report != null) {
             report(Path.of(report), lengths);
         }

@@ -89,6 +89,26 @@ final class PathTable {
         return text.toString();
     }
 
+    /**
+     * {@return the call trees of both ends of one call}
+     *
+     * @param least entries of a call, in a method and below, for which it has a line
+     */
+    String trees(PathCall call, double least) {
+        StringBuilder text = new StringBuilder();
+        for (PathLength length : lengths) {
+            if (length.call == call && length.transport == PathTransport.RDMA) {
+                text.append(
+                        String.format(
+                                "%n%s, %s: entries with those below, entries, method%n%n%s",
+                                call.label,
+                                length.role.label,
+                                length.tree.text(length.calls, least)));
+            }
+        }
+        return text.toString();
+    }
+
     private static void append(StringBuilder text, Map<String, Double> entries, int count) {
         entries.entrySet().stream()
                 .sorted(

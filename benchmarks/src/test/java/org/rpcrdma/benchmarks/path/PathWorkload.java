@@ -26,7 +26,7 @@ import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
-import org.rpcrdma.examples.rpc.RecordMarking;
+import org.rpcrdma.codec.rpc.RecordMarkingHandler;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
 
@@ -42,7 +42,7 @@ public final class PathWorkload implements Function<String[], long[]> {
 
     private static final int OUTSTANDING = 16;
     private static final int WARM_UP_CALLS = 2048;
-    private static final int CALLS = 2048;
+    private static final int CALLS = PathCounters.HAS_TREES ? 256 : 2048;
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1000);
     private static final RpcRdmaConfig CONFIG = RpcRdmaConfig.builder().build();
 
@@ -110,7 +110,9 @@ public final class PathWorkload implements Function<String[], long[]> {
             @Override
             protected void initChannel(Channel channel) {
                 channel.pipeline()
-                        .addLast(isRdma ? new RpcRdmaCodec(CONFIG) : new RecordMarking(), last);
+                        .addLast(
+                                isRdma ? new RpcRdmaCodec(CONFIG) : new RecordMarkingHandler(),
+                                last);
             }
         };
     }

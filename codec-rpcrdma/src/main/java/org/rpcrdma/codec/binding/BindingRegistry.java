@@ -66,7 +66,7 @@ public final class BindingRegistry {
     }
 
     /**
-     * Looks up a binding. {@link GenericBinding} stands for what has none.
+     * Looks up a binding; {@link GenericBinding} if there is none.
      *
      * @param program unsigned
      * @param version unsigned

@@ -38,7 +38,7 @@ public final class Nfs3Binding implements UpperLayerBinding {
     private static final int FHSIZE = 64;
     private static final int FATTR = 84;
 
-    /** RFC 1813 has no bound for a path; this is what servers in use today have. */
+    /** RFC 1813 does not bound paths; this is the limit of current servers. */
     private static final int PATH_MAX = 4096;
 
     /** The greatest name, path or file data taken; counts above it would overflow 32-bit arithmetic. */

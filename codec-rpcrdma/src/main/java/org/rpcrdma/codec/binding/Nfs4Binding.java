@@ -51,8 +51,8 @@ public final class Nfs4Binding implements UpperLayerBinding {
         }
         for (int left = operations(arguments); left > 0; left--) {
             int operation = arguments.int32();
-            if (!Nfs4Operation.isIdempotent(operation)
-                    || !Nfs4Arguments.skip(operation, arguments)) {
+            if (!Nfs4OperationTable.isIdempotent(operation)
+                    || !Nfs4ArgumentWalker.skip(operation, arguments)) {
                 return false;
             }
         }
@@ -73,7 +73,7 @@ public final class Nfs4Binding implements UpperLayerBinding {
             return;
         }
         for (int left = operations(in); left > 0; left--) {
-            if (!Nfs4Arguments.skip(in.int32(), in)) {
+            if (!Nfs4ArgumentWalker.skip(in.int32(), in)) {
                 return;
             }
         }
@@ -89,7 +89,7 @@ public final class Nfs4Binding implements UpperLayerBinding {
         for (int left = in.count(4 + 4); left > 0; left--) {
             int operation = in.int32();
             // A COMPOUND ends with the first operation that fails (RFC 8881, 2.3).
-            if (in.int32() != NFS4_OK || !Nfs4Results.skip(operation, in)) {
+            if (in.int32() != NFS4_OK || !Nfs4ResultWalker.skip(operation, in)) {
                 return;
             }
         }
@@ -115,12 +115,12 @@ public final class Nfs4Binding implements UpperLayerBinding {
         for (int left = arguments.count(4); left > 0; left--) {
             int operation = arguments.int32();
             limits.results(4 + 4);
-            if (Nfs4Operation.isMisplaced(operation)) {
+            if (Nfs4OperationTable.isMisplaced(operation)) {
                 offersSinks = false;
                 limits.withoutSinks();
             }
             Nfs4ReplyLimits.add(operation, arguments, limits, offersSinks);
-            if (!Nfs4Arguments.skip(operation, arguments)) {
+            if (!Nfs4ArgumentWalker.skip(operation, arguments)) {
                 limits.unbounded();
                 return;
             }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.binding;
 
-import static org.rpcrdma.codec.binding.Nfs4Operation.*;
+import static org.rpcrdma.codec.binding.Nfs4OperationTable.*;
 import static org.rpcrdma.codec.binding.Nfs4Xdr.*;
 
 /** The longest results of one operation of a COMPOUND, judged by its arguments (RFC 8166, 6.2; RFC 8267, 6.2). */
 final class Nfs4ReplyLimits {
 
-    /** The protocol has no bound for link text; this is what servers in use today have. */
+    /** The protocol does not bound link text; this is the limit of current servers. */
     private static final int PATH_MAX = 4096;
 
     /** {@code user@dns_domain}: a domain name has at most 255 bytes; as much is allowed for the user. */
@@ -18,7 +18,7 @@ final class Nfs4ReplyLimits {
 
     private static final int DELEGATION = 4 + STATEID + 4 + 12 + 12 + PRINCIPAL;
 
-    /** The refusal of a lock says whose lock is in the way. */
+    /** A denied lock returns the owner of the conflicting lock. */
     private static final int DENIED = 8 + 8 + 4 + 8 + 4 + OPAQUE_LIMIT;
 
     /** Far more flavors than there are, each as large as one of RPCSEC_GSS. */
@@ -33,7 +33,7 @@ final class Nfs4ReplyLimits {
 
     private static final int WRITE_RESPONSE = 4 + STATEID + 8 + 4 + VERIFIER;
 
-    /** What READ_PLUS says about its segments; no bound exists, but servers return few at once. */
+    /** Segment descriptions of READ_PLUS; unbounded by the protocol, but servers return few at once. */
     private static final int SEGMENTS = 4096;
 
     private static final int PROTECT_MACH_CRED = 1;
@@ -42,15 +42,15 @@ final class Nfs4ReplyLimits {
     private Nfs4ReplyLimits() {}
 
     /**
-     * Adds what may come after the status of an operation.
+     * Adds the results after the status of an operation.
      *
      * @param in at the arguments; left there
      * @param offersSinks whether READ may still take a Write chunk
      */
     static void add(int operation, XdrCursor in, ReplyLimits limits, boolean offersSinks)
             throws MalformedXdrException {
-        int fixed = Nfs4Results.fixedBytes(operation);
-        if (fixed != Nfs4Results.VARIABLE) {
+        int fixed = Nfs4ResultWalker.fixedBytes(operation);
+        if (fixed != Nfs4ResultWalker.VARIABLE) {
             limits.results(fixed);
             return;
         }
@@ -59,7 +59,7 @@ final class Nfs4ReplyLimits {
             case READ -> read(in, limits, offersSinks);
             // No sink, as in version 3: a Linux server misplaces the text.
             case READLINK -> limits.results(4 + PATH_MAX);
-            case GETATTR -> Nfs4Attributes.limit(in, limits);
+            case GETATTR -> Nfs4AttributeSizeLimits.limit(in, limits);
             case GETFH -> limits.results(4 + FHSIZE);
             case READDIR -> {
                 in.skip(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.binding;
 
-/** Steps over the types that arguments and results of NFS version 4 operations share (RFC 7531, RFC 5662, RFC 7863). */
+/** Parses types shared by arguments and results of NFS version 4 operations (RFC 7531, RFC 5662, RFC 7863). */
 final class Nfs4Xdr {
 
     static final int VERIFIER = 8;
@@ -11,7 +11,7 @@ final class Nfs4Xdr {
     static final int FHSIZE = 128;
     static final int OPAQUE_LIMIT = 1024;
 
-    /** For what the protocol does not bound; counts above it would overflow 32-bit arithmetic. */
+    /** Limit of counts that the protocol does not bound; greater ones would overflow 32-bit arithmetic. */
     static final int UNBOUNDED = Integer.MAX_VALUE - 3;
 
     /**

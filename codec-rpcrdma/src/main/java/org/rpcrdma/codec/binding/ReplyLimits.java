@@ -29,7 +29,7 @@ public final class ReplyLimits {
     }
 
     /**
-     * States the longest results apart from the {@linkplain #sink sinks}, count words included.
+     * Sets the longest results without those in {@linkplain #sink sinks}, including count words.
      *
      * @param bytes from 0, as on the wire with round-up
      */
@@ -65,7 +65,7 @@ public final class ReplyLimits {
     }
 
     /**
-     * {@return whether the binding knows how large the results can get; if not, the configured default has to be added}
+     * {@return whether the binding bounds the results; if not, add the configured default}
      */
     public boolean isKnown() {
         return known && !unbounded;

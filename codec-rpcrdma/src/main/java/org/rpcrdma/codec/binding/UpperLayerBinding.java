@@ -26,7 +26,7 @@ public interface UpperLayerBinding {
     boolean covers(int version);
 
     /**
-     * What metrics call a procedure, such as {@code NFSv3.READ}.
+     * Name of a procedure for metrics, such as {@code NFSv3.READ}.
      *
      * @param version of the program, unsigned
      * @param procedure of that version, unsigned
@@ -37,8 +37,8 @@ public interface UpperLayerBinding {
     }
 
     /**
-     * Whether a call may be executed twice without harm, so that it may be repeated with larger chunks when its reply
-     * did not fit (RFC 8166, 4.5.3). Not asked for calls whose arguments RPCSEC_GSS has wrapped.
+     * Whether a call is idempotent, so that it may be repeated with larger chunks when its reply did not fit (RFC 8166,
+     * 4.5.3). Not asked for calls whose arguments RPCSEC_GSS has wrapped.
      *
      * @param version of the program, unsigned
      * @param procedure of that version, unsigned
@@ -84,13 +84,13 @@ public interface UpperLayerBinding {
     void walkResults(int version, int procedure, XdrCursor in) throws MalformedXdrException;
 
     /**
-     * Says how large the results can get. Leave {@code limits} alone when nothing is known, and say {@link
+     * Sets the limits of the results. Do not change {@code limits} if they are unknown, and call {@link
      * ReplyLimits#unbounded} when a part has no bound; then the configured default is added.
      *
      * @param version of the program, unsigned
      * @param procedure of that version, unsigned
      * @param arguments at the first argument
-     * @param limits what is known is put into it
+     * @param limits receives the known limits
      * @throws MalformedXdrException if the bytes are no such message; the peer's mistake
      */
     void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits)

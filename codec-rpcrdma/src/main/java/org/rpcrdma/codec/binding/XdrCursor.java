@@ -38,7 +38,7 @@ public final class XdrCursor {
      * @param start index of byte 0 of the payload stream, the XID
      * @param index where the walk begins
      * @param end after the last byte of the stream
-     * @param reduction says which eligible items are in chunks and not in the stream
+     * @param reduction tells which eligible items are in chunks, not in the stream
      * @return this cursor
      */
     public XdrCursor wrap(ByteBuf buffer, int start, int index, int end, Reduction reduction) {
@@ -52,7 +52,7 @@ public final class XdrCursor {
         return this;
     }
 
-    /** Forgets the buffer; what was noted about items stays. */
+    /** Releases the buffer; keeps the recorded items. */
     public void release() {
         buffer = null;
         reduction = Reduction.NONE;
@@ -63,7 +63,7 @@ public final class XdrCursor {
         return index - start + removed;
     }
 
-    /** To come back here with {@link #reset}, as long as no eligible item is passed. */
+    /** Marks the position for {@link #reset}, valid until an eligible item is passed. */
     int mark() {
         return index;
     }

@@ -6,7 +6,7 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.codec.internal.ExposureListener;
 
 /**
- * Opens to the codec what it needs of this package. Not part of the API: it may change in each release.
+ * Gives the codec access to members of this package. Not part of the API: may change in any release.
  */
 public final class InternalCapture {
 
@@ -19,7 +19,7 @@ public final class InternalCapture {
      * @param file that is written
      * @param channel of the connection
      * @param maxSegments of one message of the peer
-     * @return what has to be told which memory the peer may reach
+     * @return the listener of memory exposed to the peer
      */
     public static ExposureListener addAfter(
             ChannelHandlerContext ctx, RdmaPcapFile file, RdmaChannel channel, int maxSegments) {

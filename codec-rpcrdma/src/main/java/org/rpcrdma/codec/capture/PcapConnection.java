@@ -84,7 +84,7 @@ final class PcapConnection {
     }
 
     /**
-     * The connection is made.
+     * The connection is established.
      *
      * @param connecting the way of what the connecting side sends
      */
@@ -187,7 +187,7 @@ final class PcapConnection {
         } while (done < length);
     }
 
-    /** RFC 5044, 4.1: length, ULPDU, padding, and a CRC field that nobody looks at. */
+    /** RFC 5044, 4.1: length, ULPDU, padding, and an unused CRC field. */
     private void fpdu(Way way, byte[] ulpdu) {
         int padded = (2 + ulpdu.length + 3) & ~3;
         ByteBuffer fpdu = ByteBuffer.allocate(padded + 4);
@@ -200,7 +200,7 @@ final class PcapConnection {
         return streams[way == Way.SENT ? 0 : 1];
     }
 
-    /** A file that has begun anew shows the start-up first: without it nothing behind is understood. */
+    /** Repeats the start-up at the beginning of each new file, because Wireshark needs it to decode the rest. */
     private void segment(Way way, int flags, byte[] payload) {
         synchronized (file) {
             file.makeRoom(IPV6_HEADER + TCP_HEADER + payload.length);
@@ -257,7 +257,7 @@ final class PcapConnection {
         return (short) ~(sum + (sum >>> 16));
     }
 
-    /** What stands for an address that the device does not tell. */
+    /** Placeholder of an address that the device does not report. */
     static InetSocketAddress orAny(SocketAddress address) {
         return address instanceof InetSocketAddress inet && !inet.isUnresolved()
                 ? inet

@@ -25,7 +25,7 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
     private final RdmaChannel channel;
     private final int maxSegments;
 
-    /** What the peer may reach, by handle. */
+    /** Memory exposed to the peer, by handle. */
     private final IntObjectHashMap<Memory> exposed = new IntObjectHashMap<>();
 
     private final TransportHeader header = new TransportHeader();
@@ -99,7 +99,7 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
         ctx.write(message, promise);
     }
 
-    /** The data is looked at before the codec is told, which may let go of it. */
+    /** Captures the data before the promise completes, because the codec may then release them. */
     private ChannelPromise watched(RdmaRead read, ChannelPromise promise) {
         ByteBuf sink = read.content();
         int index = sink.readerIndex();
@@ -143,7 +143,7 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
         }
     }
 
-    /** A peer may read what this message offers. */
+    /** Captures the RDMA Reads that the peer may make on this message. */
     private void readByPeer(ByteBuf sent) {
         if (exposed.isEmpty() || !decode(sent)) {
             return;

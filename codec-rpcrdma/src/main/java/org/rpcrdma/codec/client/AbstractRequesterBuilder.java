@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.client;
 
+import java.time.Duration;
 import org.rpcrdma.codec.RpcRdmaCancel;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.internal.ArgumentChecks;
@@ -8,7 +9,7 @@ import org.rpcrdma.codec.internal.ArgumentChecks;
 /** Base class of the builders of requesters: the options of calls in either direction. */
 abstract class AbstractRequesterBuilder<B extends AbstractRequesterBuilder<B>> {
 
-    private long callTimeoutMillis = 60_000;
+    private Duration callTimeout = Duration.ofMinutes(1);
     private int maxRetransmissions = Integer.MAX_VALUE;
     private int maxReplyBytes = Integer.MAX_VALUE;
     private boolean fencesCancelled;
@@ -19,18 +20,18 @@ abstract class AbstractRequesterBuilder<B extends AbstractRequesterBuilder<B>> {
     abstract B self();
 
     /**
-     * The longest time from call to reply in milliseconds, from 1, connecting and retransmissions included; default
-     * 60 seconds.
+     * Time-out of a call, including connection establishment and retransmissions; default 60 seconds.
+     *
+     * @param timeout 1 ms to 2^31 - 1 ms; fractions of a millisecond are cut off
      */
-    public B callTimeoutMillis(long millis) {
-        callTimeoutMillis =
-                ArgumentChecks.inRange("callTimeoutMillis", millis, 1, Integer.MAX_VALUE);
+    public B callTimeout(Duration timeout) {
+        callTimeout = Duration.ofMillis(ArgumentChecks.millis("callTimeout", timeout));
         return self();
     }
 
     /**
-     * How many lost connections and failed attempts to connect a call survives, from 0. Default: any number, until its
-     * time-out is over. Connections that were closed here, because their responder was silent, do not count.
+     * The most lost connections and failed connection attempts that a call survives, from 0. Default: any number until
+     * its time-out. Connections that the client has closed because the responder was silent do not count.
      */
     public B maxRetransmissions(int count) {
         maxRetransmissions =
@@ -39,8 +40,8 @@ abstract class AbstractRequesterBuilder<B extends AbstractRequesterBuilder<B>> {
     }
 
     /**
-     * No more room than this is offered for a reply after ERR_CHUNK, in bytes; default: what the configuration allows
-     * for messages and chunks.
+     * The most bytes that a repeated call offers for its reply after ERR_CHUNK; default: the limits of messages and
+     * chunks in the configuration.
      */
     public B maxReplyBytes(int bytes) {
         maxReplyBytes = ArgumentChecks.inRange("maxReplyBytes", bytes, 1, Integer.MAX_VALUE);
@@ -48,15 +49,15 @@ abstract class AbstractRequesterBuilder<B extends AbstractRequesterBuilder<B>> {
     }
 
     /**
-     * Whether the memory of a call that is cancelled, or not answered in time, is taken away from the responder at
-     * once; default {@code false}. The connection ends when the responder still uses it ({@link RpcRdmaCancel}).
+     * Whether to invalidate the memory of a call at once when it is cancelled or times out; default {@code false}. If
+     * the responder still uses the memory, the connection ends ({@link RpcRdmaCancel}).
      */
     public B fenceCancelled(boolean fences) {
         fencesCancelled = fences;
         return self();
     }
 
-    /** For tests, which do not wait. */
+    /** Sets the clock, for tests without real delays. */
     final B clock(CallClock handedIn) {
         clock = handedIn;
         return self();
@@ -66,7 +67,7 @@ abstract class AbstractRequesterBuilder<B extends AbstractRequesterBuilder<B>> {
         return new DefaultCallSettings(
                 config,
                 clock,
-                callTimeoutMillis,
+                callTimeout.toMillis(),
                 maxRetransmissions,
                 maxReplyBytes,
                 fencesCancelled);

@@ -5,10 +5,10 @@ import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
-/** The time of the calling side. Any thread. */
+/** Clock and timers of a requester. Any thread. */
 interface CallClock {
 
-    /** The machine's. */
+    /** The system clock. */
     CallClock SYSTEM =
             new CallClock() {
                 @Override
@@ -26,7 +26,7 @@ interface CallClock {
     long nanoTime();
 
     /**
-     * Runs a task later. A task that was cancelled on its event loop does not run any more.
+     * Schedules a task. A task cancelled on its event loop does not run.
      *
      * @param nanos from now, at least 0
      * @throws java.util.concurrent.RejectedExecutionException when the event loop is shut down

@@ -6,8 +6,8 @@ import org.rpcrdma.codec.InternalCodec;
 import org.rpcrdma.codec.RpcRdmaCounter;
 
 /**
- * Finds calls that are past their deadline, and decides what their silence means for the channel that they are
- * outstanding on. Event loop only.
+ * Fails calls past their deadline, and decides whether the responder's silence justifies closing their channel. Event
+ * loop only.
  */
 final class CallDeadlines {
 
@@ -17,11 +17,11 @@ final class CallDeadlines {
     private final EarliestDeadlineTimer timer;
 
     /**
-     * @param due is run when a deadline is over; they are to be armed again then
+     * @param due runs when a deadline has passed; the caller must arm the deadlines again
      */
     CallDeadlines(
             DefaultCallSettings settings,
-            EventLoopAffinity loop,
+            RequesterEventLoop loop,
             PendingCallTable table,
             CurrentRequesterChannel channel,
             Runnable due) {
@@ -31,12 +31,12 @@ final class CallDeadlines {
         timer = new EarliestDeadlineTimer(settings.clock(), loop, due);
     }
 
-    /** Has it run at that time, or earlier. */
+    /** Arms the timer for a deadline, unless it is armed for an earlier one. */
     void arm(long deadline) {
         timer.arm(deadline);
     }
 
-    /** The timer is set once, whatever the order of the calls: their XIDs begin at random. */
+    /** Arms the timer once, for the earliest deadline; iteration by XID has no order in time. */
     void armAll() {
         CallReplyFuture<?> first = null;
         for (CallReplyFuture<?> call : table.all()) {
@@ -54,10 +54,10 @@ final class CallDeadlines {
     }
 
     /**
-     * Fails what is late.
+     * Fails late calls.
      *
-     * @param lastFailure why there is no channel, if that is so and anybody knows
-     * @return whether nothing has come on the channel in the time of calls that are over, and no other needs it
+     * @param lastFailure why there is no channel, if known
+     * @return whether the channel was silent during the whole time of the late calls, and no other call needs it
      */
     boolean expire(long now, Throwable lastFailure) {
         long patience = 0;
@@ -81,8 +81,8 @@ final class CallDeadlines {
     }
 
     /**
-     * Whether the channel, which has been silent for so long, may be closed: no call would fail by that, and none is
-     * out that was given more time. As long as one is, nobody can tell a slow responder from a dead one.
+     * Whether a channel that was silent for that time may be closed: no call would fail, and no call in flight has a
+     * longer time-out. With such a call, a slow responder cannot be told from a dead one.
      */
     private boolean isNeededByNobody(long millis) {
         return !table.anyMatch(call -> call.isInDoubt && isNeededBy(call, millis));
@@ -90,7 +90,7 @@ final class CallDeadlines {
 
     private boolean isNeededBy(CallReplyFuture<?> call, long millis) {
         if (call.isOfOneChannel) {
-            return false; // it ends with the channel whatever happens
+            return false; // it cannot move to another channel
         }
         return !call.options.isRetransmitted()
                 || (settings.timeoutMillis(call.options) > millis && channel.isAwaited(call.xid));

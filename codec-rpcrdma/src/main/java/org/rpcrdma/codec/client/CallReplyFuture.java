@@ -6,35 +6,36 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.EventLoop;
-import io.netty.util.ReferenceCountUtil;
 import io.netty.util.ReferenceCounted;
-import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import java.util.Objects;
 import org.rpcrdma.codec.InternalCodec;
 import org.rpcrdma.codec.RemoteChunkException;
 import org.rpcrdma.codec.RpcMessage;
-import org.rpcrdma.codec.internal.UserCode;
+import org.rpcrdma.codec.internal.UserExceptionLog;
+import org.rpcrdma.codec.rpc.CallMarshaller;
+import org.rpcrdma.codec.rpc.CallOptions;
+import org.rpcrdma.codec.rpc.ReplyReader;
+import org.rpcrdma.codec.rpc.RpcPromise;
 import org.rpcrdma.codec.wire.RecordMark;
-import org.rpcrdma.codec.wire.RpcCallHeader;
+import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
 /**
- * One call of an {@link RpcRdmaClient} or an {@link RpcRdmaCallback}, and the future of its reply. All but the future
- * belongs to the event loop of the calls that it is one of.
+ * One call of a requester, and the future of what its {@link ReplyReader} makes of the reply. All state except the
+ * future belongs to the event loop of the requester.
  *
- * @param <V> what was written, which is what comes back
+ * @param <T> type of the outcome
  */
-final class CallReplyFuture<V extends ReferenceCounted> extends DefaultPromise<V>
-        implements Runnable {
+final class CallReplyFuture<T> extends RpcPromise<T> implements Runnable {
 
-    /** Whoever looks after calls. */
+    /** Owner of calls: is told of their cancellation and of failed writes. */
     interface Keeper {
 
-        /** The event loop of its calls. Any thread. */
+        /** The event loop of the calls. Any thread. */
         EventLoop loop();
 
-        /** The user has given the call up. Any thread. */
+        /** The user has cancelled the call. Any thread. */
         void cancelled(CallReplyFuture<?> call);
 
         /** The write of a call has failed. On the event loop. */
@@ -43,84 +44,89 @@ final class CallReplyFuture<V extends ReferenceCounted> extends DefaultPromise<V
 
     private final Keeper keeper;
 
-    /** {@code null} for a call whose message there is from the beginning. */
-    private final CallMarshaller<V> marshaller;
+    /** {@code null} for a call that was submitted as a message. */
+    private final CallMarshaller<?> marshaller;
 
-    /** {@code null} until it is encoded. */
-    private V message;
+    /** Takes the reply over; called once, at most. */
+    private final ReplyReader<ReferenceCounted, ? extends T> reader;
+
+    /** {@code null} until encoded. */
+    private ReferenceCounted message;
 
     final CallOptions options;
     final long deadline;
 
-    /** The order of submission. */
+    /** Number in order of submission. */
     long serial;
 
     int xid;
     boolean isStarted;
 
-    /** It is sent on one channel and ends with it. */
+    /** Whether the call is bound to one channel and ends with it. */
     boolean isOfOneChannel;
 
-    /** Where it was written last; {@code null} while it waits for a connection. */
+    /** Channel of the last write; {@code null} while the call waits for a connection. */
     Channel channel;
 
-    /** The responder may have it from that channel. */
+    /** Whether the responder may have received the call on that channel. */
     boolean isInDoubt;
 
-    /** The responder may have it from an earlier channel, or with less room for its reply. */
+    /** Whether the responder may have received the call on an earlier channel, or with less memory for its reply. */
     boolean wasSent;
 
-    /** Why it is repeated with more room for its reply; {@code null} when it is not. */
+    /** Reason of the repetition with more memory for the reply; {@code null} for none. */
     RemoteChunkException refusal;
 
-    /** The connections that the responder may have it from. */
+    /** Number of connections on which the responder may have received the call. */
     int transmissions;
 
-    /** Connections lost or not made while it waited. */
+    /** Connections lost, and failed connection attempts, while the call waited. */
     int losses;
 
-    /** What the responder had answered on the channel when it was written. */
+    /** Number of answers on the channel before the call was written. */
     long answersBefore;
 
-    /** It was refused though there was room for its reply, and is repeated as it was. */
+    /** Whether the call was refused although its memory covers the reply, and is repeated unchanged. */
     boolean isRepeated;
 
-    /** The doublings of the room for its reply. */
+    /** Number of times that the memory for the reply was doubled. */
     int growth;
 
     /** The most bytes that are offered for its reply after a doubling. */
     long growthMaximum = Long.MAX_VALUE;
 
-    /** What a call that was repeated offers for its reply, at most. */
+    /** The most bytes that a repeated call offers for its reply. */
     long grownBytes;
 
-    private V reply;
+    private ReferenceCounted reply;
     private Throwable failure;
 
-    /** Of a message, which is taken over, or of an marshaller. */
+    /** A call from a message, which is taken over, or from a marshaller. */
     CallReplyFuture(
             Keeper keeper,
-            V message,
-            CallMarshaller<V> marshaller,
+            ReferenceCounted message,
+            CallMarshaller<?> marshaller,
+            ReplyReader<ReferenceCounted, ? extends T> reader,
             CallOptions options,
             long deadline) {
         super(keeper.loop());
         this.keeper = keeper;
         this.message = message;
         this.marshaller = marshaller;
+        this.reader = reader;
         this.options = options;
         this.deadline = deadline;
     }
 
     /** A {@link ByteBuf} or an {@link RpcMessage}. */
-    V message() {
+    ReferenceCounted message() {
         return message;
     }
 
     /**
-     * Has the message there, with its XID in it.
+     * Builds the message if necessary, with its XID.
      *
-     * @return why the call cannot be sent; {@code null} when it can
+     * @return why the call cannot be sent; {@code null} if it can
      */
     Exception prepare() {
         try {
@@ -131,7 +137,7 @@ final class CallReplyFuture<V extends ReferenceCounted> extends DefaultPromise<V
             }
             return encode();
         } catch (Throwable t) {
-            // Of the marshaller, or of a message that somebody has released.
+            // From the marshaller, or from a message that was released by other code.
             return InternalCodec.marshalFailure(t);
         }
     }
@@ -161,41 +167,41 @@ final class CallReplyFuture<V extends ReferenceCounted> extends DefaultPromise<V
     }
 
     /**
-     * A message as it was, or without the record mark of TCP (RFC 5531, 11). The codec would take it off as well, but
-     * the XID has to be found before.
+     * Removes the record mark of TCP (RFC 5531, 11), if any. The codec would remove it too, but the XID is needed
+     * before.
      *
      * @param message taken over
      */
-    @SuppressWarnings("unchecked") // what was a buffer is one
-    static <V extends ReferenceCounted> V withoutMark(V message) {
-        return message instanceof ByteBuf call
-                ? (V) RecordMark.without(call, call.alloc())
-                : message;
+    static ReferenceCounted withoutMark(ReferenceCounted message) {
+        return message instanceof ByteBuf call ? RecordMark.without(call, call.alloc()) : message;
     }
 
-    /** Why a message cannot be made a call; {@code null} when it can: the XID is written into it. */
+    /** Why a message cannot be sent as a call, which requires writing its XID; {@code null} if it can. */
     static String messageProblem(ReferenceCounted message) {
         ByteBuf payload = InternalCodec.payloadOf(message);
+        if (payload == null) {
+            return message.getClass().getName() + " as a call (expected: ByteBuf or RpcMessage)";
+        }
         String problem = problem(payload);
         return problem == null && payload.isReadOnly()
                 ? "call in a read-only buffer (expected: a writable one, for the XID)"
                 : problem;
     }
 
-    /** Why a message is no call; {@code null} when it is one. */
+    /** Why a message is not a call; {@code null} if it is. */
     private static String problem(ByteBuf payload) {
-        return payload.readableBytes() < RpcCallHeader.MINIMUM_CALL_BYTES
-                        || payload.getInt(payload.readerIndex() + 4) != RpcCallHeader.CALL
-                        || payload.getInt(payload.readerIndex() + 8) != RpcCallHeader.RPC_VERSION
+        return payload.readableBytes() < RpcHeaderDecoder.MINIMUM_CALL_BYTES
+                        || payload.getInt(payload.readerIndex() + 4) != RpcHeaderDecoder.CALL
+                        || payload.getInt(payload.readerIndex() + 8) != RpcHeaderDecoder.RPC_VERSION
                 ? "message of "
                         + payload.readableBytes()
                         + " bytes (expected: a call of RPC version 2, at least "
-                        + RpcCallHeader.MINIMUM_CALL_BYTES
+                        + RpcHeaderDecoder.MINIMUM_CALL_BYTES
                         + " bytes, without a record mark)"
                 : null;
     }
 
-    /** Writes it once more; the call keeps its own reference. */
+    /** Writes the message; the call keeps its own reference. */
     void writeTo(Channel to) {
         channel = to;
         isInDoubt = true;
@@ -211,17 +217,50 @@ final class CallReplyFuture<V extends ReferenceCounted> extends DefaultPromise<V
         to.write(written).addListener((ChannelFutureListener) this::written);
     }
 
-    /** It waited for a credit when the channel ended, or when it was given up there. */
+    /** The channel ended, or the call was cancelled there, while the call waited for a credit. */
     void notSent() {
         isInDoubt = false;
         transmissions--;
     }
 
-    /** The responder has refused it, after it has perhaps executed it: it is out no more. */
-    void refused() {
+    /** Sets the XID of the next transmission. */
+    void assign(int transactionId) {
+        xid = transactionId;
+    }
+
+    /** The channel is lost, and with it the memory that the call had exposed. */
+    void lostChannel() {
         channel = null;
+        wasSent |= isInDoubt;
         isInDoubt = false;
+    }
+
+    /** The responder has refused the call, which waits to be repeated unchanged. It may have executed the call. */
+    void repeatUnchanged(RemoteChunkException reason) {
+        lostChannel();
         wasSent = true;
+        isRepeated = true;
+        refusal = reason;
+    }
+
+    /**
+     * The responder has refused the call, which is repeated with twice the memory for its reply. It may have executed
+     * the call.
+     *
+     * @param maximum the most bytes that any repetition offers
+     * @param bytes the bytes that this one offers
+     */
+    void repeatWithMoreMemory(RemoteChunkException reason, long maximum, long bytes) {
+        wasSent = true;
+        refusal = reason;
+        growth++;
+        growthMaximum = maximum;
+        grownBytes = bytes;
+    }
+
+    /** The memory for a larger reply is released. */
+    void clearGrownBytes() {
+        grownBytes = 0;
     }
 
     private void written(ChannelFuture write) {
@@ -230,28 +269,37 @@ final class CallReplyFuture<V extends ReferenceCounted> extends DefaultPromise<V
         }
     }
 
-    /** The reply has come; it is taken over. */
-    @SuppressWarnings("unchecked") // the codec answers with what was written
+    /** Completes the call with its reply, which is taken over. */
     void answeredBy(ReferenceCounted received) {
         ReferenceCounted result = received;
         if (message instanceof ByteBuf && received instanceof RpcMessage annotated) {
             result = annotated.content().retain();
             annotated.release();
         }
-        reply = (V) result;
+        reply = result;
     }
 
     void failedBy(Throwable cause) {
         failure = cause;
     }
 
-    /** Tells the user what has become of the call, unless the user has given it up. */
+    /** Completes the future, unless the user has cancelled it. */
     @Override
     public void run() {
         if (reply == null) {
             tryFailure(failure);
-        } else if (!trySuccess(reply)) {
-            ReferenceCountUtil.release(reply);
+        } else if (setUncancellable()) {
+            completeBy(reply);
+        } else {
+            reply.release();
+        }
+    }
+
+    private void completeBy(ReferenceCounted received) {
+        try {
+            setSuccess(reader.read(received));
+        } catch (Throwable t) {
+            setFailure(t);
         }
     }
 
@@ -260,19 +308,19 @@ final class CallReplyFuture<V extends ReferenceCounted> extends DefaultPromise<V
             try {
                 message.release();
             } catch (RuntimeException e) {
-                UserCode.failed("a message that was released by somebody else", e);
+                UserExceptionLog.failed("a message that was released by somebody else", e);
             }
         }
     }
 
-    /** Listeners are told although the event loop has ended meanwhile. */
+    /** Notifies listeners even after the event loop has shut down. */
     @Override
     protected EventExecutor executor() {
         EventExecutor loop = keeper.loop();
         return loop.isShutdown() ? GlobalEventExecutor.INSTANCE : loop;
     }
 
-    /** Gives the call up. Its memory stays with the transport until the responder cannot reach it any more. */
+    /** Cancels the call. The transport keeps its memory until the responder can no longer access it. */
     @Override
     public boolean cancel(boolean mayInterruptIfRunning) {
         if (!super.cancel(mayInterruptIfRunning)) {

@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.client;
 
-import io.netty.buffer.ByteBuf;
 import io.netty.util.ReferenceCounted;
-import io.netty.util.concurrent.Future;
 import io.netty.util.internal.PlatformDependent;
 import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import org.rpcrdma.codec.rpc.CallMarshaller;
+import org.rpcrdma.codec.rpc.CallOptions;
+import org.rpcrdma.codec.rpc.ReplyReader;
+import org.rpcrdma.codec.rpc.RpcFuture;
+import org.rpcrdma.codec.rpc.RpcPromise;
 
 /**
- * Makes calls of what users hand in on any thread, and has them started on their event loop, in the order in which they
- * came. One task there starts all that have come by then.
+ * Queue of calls from user threads to the event loop of the requester, which starts them in order of submission. One
+ * task starts all calls that are in the queue when it runs.
  */
 final class CallSubmissionQueue {
 
-    /** Whoever starts calls. Within an event. */
+    /** Starts calls, within an event. */
     interface Starter extends CallReplyFuture.Keeper {
 
         void start(CallReplyFuture<?> call);
 
-        /** All are started that there are. */
+        /** All queued calls were started: flush them. */
         void flush();
     }
 
@@ -30,24 +33,24 @@ final class CallSubmissionQueue {
 
     private final Starter starter;
     private final DefaultCallSettings settings;
-    private final EventLoopAffinity loop;
+    private final RequesterEventLoop loop;
     private final Queue<CallReplyFuture<?>> submitted = PlatformDependent.newMpscQueue();
     private final AtomicBoolean isStarting = new AtomicBoolean();
     private final Runnable start = this::start;
     private volatile int outstanding;
 
-    CallSubmissionQueue(Starter starter, DefaultCallSettings settings, EventLoopAffinity loop) {
+    CallSubmissionQueue(Starter starter, DefaultCallSettings settings, RequesterEventLoop loop) {
         this.starter = starter;
         this.settings = settings;
         this.loop = loop;
     }
 
-    /** The calls that are not over. */
+    /** Number of calls without an outcome. */
     int outstanding() {
         return outstanding;
     }
 
-    /** A call is over. */
+    /** A call has ended. */
     void ended() {
         OUTSTANDING.decrementAndGet(this);
     }
@@ -55,22 +58,29 @@ final class CallSubmissionQueue {
     // ------------------------------------------------------------------ any thread
 
     /**
-     * Makes a call of a message.
+     * Submits a message as a call.
      *
      * @param message taken over
      */
-    <V extends ReferenceCounted> Future<V> submit(V message, CallOptions options) {
-        V call = CallReplyFuture.withoutMark(message);
+    <V extends ReferenceCounted, T> RpcFuture<T> submit(
+            V message, CallOptions options, ReplyReader<? super V, ? extends T> reader) {
+        ReferenceCounted call = CallReplyFuture.withoutMark(message);
         String problem = CallReplyFuture.messageProblem(call);
-        return problem == null ? submit(newCall(call, null, options)) : refused(call, problem);
+        return problem == null
+                ? submit(newCall(call, null, options, reader))
+                : refused(call, problem);
     }
 
-    /** Makes a call whose message is encoded when its XID is known. */
-    <V extends ReferenceCounted> Future<V> submit(CallMarshaller<V> encoder, CallOptions options) {
-        return submit(newCall(null, Objects.requireNonNull(encoder, "encoder"), options));
+    /** Submits a call whose message is built after its XID is assigned. */
+    <V extends ReferenceCounted, T> RpcFuture<T> submitMarshalled(
+            CallMarshaller<V> marshaller,
+            CallOptions options,
+            ReplyReader<? super V, ? extends T> reader) {
+        Objects.requireNonNull(marshaller, "marshaller");
+        return submit(newCall(null, marshaller, options, reader));
     }
 
-    private <V extends ReferenceCounted> Future<V> submit(CallReplyFuture<V> call) {
+    private <T> RpcFuture<T> submit(CallReplyFuture<T> call) {
         submitted.add(call);
         if (isStarting.compareAndSet(false, true) && !loop.execute(start)) {
             isStarting.set(false);
@@ -79,34 +89,50 @@ final class CallSubmissionQueue {
         return call;
     }
 
-    private <V extends ReferenceCounted> CallReplyFuture<V> newCall(
-            V message, CallMarshaller<V> encoder, CallOptions options) {
+    @SuppressWarnings("unchecked") // the reply has the type of the call
+    private <V extends ReferenceCounted, T> CallReplyFuture<T> newCall(
+            ReferenceCounted message,
+            CallMarshaller<V> marshaller,
+            CallOptions options,
+            ReplyReader<? super V, ? extends T> reader) {
+        Objects.requireNonNull(reader, "reader");
         OUTSTANDING.incrementAndGet(this);
         return new CallReplyFuture<>(
-                starter, message, encoder, options, settings.deadline(options));
+                starter,
+                message,
+                marshaller,
+                (ReplyReader<ReferenceCounted, ? extends T>) reader,
+                options,
+                settings.deadline(options));
     }
 
-    private <V extends ReferenceCounted> Future<V> refused(V message, String problem) {
+    private <T> RpcFuture<T> refused(ReferenceCounted message, String problem) {
         message.release();
-        return loop.current().newFailedFuture(new IllegalArgumentException(problem));
+        return RpcPromise.failed(loop.current(), new IllegalArgumentException(problem));
     }
 
     // ------------------------------------------------------------------ event loop only
 
-    /** Starts a call at once. It goes out on the channel that there is and ends with it, whatever the options say. */
-    Future<ByteBuf> startHere(ByteBuf message, CallOptions options) {
-        ByteBuf call = CallReplyFuture.withoutMark(message);
+    /** Starts a call at once on the current channel. It ends with that channel, regardless of its options. */
+    <V extends ReferenceCounted, T> RpcFuture<T> startHere(
+            V message, CallOptions options, ReplyReader<? super V, ? extends T> reader) {
+        ReferenceCounted call = CallReplyFuture.withoutMark(message);
         String problem = CallReplyFuture.messageProblem(call);
-        return problem == null ? startHere(newCall(call, null, options)) : refused(call, problem);
+        return problem == null
+                ? startHere(newCall(call, null, options, reader))
+                : refused(call, problem);
     }
 
-    /** As {@link #startHere(ByteBuf, CallOptions)}. */
-    <V extends ReferenceCounted> Future<V> startHere(
-            CallMarshaller<V> encoder, CallOptions options) {
-        return startHere(newCall(null, Objects.requireNonNull(encoder, "encoder"), options));
+    /** As {@link #startHere(ReferenceCounted, CallOptions, ReplyReader)}, with a marshaller. */
+    <V extends ReferenceCounted, T> RpcFuture<T> startMarshalledHere(
+            CallMarshaller<V> marshaller,
+            CallOptions options,
+            ReplyReader<? super V, ? extends T> reader) {
+        Objects.requireNonNull(marshaller, "marshaller");
+        return startHere(newCall(null, marshaller, options, reader));
     }
 
-    private <V extends ReferenceCounted> Future<V> startHere(CallReplyFuture<V> call) {
+    private <T> RpcFuture<T> startHere(CallReplyFuture<T> call) {
         call.isOfOneChannel = true;
         loop.event(
                 () -> {
@@ -118,7 +144,7 @@ final class CallSubmissionQueue {
 
     private void start() {
         if (!loop.isHere()) {
-            loop.execute(start); // it is another one since
+            loop.execute(start); // the calls have moved to another event loop
             return;
         }
         loop.outcomes().begin();
@@ -130,7 +156,7 @@ final class CallSubmissionQueue {
         }
     }
 
-    /** Starts what has come by now. Within an event. */
+    /** Starts all submitted calls. Within an event. */
     void startSubmitted() {
         isStarting.set(false);
         for (CallReplyFuture<?> call = submitted.poll(); call != null; call = submitted.poll()) {

@@ -10,33 +10,39 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.EventLoop;
+import java.net.SocketAddress;
+import java.nio.channels.ClosedChannelException;
 import java.util.function.BiConsumer;
 import java.util.function.Supplier;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.codec.InternalCodec;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaCounter;
-import org.rpcrdma.codec.RpcRdmaListener;
+import org.rpcrdma.codec.RpcRdmaLatencyListener;
 import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.internal.FlightEvents;
-import org.rpcrdma.codec.internal.UserCode;
+import org.rpcrdma.codec.internal.UserExceptionLog;
 
 /**
- * Makes the channels of one connection of a client, one attempt at a time, and tells whoever counts them. Event loop
- * only.
+ * Connects the channels of one connection of a client, one attempt at a time, and reports attempts to the listeners.
+ * Event loop only.
  */
 final class ClientChannelConnector {
 
     private final RpcRdmaClient.Settings settings;
     private final Bootstrap bootstrap;
     private final ReconnectBackOff backOff;
+    private final ResponderAddresses addresses;
 
-    /** What connects; {@code null} while nothing does. */
+    /** Address of the current or the last attempt; {@code null} before the first one. */
+    private SocketAddress address;
+
+    /** Channel that is connecting; {@code null} while none is. */
     private Channel attempt;
 
     /**
-     * @param backOff is told when an attempt begins; whoever connects looks at it before
-     * @param replies makes the handler behind the codec of each channel
+     * @param backOff told of each attempt; the caller of {@link #connect} checks it
+     * @param replies creates the handler after the codec of each channel
      */
     ClientChannelConnector(
             RpcRdmaClient.Settings settings,
@@ -45,6 +51,8 @@ final class ClientChannelConnector {
             Supplier<? extends ChannelHandler> replies) {
         this.settings = settings;
         this.backOff = backOff;
+        addresses =
+                new ResponderAddresses(settings.responder(), loop, settings.connectTimeoutMillis());
         bootstrap =
                 settings.bootstrap()
                         .clone(loop)
@@ -74,13 +82,18 @@ final class ClientChannelConnector {
     }
 
     /**
-     * Begins an attempt, whatever the back-off says. A channel that is made says so itself, by its pipeline.
+     * Begins an attempt, without checking the back-off. A connected channel reports itself by its pipeline.
      *
-     * @param onFailure is given the channel and the cause
+     * @param onFailure receives the channel, {@code null} where no address was found, and the cause
      */
     void connect(BiConsumer<Channel, Throwable> onFailure) {
         backOff.attempted();
-        ChannelFuture future = bootstrap.connect(settings.remoteAddress());
+        addresses.next(next -> connect(next, onFailure), cause -> onFailure.accept(null, cause));
+    }
+
+    private void connect(SocketAddress next, BiConsumer<Channel, Throwable> onFailure) {
+        address = next;
+        ChannelFuture future = bootstrap.connect(next);
         attempt = future.channel();
         future.addListener(
                 (ChannelFutureListener)
@@ -91,12 +104,16 @@ final class ClientChannelConnector {
                         });
     }
 
-    /** The attempt is not wanted any more: it fails. */
+    /** Aborts the attempt, which fails. */
     void abort() {
-        attempt.close();
+        if (attempt == null) {
+            addresses.abort(new ClosedChannelException());
+        } else {
+            attempt.close();
+        }
     }
 
-    /** A channel was not made; returns whether that was the attempt, and not one before. */
+    /** A channel failed to connect; returns whether it belongs to the current attempt. */
     boolean failed(Channel failed) {
         if (attempt != null && attempt != failed) {
             return false;
@@ -106,7 +123,7 @@ final class ClientChannelConnector {
         return true;
     }
 
-    /** The channel is there. */
+    /** The attempt has succeeded. */
     void succeeded() {
         ended(true);
     }
@@ -114,14 +131,19 @@ final class ClientChannelConnector {
     private void ended(boolean isConnected) {
         attempt = null;
         long nanos = backOff.sinceAttempt();
-        FlightEvents.connect(settings.remoteAddress(), isConnected, nanos);
-        for (RpcRdmaListener listener : InternalCodec.listeners(metrics())) {
+        FlightEvents.connect(address(), isConnected, nanos);
+        for (RpcRdmaLatencyListener listener : InternalCodec.listeners(metrics())) {
             try {
                 listener.connectEnded(isConnected, nanos);
             } catch (Throwable t) {
-                UserCode.failed("RpcRdmaListener.connectEnded", t);
+                UserExceptionLog.failed("RpcRdmaLatencyListener.connectEnded", t);
             }
         }
+    }
+
+    /** What an attempt goes to: the service as long as no address of it is known. */
+    Object address() {
+        return address == null ? settings.responder() : address;
     }
 
     private RpcRdmaMetrics metrics() {

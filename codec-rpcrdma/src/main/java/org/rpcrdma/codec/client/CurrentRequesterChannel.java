@@ -7,14 +7,14 @@ import org.rpcrdma.codec.RpcRdmaCancel;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaCounter;
 
-/** The channel that the calls of one requester go out on, while there is one. Event loop only. */
+/** Current channel of one requester, if any. Event loop only. */
 final class CurrentRequesterChannel {
 
     private final boolean fencesCancelled;
     private Channel channel;
 
     /**
-     * @param fencesCancelled whether the memory of a call that is given up is taken away from the responder at once
+     * @param fencesCancelled whether to invalidate the memory of a cancelled call at once
      */
     CurrentRequesterChannel(boolean fencesCancelled) {
         this.fencesCancelled = fencesCancelled;
@@ -29,7 +29,7 @@ final class CurrentRequesterChannel {
         return channel != null;
     }
 
-    /** That of all calls from here on; {@code null} for none. */
+    /** Sets the channel of all further calls; {@code null} for none. */
     void use(Channel next) {
         channel = next;
     }
@@ -41,22 +41,22 @@ final class CurrentRequesterChannel {
 
     // ------------------------------------------------------------------ calls
 
-    /** Whether the channel is open: when it is not, its loss is on its way. */
+    /** Whether the channel is open; if not, the event of its loss is pending. */
     boolean isActive() {
         return channel.isActive();
     }
 
-    /** Whether nothing is out on a channel. */
+    /** Whether a channel has no calls in flight. */
     static boolean isIdle(Channel channel) {
         return RpcRdmaConnection.of(channel).callsInFlight() == 0;
     }
 
-    /** As {@link #isIdle(Channel)}, of the channel that there is. */
+    /** As {@link #isIdle(Channel)}, for the current channel. */
     boolean isIdle() {
         return isIdle(channel);
     }
 
-    /** Writes a call, which is ready. */
+    /** Writes a prepared call. */
     void write(CallReplyFuture<?> call) {
         call.writeTo(channel);
     }
@@ -67,7 +67,7 @@ final class CurrentRequesterChannel {
         }
     }
 
-    /** Gives a call up, if it is out here. */
+    /** Cancels a call, if it was written to this channel. */
     void cancel(CallReplyFuture<?> call) {
         if (has(call)) {
             channel.writeAndFlush(new RpcRdmaCancel(call.xid, fencesCancelled));
@@ -75,8 +75,8 @@ final class CurrentRequesterChannel {
     }
 
     /**
-     * Gives a call up that goes elsewhere, if it is out here: its memory is fenced before anybody else uses it (RFC
-     * 8166, 4.4.1).
+     * Cancels a call that moves to another channel, if it was written to this one, and invalidates its memory before
+     * reuse (RFC 8166, 4.4.1).
      */
     void leave(CallReplyFuture<?> call) {
         if (has(call)) {
@@ -84,17 +84,17 @@ final class CurrentRequesterChannel {
         }
     }
 
-    /** Whether a call has left the codec, and is not answered: the responder may have it. */
+    /** Whether a call is in flight: the responder may have received it. */
     static boolean isOut(CallReplyFuture<?> call) {
         return InternalCodec.isAwaited(RpcRdmaConnection.of(call.channel), call.xid);
     }
 
-    /** Whether the call was written here. */
+    /** Whether the call was written to this channel. */
     boolean has(CallReplyFuture<?> call) {
         return call.channel != null && call.channel == channel;
     }
 
-    /** Whether calls may be repeated here with more room for their replies. */
+    /** Whether this channel may repeat calls with more memory for their replies. */
     boolean mayGrow() {
         return channel != null && InternalCodec.mayHaveChunks(connection());
     }
@@ -105,29 +105,32 @@ final class CurrentRequesterChannel {
 
     // ------------------------------------------------------------------ answers
 
-    /** What the responder has answered on a channel, calls that were given up included: what answers is alive. */
+    /**
+     * Number of answers on a channel, including answers to cancelled calls, which also prove that the responder is
+     * alive.
+     */
     static long answers(Channel channel) {
         RpcRdmaConnection connection = RpcRdmaConnection.of(channel);
         return connection.value(RpcRdmaCounter.REPLIES_RECEIVED)
                 + connection.value(RpcRdmaCounter.ERRORS_RECEIVED);
     }
 
-    /** As {@link #answers(Channel)}, of the channel that there is. */
+    /** As {@link #answers(Channel)}, for the current channel. */
     long answers() {
         return answers(channel);
     }
 
-    /** Whether the call is out here, and nothing was answered since it was written. */
+    /** Whether the call is in flight on this channel, without any answer since its write. */
     boolean isSilentSince(CallReplyFuture<?> call) {
         return has(call) && call.answersBefore == answers();
     }
 
-    /** Whether a message with that XID may still come: the call may have been given up. */
+    /** Whether a reply with that XID may still arrive, also to a cancelled call. */
     boolean mayAnswer(int xid) {
         return channel != null && InternalCodec.isKnown(connection(), xid);
     }
 
-    /** Whether a call with that XID is out, and not answered. */
+    /** Whether a call with that XID is in flight. */
     boolean isAwaited(int xid) {
         return InternalCodec.isAwaited(connection(), xid);
     }

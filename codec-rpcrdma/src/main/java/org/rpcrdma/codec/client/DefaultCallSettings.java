@@ -3,6 +3,7 @@ package org.rpcrdma.codec.client;
 
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.rpc.CallOptions;
 
 /** Default options of the calls of one requester. */
 record DefaultCallSettings(
@@ -14,10 +15,10 @@ record DefaultCallSettings(
         boolean fencesCancelled) {
 
     long timeoutMillis(CallOptions options) {
-        return options.timeoutMillis() == 0 ? callTimeoutMillis : options.timeoutMillis();
+        return options.timeout().isZero() ? callTimeoutMillis : options.timeout().toMillis();
     }
 
-    /** When a call that begins now is late. */
+    /** Deadline of a call that begins now. */
     long deadline(CallOptions options) {
         return clock.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMillis(options));
     }

@@ -4,25 +4,25 @@ package org.rpcrdma.codec.client;
 import io.netty.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 
-/** The one timer of a requester's calls: it goes off for what is due first. Event loop only. */
+/** Single timer of a requester's calls, armed for the earliest deadline. Event loop only. */
 final class EarliestDeadlineTimer {
 
     private final CallClock clock;
-    private final EventLoopAffinity loop;
+    private final RequesterEventLoop loop;
     private final Runnable due;
     private Future<?> timer;
     private long deadline;
 
     /**
-     * @param due is run when the time has come; the timer is to be armed again then
+     * @param due runs at the deadline; the caller must arm the timer again
      */
-    EarliestDeadlineTimer(CallClock clock, EventLoopAffinity loop, Runnable due) {
+    EarliestDeadlineTimer(CallClock clock, RequesterEventLoop loop, Runnable due) {
         this.clock = clock;
         this.loop = loop;
         this.due = due;
     }
 
-    /** Has the timer go off at that time, or earlier if it does anyway. */
+    /** Arms the timer for that time, unless it is armed for an earlier one. */
     void arm(long newDeadline) {
         if (timer != null) {
             if (deadline - newDeadline <= 0) {
@@ -36,7 +36,7 @@ final class EarliestDeadlineTimer {
                     clock.schedule(
                             loop.current(), this::goOff, Math.max(0, deadline - clock.nanoTime()));
         } catch (RejectedExecutionException e) {
-            timer = null; // the event loop ends, and all calls with it
+            timer = null; // the event loop shuts down, which ends all calls
         }
     }
 

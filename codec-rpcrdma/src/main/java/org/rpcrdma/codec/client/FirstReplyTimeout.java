@@ -7,31 +7,31 @@ package org.rpcrdma.codec.client;
  */
 final class FirstReplyTimeout {
 
-    /** The most doublings of the time. */
+    /** The most doublings of the time-out. */
     private static final int MAX_DOUBLINGS = 16;
 
     private final long nanos;
 
-    /** Connections in a row that have never answered. */
+    /** Consecutive connections without any answer. */
     private int silentStarts;
 
     private boolean isTimed;
     private long deadline;
 
     /**
-     * @param nanos for the first connection, doubled for each further one
+     * @param nanos for the first connection, doubled for each consecutive silent one
      */
     FirstReplyTimeout(long nanos) {
         this.nanos = nanos;
     }
 
-    /** It is about to go out; a call that must go nowhere else is not timed. */
+    /** A call is about to be sent; a call that must not be retransmitted is not timed. */
     void sent(CallReplyFuture<?> call, long now) {
         isTimed = call.options.isRetransmitted() || call.isOfOneChannel;
         deadline = now + (nanos << Math.min(silentStarts, MAX_DOUBLINGS));
     }
 
-    /** Whether the connection has to have answered at {@link #deadline}. */
+    /** Whether the connection must answer by {@link #deadline}. */
     boolean isTimed() {
         return isTimed;
     }
@@ -40,22 +40,25 @@ final class FirstReplyTimeout {
         return deadline;
     }
 
-    /** Looks at the time; true once, when it is over. */
+    /** Whether the deadline has passed. */
     boolean isOver(long now) {
-        boolean isOver = isTimed && deadline - now <= 0;
-        isTimed &= !isOver;
-        return isOver;
+        return isTimed && deadline - now <= 0;
     }
 
-    /** Nothing was answered in time. */
+    /** The deadline has passed, which is acted on once. */
+    void expired() {
+        isTimed = false;
+    }
+
+    /** The responder has not answered in time. */
     void silent() {
         silentStarts++;
     }
 
     /**
-     * The connection is gone.
+     * The connection has ended.
      *
-     * @param hasAnswered whether it has ever answered
+     * @param hasAnswered whether the responder has ever answered on it
      */
     void ended(boolean hasAnswered) {
         isTimed = false;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.client;
 
-import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import io.netty.util.ReferenceCounted;
-import io.netty.util.concurrent.Future;
 import java.util.function.Supplier;
 import org.rpcrdma.codec.RpcRdmaConnection;
+import org.rpcrdma.codec.rpc.CallMarshaller;
+import org.rpcrdma.codec.rpc.CallOptions;
+import org.rpcrdma.codec.rpc.ReplyReader;
+import org.rpcrdma.codec.rpc.RpcFuture;
+import org.rpcrdma.codec.rpc.RpcPromise;
 
 /** View of a new connection, passed to the user's hook before the first call. */
 final class NewConnectionView implements RpcRdmaClient.NewConnection {
@@ -17,7 +20,7 @@ final class NewConnectionView implements RpcRdmaClient.NewConnection {
     private final Supplier<RpcRdmaConnection> current;
 
     /**
-     * @param current gives the connection that there is, which may be another one later
+     * @param current supplies the current connection, which may be another one later
      */
     NewConnectionView(
             RpcRdmaConnection made,
@@ -36,26 +39,30 @@ final class NewConnectionView implements RpcRdmaClient.NewConnection {
     }
 
     @Override
-    public Future<ByteBuf> call(ByteBuf call, CallOptions options) {
+    public <V extends ReferenceCounted, T> RpcFuture<T> exchange(
+            V call, CallOptions options, ReplyReader<? super V, ? extends T> reader) {
         if (isHere()) {
-            return intake.startHere(call, options);
+            return intake.startHere(call, options, reader);
         }
         call.release();
         return notHere();
     }
 
     @Override
-    public <V extends ReferenceCounted> Future<V> call(
-            CallMarshaller<V> encoder, CallOptions options) {
-        return isHere() ? intake.startHere(encoder, options) : notHere();
+    public <V extends ReferenceCounted, T> RpcFuture<T> exchangeMarshalled(
+            CallMarshaller<V> marshaller,
+            CallOptions options,
+            ReplyReader<? super V, ? extends T> reader) {
+        return isHere() ? intake.startMarshalledHere(marshaller, options, reader) : notHere();
     }
 
     private boolean isHere() {
         return loop.inEventLoop() && current.get() == made;
     }
 
-    private <V> Future<V> notHere() {
-        return loop.newFailedFuture(
+    private <T> RpcFuture<T> notHere() {
+        return RpcPromise.failed(
+                loop,
                 new IllegalStateException(
                         "call of a new connection that is made elsewhere or too late"
                                 + " (expected: on its event loop, while it lives)"));

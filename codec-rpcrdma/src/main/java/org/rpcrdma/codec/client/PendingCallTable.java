@@ -12,8 +12,8 @@ import org.rpcrdma.codec.internal.DeferredNotifications;
 import org.rpcrdma.codec.internal.XidHashMap;
 
 /**
- * The calls of one requester that are not over, by their XIDs, which it gives out. What has become of one is told at
- * the end of the event. Event loop only.
+ * Table of one requester's calls without an outcome, by XID. Assigns the XIDs. Outcomes are notified at the end of the
+ * event. Event loop only.
  */
 final class PendingCallTable {
 
@@ -29,8 +29,8 @@ final class PendingCallTable {
     private long nextSerial;
 
     /**
-     * @param ended is told of each call that is over, whatever has ended it
-     * @param number of the requester among {@code 1 << log2}: no two give out the same XID
+     * @param ended receives each call that has ended, for any reason
+     * @param number of the requester among {@code 1 << log2}, which assign disjoint XIDs
      */
     PendingCallTable(
             CurrentRequesterChannel channel,
@@ -45,13 +45,13 @@ final class PendingCallTable {
         nextXid = (ThreadLocalRandom.current().nextInt() << log2) | number;
     }
 
-    /** The order of the calls is that of this method. */
+    /** Numbers a call: calls are ordered by the calls of this method. */
     void number(CallReplyFuture<?> call) {
         call.serial = nextSerial++;
     }
 
     /**
-     * Gives the call a fresh XID: not that of one that waits, nor of one that was given up and may still be answered.
+     * Adds a call with a new XID, not used by a pending call or by a cancelled one that may still be answered.
      */
     void add(CallReplyFuture<?> call) {
         int xid;
@@ -59,11 +59,11 @@ final class PendingCallTable {
             xid = nextXid;
             nextXid += xidStep;
         } while (calls.containsKey(xid) || channel.mayAnswer(xid));
-        call.xid = xid;
+        call.assign(xid);
         calls.put(xid, call);
     }
 
-    /** Makes it a new call, for the responder as well. */
+    /** Assigns another XID, so that the responder sees a new call. */
     void renew(CallReplyFuture<?> call) {
         calls.remove(call.xid);
         add(call);
@@ -71,21 +71,21 @@ final class PendingCallTable {
 
     // ------------------------------------------------------------------ the end of calls
 
-    /** Takes the reply to a call over. */
+    /** Completes a call with its reply, which is taken over. */
     void answer(CallReplyFuture<?> call, ReferenceCounted reply) {
         drop(call);
         call.answeredBy(reply);
         outcomes.add(call);
     }
 
-    /** Ends a call, whether it was added or not. */
+    /** Fails a call, whether added or not. */
     void fail(CallReplyFuture<?> call, Throwable cause) {
         drop(call);
         call.failedBy(cause);
         outcomes.add(call);
     }
 
-    /** Forgets a call whose user knows already what has become of it. */
+    /** Removes a call whose future is already complete. */
     void drop(CallReplyFuture<?> call) {
         if (contains(call)) {
             calls.remove(call.xid);
@@ -100,7 +100,7 @@ final class PendingCallTable {
         return calls.get(call.xid) == call;
     }
 
-    /** The call that has the XID, or {@code null}. */
+    /** The call with the XID, or {@code null}. */
     CallReplyFuture<?> get(int xid) {
         return calls.get(xid);
     }
@@ -113,7 +113,7 @@ final class PendingCallTable {
         return calls.size();
     }
 
-    /** In any order, and not to be changed meanwhile. */
+    /** All calls in any order. Do not modify the table while iterating. */
     Iterable<CallReplyFuture<?>> all() {
         return calls.values();
     }
@@ -127,14 +127,14 @@ final class PendingCallTable {
         return false;
     }
 
-    /** The oldest first: XIDs have no order. A copy, so that calls may be removed and added meanwhile. */
+    /** All calls, oldest first. A copy, so that the table may be modified while iterating. */
     List<CallReplyFuture<?>> inOrder() {
         List<CallReplyFuture<?>> copy = new ArrayList<>(calls.values());
         copy.sort(OLDEST_FIRST);
         return copy;
     }
 
-    /** Those whose time is over, the oldest first. */
+    /** Calls past their deadline, oldest first. */
     List<CallReplyFuture<?>> late(long now) {
         List<CallReplyFuture<?>> late = List.of();
         for (CallReplyFuture<?> call : calls.values()) {

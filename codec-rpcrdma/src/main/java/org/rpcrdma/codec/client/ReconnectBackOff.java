@@ -2,8 +2,7 @@
 package org.rpcrdma.codec.client;
 
 /**
- * Back-off of reconnection: computes the earliest time of the next attempt, with a pause that doubles. Event loop
- * only.
+ * Back-off of reconnection: computes the earliest time of the next attempt, with a doubling delay. Event loop only.
  */
 final class ReconnectBackOff {
 
@@ -20,7 +19,7 @@ final class ReconnectBackOff {
         lastAttempt = clock.nanoTime();
     }
 
-    /** When the next attempt may be; the first one at once. */
+    /** Earliest time of the next attempt; the first attempt does not wait. */
     long end() {
         return lastAttempt + nanos;
     }
@@ -29,7 +28,7 @@ final class ReconnectBackOff {
         return end() - clock.nanoTime() <= 0;
     }
 
-    /** An attempt begins. */
+    /** An attempt has begun. */
     void attempted() {
         lastAttempt = clock.nanoTime();
         nanos = Math.max(minNanos, Math.min(2 * nanos, maxNanos));
@@ -40,12 +39,12 @@ final class ReconnectBackOff {
         return clock.nanoTime() - lastAttempt;
     }
 
-    /** The next attempt does not wait; the one after it does, no less than otherwise. */
+    /** Lets the next attempt start at once; the delay after it is unchanged. */
     void skip() {
         lastAttempt = clock.nanoTime() - nanos;
     }
 
-    /** The responder has answered: the next time is the first value. */
+    /** The responder has answered: resets the delay to the minimum. */
     void reset() {
         nanos = minNanos;
     }

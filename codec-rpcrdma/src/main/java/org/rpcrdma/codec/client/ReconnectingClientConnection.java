@@ -19,10 +19,11 @@ import org.rpcrdma.codec.InternalCodec;
 import org.rpcrdma.codec.RpcRdmaConnection;
 
 /**
- * One of the connections of an {@link RpcRdmaClient}: one channel at a time, made when a call needs it, or kept up for
- * reverse calls. One event loop for all of its channels; {@link #connectNow} and {@link #close} are for any thread.
+ * One of the connections of an {@link RpcRdmaClient}: one channel at a time, connected when a call needs it, or kept
+ * connected for reverse calls. All channels use one event loop; {@link #connectNow} and {@link #close} may be called
+ * from any thread.
  */
-final class ReconnectingClientConnection implements PendingCalls.Owner {
+final class ReconnectingClientConnection implements PendingCallController.Owner {
 
     private enum State {
         IDLE,
@@ -36,7 +37,7 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
 
     private final RpcRdmaClient.Settings settings;
     private final EventLoop loop;
-    private final PendingCalls calls;
+    private final PendingCallController calls;
     private final Promise<Void> closed = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
     private volatile RpcRdmaConnection current;
 
@@ -46,24 +47,25 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
     private final ReconnectBackOff backOff;
     private final ClientChannelConnector connector;
     private final FirstReplyTimeout firstCall;
-    private final ReverseCallLossCounter reverseLosses = new ReverseCallLossCounter();
+    private final ReverseCallConnectionLossCounter reverseLosses =
+            new ReverseCallConnectionLossCounter();
     private State state = State.IDLE;
     private Channel channel;
     private Throwable lastFailure;
 
-    /** Those who want to know whether there is a connection, and wait for it. */
+    /** Promises of {@link #connectNow} that wait for the connection. */
     private final List<Promise<Void>> connectPromises = new ArrayList<>(1);
 
-    /** The channel is being closed because another one may be better. */
+    /** Whether this side is closing the channel in order to try another. */
     private boolean isLeft;
 
-    /** From the first connection on, if it is to be kept. */
+    /** Whether to reconnect without a call: after the first connection, if configured. */
     private boolean isKept;
 
     /**
-     * A connection that does nothing yet.
+     * A connection without a channel.
      *
-     * @param number of this connection among {@code 1 << log2}: no two use the same XID
+     * @param number of this connection among {@code 1 << log2}, which assign disjoint XIDs
      */
     ReconnectingClientConnection(
             RpcRdmaClient.Settings settings, EventLoop loop, int number, int log2) {
@@ -74,22 +76,22 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
                 new ReconnectBackOff(clock, settings.minBackOffNanos(), settings.maxBackOffNanos());
         connector = new ClientChannelConnector(settings, loop, backOff, Replies::new);
         firstCall = new FirstReplyTimeout(settings.firstCallNanos());
-        calls = new PendingCalls(this, settings.calls(), loop, number, log2);
+        calls = new PendingCallController(this, settings.calls(), loop, number, log2);
     }
 
     // ------------------------------------------------------------------ any thread
 
-    /** Where calls are handed in. */
+    /** The submission queue of this connection. */
     CallSubmissionQueue intake() {
         return calls.intake();
     }
 
-    /** What is known of the connection that there is; {@code null} while there is none. */
+    /** The current connection; {@code null} while there is none. Any thread. */
     RpcRdmaConnection current() {
         return current;
     }
 
-    /** Connects now, whatever the back-off says, and tries once. */
+    /** Makes one connection attempt now, without back-off. */
     Future<Void> connectNow() {
         Promise<Void> promise = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
         if (!calls.run(() -> connectFor(promise))) {
@@ -118,6 +120,14 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
         armFirstCall();
     }
 
+    private void leaveIfSilent() {
+        if (isSilent()) {
+            firstCall.silent();
+            backOff.skip();
+            leave("the responder does not answer the first call");
+        }
+    }
+
     private void armFirstCall() {
         if (firstCall.isTimed()) {
             calls.arm(firstCall.deadline());
@@ -126,10 +136,9 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
 
     @Override
     public void wake(long now) {
-        if (firstCall.isOver(now) && isSilent()) {
-            firstCall.silent();
-            backOff.skip();
-            leave("the responder does not answer the first call");
+        if (firstCall.isOver(now)) {
+            firstCall.expired();
+            leaveIfSilent();
         }
         calls.expire(now);
         if (state == State.IDLE && wantsConnection()) {
@@ -138,7 +147,7 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
         armFirstCall();
     }
 
-    /** Whether something is out and nothing was answered: a call that has failed here says nothing of the responder. */
+    /** Whether calls are in flight without any answer; calls that failed on this side do not count. */
     private boolean isSilent() {
         return CurrentRequesterChannel.answers(channel) == 0
                 && !CurrentRequesterChannel.isIdle(channel);
@@ -146,19 +155,19 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
 
     @Override
     public void callEnded() {
-        // The connection lives, and the others wait for their own replies.
+        // The connection is open, and other calls still wait for their replies.
     }
 
     /**
-     * The responder, or the way to it, is gone. A fresh connection helps those that wait, and gives back the credits
-     * and the memory of those that were given up.
+     * The responder or the network path has failed. A new connection serves the waiting calls, and recovers credits and
+     * memory of cancelled ones.
      */
     @Override
     public void silent() {
         leave("the responder has not answered since a call that is late");
     }
 
-    /** Tries another connection, which is no loss for the calls that were sent on this one. */
+    /** Leaves the channel for another one, which does not count as a loss for its calls. */
     private void leave(String why) {
         isLeft = true;
         InternalCodec.closeUnanswered(current, why);
@@ -203,7 +212,7 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
         }
     }
 
-    /** A channel that is closed and has not said so yet is none: those who ask wait for the next one. */
+    /** Waits for the next channel if the current one is closed although its channelInactive is still pending. */
     private void connectFor(Promise<Void> promise) {
         if (state == State.ACTIVE && channel.isActive()) {
             promise.setSuccess(null);
@@ -244,7 +253,7 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
             return;
         }
         state = State.IDLE;
-        calls.notConnected("no connection to " + settings.remoteAddress(), cause);
+        calls.notConnected("no connection to " + connector.address(), cause);
         if (wantsConnection()) {
             connectWhenAllowed();
         }
@@ -288,7 +297,7 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
         }
     }
 
-    /** The channel is gone, and with it every handle: calls go to the next one with the same XID, or fail. */
+    /** The channel is lost, which invalidates all handles: calls are retransmitted with the same XID, or fail. */
     private void lost(Channel gone) {
         if (gone != channel) {
             return;
@@ -302,7 +311,9 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
             return;
         }
         state = State.IDLE;
-        boolean isByReverseCall = reverseLosses.lost(RpcRdmaConnection.of(gone));
+        RpcRdmaConnection connection = RpcRdmaConnection.of(gone);
+        boolean isByReverseCall = ReverseCallConnectionLossCounter.mayHaveBroken(connection);
+        reverseLosses.lost(connection);
         if (isKept && reverseLosses.areTooMany()) {
             stopKeeping();
         }
@@ -311,7 +322,7 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
         }
         calls.lost(
                 "the connection was lost",
-                isLeft ? PendingCalls.Loss.LEFT : PendingCalls.Loss.BROKEN);
+                isLeft ? PendingCallController.Loss.LEFT : PendingCallController.Loss.BROKEN);
         if (!connectPromises.isEmpty()) {
             connect();
         } else if (wantsConnection()) {
@@ -325,7 +336,7 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
                 "the last {} connections to {} were lost by reverse calls: the next one is made"
                         + " when a call needs it",
                 reverseLosses.inARow(),
-                settings.remoteAddress());
+                connector.address());
     }
 
     // ------------------------------------------------------------------ end
@@ -352,7 +363,7 @@ final class ReconnectingClientConnection implements PendingCalls.Owner {
         calls.atEnd(() -> closed.trySuccess(null));
     }
 
-    /** Brings replies and their calls together. */
+    /** Passes replies to their calls. */
     private final class Replies extends ChannelInboundHandlerAdapter {
 
         @Override

@@ -6,18 +6,18 @@ import org.rpcrdma.codec.InternalCodec;
 import org.rpcrdma.codec.RemoteChunkException;
 
 /**
- * Selects the calls that are sent again: with the same XID on another connection (RFC 8166, 4.5.5; RFC 8167, 5.4), or
- * as a new call with more room for the reply. Event loop only.
+ * Decides which calls are retransmitted with the same XID on another connection (RFC 8166, 4.5.5; RFC 8167, 5.4), and
+ * which are repeated as new calls after ERR_CHUNK. Event loop only.
  */
 final class RetransmissionPolicy {
 
-    /** The most doublings of the room for a reply. */
+    /** The most doublings of the memory for a reply. */
     private static final int MAX_DOUBLINGS = 16;
 
     private final DefaultCallSettings settings;
     private final InternalCodec.IdempotenceLookup lookup = new InternalCodec.IdempotenceLookup();
 
-    /** What calls that were repeated offer for their replies at most, all together. */
+    /** The most bytes that all repeated calls together offer for their replies. */
     private long grownBytes;
 
     RetransmissionPolicy(DefaultCallSettings settings) {
@@ -26,13 +26,14 @@ final class RetransmissionPolicy {
 
     // ------------------------------------------------------------------ another connection
 
-    /**
-     * Counts a connection that was lost, or could not be made, for a call that waits for the next one.
-     *
-     * @return whether the call may wait for another one
-     */
-    boolean recordLoss(CallReplyFuture<?> call) {
-        return ++call.losses <= settings.maxRetransmissions();
+    /** Counts a lost connection or a failed connection attempt for a waiting call. */
+    void recordLoss(CallReplyFuture<?> call) {
+        call.losses++;
+    }
+
+    /** Whether the call may wait for another connection. */
+    boolean mayRetransmit(CallReplyFuture<?> call) {
+        return call.losses <= settings.maxRetransmissions();
     }
 
     ConnectionLostException lostOften(CallReplyFuture<?> call, String why, Throwable cause) {
@@ -40,8 +41,8 @@ final class RetransmissionPolicy {
     }
 
     /**
-     * How a call ends that cannot be sent for a reason of its own. What the responder has of it from before counts
-     * more: whoever repeats a call that seems not to be sent executes it twice.
+     * Failure of a call that cannot be sent. If an earlier transmission may have reached the responder, the failure
+     * says so: otherwise a caller would repeat the call and have it executed twice.
      */
     Throwable notSent(CallReplyFuture<?> call, Throwable problem) {
         if (call.refusal != null) {
@@ -64,7 +65,10 @@ final class RetransmissionPolicy {
 
     // ------------------------------------------------------------------ more room
 
-    /** As a new call, because the responder may have this one in its duplicate request cache, ERR_CHUNK and all. */
+    /**
+     * Whether to repeat a call with more memory: with a new XID, because the responder's duplicate request cache may
+     * hold the failure.
+     */
     boolean mayGrow(CallReplyFuture<?> call, RemoteChunkException refusal) {
         long grown = grownBytes - call.grownBytes + nextOffer(refusal);
         return InternalCodec.mayGrow(refusal)
@@ -74,7 +78,9 @@ final class RetransmissionPolicy {
                 && isRepeatable(call);
     }
 
-    /** Once, as it was: where the room for the reply is not the reason, the responder may have had no memory. */
+    /**
+     * Whether to repeat a call once, unchanged: if its memory covers the reply, the responder may have lacked memory.
+     */
     boolean mayRepeat(CallReplyFuture<?> call, RemoteChunkException refusal) {
         return InternalCodec.coversReply(refusal) && !call.isRepeated && isRepeatable(call);
     }
@@ -87,25 +93,21 @@ final class RetransmissionPolicy {
         };
     }
 
-    /** The next attempt offers at most twice the room. */
+    /** Bytes that the next attempt offers, at most twice the current offer. */
     private long nextOffer(RemoteChunkException refusal) {
         return Math.min(2 * refusal.offered(), settings.maxReplyBytes());
     }
 
     void grow(CallReplyFuture<?> call, RemoteChunkException refusal) {
         ended(call);
-        call.wasSent = true;
-        call.refusal = refusal;
-        call.growth++;
-        call.growthMaximum = settings.maxReplyBytes();
-        call.grownBytes = nextOffer(refusal);
+        call.repeatWithMoreMemory(refusal, settings.maxReplyBytes(), nextOffer(refusal));
         grownBytes += call.grownBytes;
     }
 
-    /** A call needs no more room. */
+    /** A call has ended: its memory no longer counts. */
     void ended(CallReplyFuture<?> call) {
         grownBytes -= call.grownBytes;
-        call.grownBytes = 0;
+        call.clearGrownBytes();
     }
 
     private boolean isIdempotent(CallReplyFuture<?> call) {

@@ -17,17 +17,17 @@ import org.rpcrdma.codec.InternalCodec;
 import org.rpcrdma.codec.RpcRdmaConnection;
 
 /**
- * The connection of an {@link RpcRdmaCallback}: one channel of the client at a time, and the one that was attached last
- * and comes after it. It belongs to the event loop of its channel, and moves with the client from one to the next.
- * {@link #state} and {@link #close} are for any thread, {@link #attach} is for the event loop of the channel.
+ * The connection of an {@link RpcRdmaCallback}: the current channel of the client, and the channel attached last, which
+ * replaces it. Belongs to the event loop of the current channel, and moves to that of the next one. {@link #state} and
+ * {@link #close} may be called from any thread, {@link #attach} on the event loop of its channel.
  */
-final class ReverseRequesterConnection implements PendingCalls.Owner {
+final class ReverseRequesterConnection implements PendingCallController.Owner {
 
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(RpcRdmaCallback.class);
 
     private final Consumer<? super RpcRdmaCallback.State> listener;
-    private final PendingCalls calls;
+    private final PendingCallController calls;
     private final Promise<Void> closed = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
     private volatile RpcRdmaCallback.State state = RpcRdmaCallback.State.DOWN;
 
@@ -36,8 +36,8 @@ final class ReverseRequesterConnection implements PendingCalls.Owner {
     private boolean hasAnswered;
 
     /**
-     * Attached, and not used yet: it is open whether the client survives the first calls on the channel before, or the
-     * calls are on their way to its event loop, or its version is not settled.
+     * Channel attached but not yet used: the effect of the first calls on the previous channel is still unknown, the
+     * calls are moving to its event loop, or its version is not settled.
      */
     private Channel next;
 
@@ -46,19 +46,19 @@ final class ReverseRequesterConnection implements PendingCalls.Owner {
     /**
      * A connection without a channel.
      *
-     * @param listener is told each change of the state, on the event loop
+     * @param listener receives each change of the state, on the event loop
      */
     ReverseRequesterConnection(
             DefaultCallSettings settings,
             EventLoop loop,
             Consumer<? super RpcRdmaCallback.State> listener) {
         this.listener = listener;
-        calls = new PendingCalls(this, settings, loop, 0, 0);
+        calls = new PendingCallController(this, settings, loop, 0, 0);
     }
 
     // ------------------------------------------------------------------ any thread
 
-    /** Where calls are handed in. */
+    /** The submission queue of this connection. */
     CallSubmissionQueue intake() {
         return calls.intake();
     }
@@ -110,21 +110,22 @@ final class ReverseRequesterConnection implements PendingCalls.Owner {
         return true;
     }
 
-    /** The first channel was refused, and nobody will know of this object. */
+    /** The first channel was refused: this object is not used. */
     void forget() {
         calls.end();
     }
 
     private void attached(Channel channel) {
-        if (!isOver() && channel.isActive()) { // it may have been lost on its way here
+        if (!isOver() && channel.isActive()) { // the channel may have been lost before this task
             next = channel == calls.channel() ? null : channel;
             proceed();
         }
     }
 
-    /** Brings the channel that was attached last a step nearer to its use. */
+    /** Advances the channel attached last to its next state. */
     private void proceed() {
-        if (next == null || refreshFate()) {
+        recordAnswers();
+        if (next == null || isFateUnknown()) {
             return;
         }
         Channel channel = next;
@@ -137,23 +138,23 @@ final class ReverseRequesterConnection implements PendingCalls.Owner {
         if (calls.loop() != channel.eventLoop()) {
             calls.moveTo(channel.eventLoop(), this::proceed);
         } else {
-            // It is down until the version is settled, by the first reply on the channel.
+            // DOWN until the first reply on the channel settles the version.
             InternalCodec.whenVersionSettled(channel, () -> calls.run(() -> start(channel)));
         }
     }
 
-    /**
-     * Takes note of the first answer.
-     *
-     * @return whether it is still unknown what the first calls do to the client
-     */
-    private boolean refreshFate() {
+    /** Records whether the client has answered any call of the current channel. */
+    private void recordAnswers() {
         Channel used = calls.channel();
         hasAnswered |= used != null && CurrentRequesterChannel.answers(used) > 0;
+    }
+
+    /** Whether the effect of the first calls on the client is still unknown. */
+    private boolean isFateUnknown() {
         return !hasAnswered && calls.areInDoubt();
     }
 
-    /** Gives up the channel that there is. */
+    /** Leaves the current channel. */
     private void leave() {
         Channel before = calls.channel();
         if (before != null) {
@@ -164,13 +165,16 @@ final class ReverseRequesterConnection implements PendingCalls.Owner {
         }
     }
 
-    /** Called on the channel's event loop, which may be another one than that of the calls. */
+    /**
+     * Uses the channel if it is still the one attached last. Called on the channel's event loop, which may differ from
+     * that of the calls.
+     */
     private boolean isUsed(Channel channel) {
         return calls.loop().inEventLoop() && channel == calls.channel();
     }
 
     private void start(Channel channel) {
-        // Otherwise another one was attached since, or this one waits for its turn again.
+        // Otherwise another channel was attached meanwhile, or this one has to wait again.
         if (channel == next && calls.channel() == null && channel.isActive()) {
             next = null;
             calls.connected(channel);
@@ -180,21 +184,23 @@ final class ReverseRequesterConnection implements PendingCalls.Owner {
     }
 
     private void lost() {
-        boolean isRefused = refreshFate();
-        // First of all: the upper layer learns it from nobody else.
+        recordAnswers();
+        boolean isRefused = isFateUnknown();
+        // First: the upper layer has no other source of this state.
         changeTo(isRefused ? RpcRdmaCallback.State.REFUSED : RpcRdmaCallback.State.DOWN);
         if (isRefused) {
             next = null;
             calls.lost(
-                    "the connection was lost by the first reverse calls", PendingCalls.Loss.DEADLY);
+                    "the connection was lost by the first reverse calls",
+                    PendingCallController.Loss.DEADLY);
             calls.failAll("the client has lost its connection by reverse calls");
         } else {
-            calls.lost("the connection was lost", PendingCalls.Loss.BROKEN);
+            calls.lost("the connection was lost", PendingCallController.Loss.BROKEN);
             proceed();
         }
     }
 
-    /** The listener learns it at the end of the event, before the calls that end by it. */
+    /** Changes the state; the listener is notified at the end of the event, before the calls that fail. */
     private void changeTo(RpcRdmaCallback.State changed) {
         if (state != changed) {
             state = changed;
@@ -214,13 +220,12 @@ final class ReverseRequesterConnection implements PendingCalls.Owner {
 
     @Override
     public void callWaits() {
-        // The client has to come back; until then nothing but the deadline counts (RFC 8167,
-        // 5.4).
+        // Only the client can reconnect; until then only deadlines end calls (RFC 8167, 5.4).
     }
 
     @Override
     public void firstSent(CallReplyFuture<?> call) {
-        // There is no other connection to try.
+        // This side cannot try another connection.
     }
 
     @Override
@@ -237,7 +242,7 @@ final class ReverseRequesterConnection implements PendingCalls.Owner {
 
     @Override
     public void silent() {
-        // The connection is the client's, and its own calls may be well.
+        // The connection belongs to the client, whose own calls may be unaffected.
     }
 
     @Override
@@ -278,7 +283,7 @@ final class ReverseRequesterConnection implements PendingCalls.Owner {
         calls.atEnd(() -> closed.trySuccess(null));
     }
 
-    /** Brings replies and their calls together, before the upper layer's handlers. */
+    /** Passes replies to their calls, before the upper layer's handlers. */
     private final class Replies extends ChannelInboundHandlerAdapter {
 
         ReverseRequesterConnection owner() {

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.client;
 
-import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.util.ReferenceCounted;
 import io.netty.util.concurrent.Future;
 import java.util.Objects;
 import java.util.function.Consumer;
 import org.rpcrdma.codec.ConnectionLostException;
-import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.rpc.CallMarshaller;
+import org.rpcrdma.codec.rpc.CallOptions;
+import org.rpcrdma.codec.rpc.ReplyReader;
+import org.rpcrdma.codec.rpc.RpcFuture;
+import org.rpcrdma.codec.rpc.RpcTransport;
 
 /**
- * The accepting side's way to call one client (RFC 8167): what an {@link RpcRdmaClient} is to a responder, over the
- * connections that the client makes. The upper layer makes one for each client that says it takes reverse calls, and
- * {@linkplain #attach attaches} it to the client's channel, and again to the next one when the client has come back.
+ * Requester of the accepting side: sends reverse calls to one client (RFC 8167), over the connections that the client
+ * makes. The upper layer creates one for each client that accepts reverse calls, {@linkplain #attach attaches} it to
+ * the client's channel, and attaches it again after each reconnection of the client.
  *
  * <pre>{@code
  * // in the handler of the call by which a client announces that it is ready
@@ -23,25 +26,25 @@ import org.rpcrdma.codec.RpcRdmaConfig;
  * callback.call(recall).addListener(...);
  * }</pre>
  *
- * <p>Every future completes exactly once, with the reply or with the exceptions of {@link RpcRdmaClient}. Nobody here
- * can connect: while the client is gone calls wait, at most until their time-out. Calls that were out when the
- * connection was lost are sent again, with the same XID, on the next channel that is attached; those that must not be,
- * or whose client has never answered any, fail at once.
+ * <p>Every future completes exactly once, with the reply or with the exceptions of {@link RpcRdmaClient}. This side
+ * cannot connect: while the client is disconnected calls wait, at most until their time-out. Calls in flight at the
+ * loss of a connection are retransmitted with the same XID on the next attached channel; calls that must not be
+ * retransmitted, or to a client that has never answered any, fail at once.
  *
- * <p>Any thread may call; {@link #attach} is for the event loop of the channel. Listeners run on the event loop: do not
- * block there.
+ * <p>Thread-safe, except {@link #attach}, which is called on the event loop of the channel. Listeners run on the event
+ * loop: do not block there.
  */
-public final class RpcRdmaCallback {
+public final class RpcRdmaCallback implements RpcTransport {
 
-    /** What can be known of the way to the client. */
+    /** State of the connection to the client. */
     public enum State {
-        /** There is a connection on which the client takes calls. */
+        /** Connected, and the client accepts calls. */
         UP,
-        /** There is none; calls wait until their time-outs. */
+        /** Disconnected; calls wait until their time-outs. */
         DOWN,
         /**
-         * The connection was lost by the first calls, before any was ever answered: the client is perhaps not made for
-         * them. Nothing is sent to it any more (RFC 8167, 6); it takes a new object to try again.
+         * The connection was lost after the first calls, before any was answered: the client may not support reverse
+         * calls. No more calls are sent (RFC 8167, 6); create a new object to try again.
          */
         REFUSED,
         /** Closed by its owner, or with the event loop. */
@@ -57,7 +60,7 @@ public final class RpcRdmaCallback {
     }
 
     /**
-     * Begins one.
+     * Creates a builder.
      *
      * @param config of the accepting side
      * @return a builder with the defaults
@@ -68,75 +71,22 @@ public final class RpcRdmaCallback {
 
     // ------------------------------------------------------------------ calls, any thread
 
-    /**
-     * Sends a call to the client.
-     *
-     * @param call a whole RPC call, taken over; its first word, the XID, is overwritten, and a record mark in front of
-     *     it is left out
-     * @return the whole reply; the caller releases it
-     */
-    public Future<ByteBuf> call(ByteBuf call) {
-        return call(call, CallOptions.DEFAULT);
+    /** Items and sinks need {@link RpcRdmaConfig.Builder#reverseChunks}; without it they go within the payload. */
+    @Override
+    public <V extends ReferenceCounted, T> RpcFuture<T> exchange(
+            V call, CallOptions options, ReplyReader<? super V, ? extends T> reader) {
+        return connection.intake().submit(call, options, reader);
     }
 
-    /**
-     * As {@link #call(ByteBuf)}.
-     *
-     * @param call as there
-     * @param options for this call
-     * @return as there
-     */
-    public Future<ByteBuf> call(ByteBuf call, CallOptions options) {
-        return connection.intake().submit(call, options);
+    @Override
+    public <V extends ReferenceCounted, T> RpcFuture<T> exchangeMarshalled(
+            CallMarshaller<V> marshaller,
+            CallOptions options,
+            ReplyReader<? super V, ? extends T> reader) {
+        return connection.intake().submitMarshalled(marshaller, options, reader);
     }
 
-    /**
-     * Sends a call whose items and results have their own memory; without {@link RpcRdmaConfig.Builder#reverseChunks}
-     * they go, and come, with the payload.
-     *
-     * @param call taken over; the first word of its payload, the XID, is overwritten
-     * @return the reply with the sinks of the call; the caller releases it
-     */
-    public Future<RpcMessage> call(RpcMessage call) {
-        return call(call, CallOptions.DEFAULT);
-    }
-
-    /**
-     * As {@link #call(RpcMessage)}.
-     *
-     * @param call as there
-     * @param options for this call
-     * @return as there
-     */
-    public Future<RpcMessage> call(RpcMessage call, CallOptions options) {
-        return connection.intake().submit(call, options);
-    }
-
-    /**
-     * Sends a call whose message is made when its XID is known, again each time the call goes out.
-     *
-     * @param <V> {@link ByteBuf} or {@link RpcMessage}
-     * @param encoder gives a {@link ByteBuf} or an {@link RpcMessage}; it is asked on the event loop
-     * @return the whole reply, of the same kind; the caller releases it
-     */
-    public <V extends ReferenceCounted> Future<V> call(CallMarshaller<V> encoder) {
-        return call(encoder, CallOptions.DEFAULT);
-    }
-
-    /**
-     * As {@link #call(CallMarshaller)}.
-     *
-     * @param <V> {@link ByteBuf} or {@link RpcMessage}
-     * @param encoder as there
-     * @param options for this call
-     * @return as there
-     */
-    public <V extends ReferenceCounted> Future<V> call(
-            CallMarshaller<V> encoder, CallOptions options) {
-        return connection.intake().submit(encoder, options);
-    }
-
-    /** {@return what is known of the way to the client now} */
+    /** {@return the current state of the connection to the client} */
     public State state() {
         return connection.state();
     }
@@ -147,10 +97,10 @@ public final class RpcRdmaCallback {
     }
 
     /**
-     * Lets go of the client: calls that are out fail with {@link ConnectionLostException}. The connection is the
-     * client's and stays.
+     * Closes this requester: outstanding calls fail with {@link ConnectionLostException}. The connection belongs to the
+     * client and stays open.
      *
-     * @return completes when all calls have
+     * @return completes after all calls have ended
      */
     public Future<Void> close() {
         return connection.close();
@@ -159,13 +109,13 @@ public final class RpcRdmaCallback {
     // ------------------------------------------------------------------ channels
 
     /**
-     * Sends calls on this channel from now on; calls that wait go out, those in doubt first. The upper layer attaches a
-     * channel when the client has said there that it is ready, never before (RFC 8167, 6). An earlier channel that
-     * still lives is not used any more. The way back is its loss; there is no other.
+     * Sends calls on this channel from now on, waiting ones at once, beginning with retransmissions. The upper layer
+     * attaches a channel after the client has announced there that it is ready, never before (RFC 8167, 6). An earlier
+     * channel that is still open is no longer used. Only the loss of the channel detaches it.
      *
      * @param channel accepted, active, with the codec, and on the current thread's event loop
-     * @return {@code false} when nothing is sent any more, in the states {@code REFUSED} and {@code CLOSED}
-     * @throws IllegalStateException when another one is attached to the channel, or there is no room for reverse calls
+     * @return {@code false} in the states {@code REFUSED} and {@code CLOSED}, in which no calls are sent
+     * @throws IllegalStateException if another callback is attached to the channel, or reverse calls are not configured
      */
     public boolean attach(Channel channel) {
         return connection.attach(channel);
@@ -174,7 +124,7 @@ public final class RpcRdmaCallback {
     /** Any thread. */
     @Override
     public String toString() {
-        return "RpcRdmaCallback(" + state() + ", " + outstandingCalls() + " calls out)";
+        return "RpcRdmaCallback(" + state() + ", " + outstandingCalls() + " calls outstanding)";
     }
 
     /** Builds an {@link RpcRdmaCallback}. */
@@ -193,9 +143,9 @@ public final class RpcRdmaCallback {
         }
 
         /**
-         * Is told each change of the state, on the event loop; before the calls that end by it.
+         * Sets the listener of state changes, called on the event loop before the calls fail that end by the change.
          *
-         * @param listener has to be quick, and not to throw
+         * @param listener must not block or throw
          * @return this builder
          */
         public Builder onState(Consumer<? super State> listener) {
@@ -204,17 +154,17 @@ public final class RpcRdmaCallback {
         }
 
         /**
-         * Makes the object, attached to its first channel.
+         * Creates the callback, attached to its first channel.
          *
          * @param channel as for {@link RpcRdmaCallback#attach}
-         * @return the object; it is attached to more channels by {@link RpcRdmaCallback#attach}
+         * @return the callback; attach it to later channels by {@link RpcRdmaCallback#attach}
          */
         public RpcRdmaCallback attachTo(Channel channel) {
             RpcRdmaCallback made = new RpcRdmaCallback(this, channel);
             try {
                 made.attach(channel);
             } catch (RuntimeException e) {
-                made.connection.forget(); // the event loop must not remember it
+                made.connection.forget(); // removes the event loop's reference
                 throw e;
             }
             return made;

@@ -2,14 +2,12 @@
 package org.rpcrdma.codec.client;
 
 import io.netty.bootstrap.Bootstrap;
-import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.EventLoopGroup;
 import io.netty.util.ReferenceCounted;
-import io.netty.util.concurrent.DefaultPromise;
-import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GlobalEventExecutor;
-import io.netty.util.concurrent.Promise;
+import io.netty.util.internal.ThreadExecutorMap;
+import java.io.Closeable;
 import java.net.SocketAddress;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,6 +18,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.channel.RdmaEventLoopStatistics;
 import org.rpcrdma.codec.CallQueueFullException;
 import org.rpcrdma.codec.CallTimeoutException;
 import org.rpcrdma.codec.CallTooLongException;
@@ -28,44 +27,52 @@ import org.rpcrdma.codec.EligibilityException;
 import org.rpcrdma.codec.MalformedReplyException;
 import org.rpcrdma.codec.MarshalException;
 import org.rpcrdma.codec.RemoteChunkException;
-import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.RpcRdmaCancel;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
+import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.UnmarshalException;
 import org.rpcrdma.codec.UnsupportedVersionException;
 import org.rpcrdma.codec.internal.ArgumentChecks;
+import org.rpcrdma.codec.rpc.CallMarshaller;
+import org.rpcrdma.codec.rpc.CallOptions;
+import org.rpcrdma.codec.rpc.ReplyReader;
+import org.rpcrdma.codec.rpc.RpcFuture;
+import org.rpcrdma.codec.rpc.RpcPromise;
+import org.rpcrdma.codec.rpc.RpcTransport;
 
 /**
- * A requester: sends RPC calls to one responder over one or several connections, and gives a future for each reply. It
- * connects when the first call needs it and again after a loss; calls that were out are sent again with the same XID
- * (RFC 8166, 4.5.5). Every future completes exactly once: with the reply, or with
+ * A requester: sends RPC calls to one responder over one or several connections, and returns a future for each reply.
+ * Connects on demand and again after a loss; calls in flight are retransmitted with the same XID (RFC 8166, 4.5.5).
+ * Every future completes exactly once: with the reply, or with
  *
  * <ul>
  *   <li>{@link CallTimeoutException}: no answer in time,
- *   <li>{@link ConnectionLostException}: no connection, or not again; it says whether the call may be repeated,
- *   <li>{@link RemoteChunkException}: the responder has no room for the reply, even after the repetitions allowed,
- *   <li>{@link UnsupportedVersionException}, {@link EligibilityException}, {@link MalformedReplyException}: the
- *       responder does not keep to the protocol, or to this version of it,
- *   <li>{@link UnmarshalException}: the reply has come, and the upper-layer binding has failed to read it,
+ * <li>{@link ConnectionLostException}: no connection, or no retransmission; tells whether the call may be repeated,
+ * <li>{@link RemoteChunkException}: the reply exceeds the memory offered for it, also after the permitted repetitions,
+ * <li>{@link UnsupportedVersionException}, {@link EligibilityException}, {@link MalformedReplyException}: the responder
+ *     violates the protocol, or speaks another version,
+ * <li>{@link UnmarshalException}: the reply has arrived, but the upper-layer binding failed to decode it,
  *   <li>{@link CallTooLongException}, {@link MarshalException}, {@link CallQueueFullException}: nothing was sent.
  * </ul>
  *
- * <p>Any thread may call. Everything of one connection happens on its event loop, listeners of the futures included: do
- * not block there.
+ * <p>Thread-safe. Each connection runs on its event loop, as do the listeners of its futures: do not block there.
  *
- * <p><b>Cancelling</b> a future, and a time-out, leave the memory of the call with the transport until the late reply
- * or the end of the connection: the client's references go, the memory's own reference count says when it is free
- * ({@link RpcRdmaCancel}).
+ * <p><b>Cancelling</b> a future, or a time-out, leaves the memory of the call with the transport until the late reply
+ * or the end of the connection; its reference count tells when it is free ({@link RpcRdmaCancel}).
  */
-public final class RpcRdmaClient {
+public final class RpcRdmaClient implements RpcTransport, Closeable {
 
-    private final SocketAddress remoteAddress;
+    private static final int CLOSE_SECONDS = 10;
+
+    private final ResponderLocator responder;
     private final ReconnectingClientConnection[] connections;
-    private final Promise<Void> closed = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
+    private final RpcRdmaConfig config;
+    private final RpcPromise<Void> closed = new RpcPromise<>(GlobalEventExecutor.INSTANCE);
 
     private RpcRdmaClient(Settings settings, EventLoopGroup group, int count) {
-        remoteAddress = settings.remoteAddress();
+        config = settings.calls().config();
+        responder = settings.responder();
         connections = new ReconnectingClientConnection[count];
         int log2 = 32 - Integer.numberOfLeadingZeros(count - 1);
         for (int i = 0; i < count; i++) {
@@ -74,84 +81,47 @@ public final class RpcRdmaClient {
     }
 
     /**
-     * Begins a client.
+     * Creates a builder.
      *
-     * @param group of RDMA event loops; it stays the caller's, and outlives the client
+     * @param group of RDMA event loops; owned by the caller, and shut down after the client is closed
      * @param remoteAddress of the responder
      * @return a builder with the defaults
      */
-    public static Builder builder(EventLoopGroup group, SocketAddress remoteAddress) {
-        return new Builder(group, remoteAddress);
+    public static Builder builder(RdmaEventLoopGroup group, SocketAddress remoteAddress) {
+        Objects.requireNonNull(remoteAddress, "remoteAddress");
+        return new Builder(group, ResponderLocator.of(List.of(remoteAddress)));
     }
 
     /**
-     * Sends a call.
+     * Creates a builder for a responder at several addresses, or found by rpcbind.
      *
-     * @param call a whole RPC call, taken over; its first word, the XID, is overwritten, and a record mark in front of
-     *     it is left out
-     * @return the whole reply; the caller releases it
+     * @param group an {@link RdmaEventLoopGroup}, or a group of Netty 4.2 whose loops take RDMA channels; owned by the
+     *     caller, and shut down after the client is closed
+     * @param responder finds the addresses, which are tried in turn
+     * @return a builder with the defaults; {@link Builder#build} refuses any other group
      */
-    public Future<ByteBuf> call(ByteBuf call) {
-        return call(call, CallOptions.DEFAULT);
+    public static Builder builder(EventLoopGroup group, ResponderLocator responder) {
+        return new Builder(group, responder);
+    }
+
+    @Override
+    public <V extends ReferenceCounted, T> RpcFuture<T> exchange(
+            V call, CallOptions options, ReplyReader<? super V, ? extends T> reader) {
+        return leastBusy().submit(call, options, reader);
+    }
+
+    @Override
+    public <V extends ReferenceCounted, T> RpcFuture<T> exchangeMarshalled(
+            CallMarshaller<V> marshaller,
+            CallOptions options,
+            ReplyReader<? super V, ? extends T> reader) {
+        return leastBusy().submitMarshalled(marshaller, options, reader);
     }
 
     /**
-     * As {@link #call(ByteBuf)}.
-     *
-     * @param call as there
-     * @param options for this call
-     * @return as there
+     * Selects the connection with the fewest calls. Starts at a random one, so that an idle client does not always use
+     * the first.
      */
-    public Future<ByteBuf> call(ByteBuf call, CallOptions options) {
-        return leastBusy().submit(call, options);
-    }
-
-    /**
-     * Sends a call whose items and results have their own memory.
-     *
-     * @param call taken over; the first word of its payload, the XID, is overwritten
-     * @return the reply with the sinks of the call; the caller releases it
-     */
-    public Future<RpcMessage> call(RpcMessage call) {
-        return call(call, CallOptions.DEFAULT);
-    }
-
-    /**
-     * As {@link #call(RpcMessage)}.
-     *
-     * @param call as there
-     * @param options for this call
-     * @return as there
-     */
-    public Future<RpcMessage> call(RpcMessage call, CallOptions options) {
-        return leastBusy().submit(call, options);
-    }
-
-    /**
-     * Sends a call whose message is made when its XID is known, again each time the call goes out.
-     *
-     * @param <V> {@link ByteBuf} or {@link RpcMessage}
-     * @param encoder gives a {@link ByteBuf} or an {@link RpcMessage}; it is asked on the event loop
-     * @return the whole reply, of the same kind; the caller releases it
-     */
-    public <V extends ReferenceCounted> Future<V> call(CallMarshaller<V> encoder) {
-        return call(encoder, CallOptions.DEFAULT);
-    }
-
-    /**
-     * As {@link #call(CallMarshaller)}.
-     *
-     * @param <V> {@link ByteBuf} or {@link RpcMessage}
-     * @param encoder as there
-     * @param options for this call
-     * @return as there
-     */
-    public <V extends ReferenceCounted> Future<V> call(
-            CallMarshaller<V> encoder, CallOptions options) {
-        return leastBusy().submit(encoder, options);
-    }
-
-    /** Starts at a random one, so that an idle client does not use the first connection only. */
     private CallSubmissionQueue leastBusy() {
         int count = connections.length;
         if (count == 1) {
@@ -173,14 +143,14 @@ public final class RpcRdmaClient {
     }
 
     /**
-     * Makes the connections now, each with one attempt. Calls do not need it: it is for those who want to know whether
-     * there is anybody before they begin.
+     * Connects all connections now, each with one attempt. Optional, because calls connect on demand: a check that the
+     * responder is reachable.
      *
-     * @return completes when all are there; fails with the cause of the first failure, such as {@link
+     * @return completes when all are connected; fails with the cause of the first failure, such as {@link
      *     java.net.ConnectException}
      */
-    public Future<Void> connect() {
-        Promise<Void> all = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
+    public RpcFuture<Void> connect() {
+        RpcPromise<Void> all = new RpcPromise<>(GlobalEventExecutor.INSTANCE);
         AtomicInteger left = new AtomicInteger(connections.length);
         for (ReconnectingClientConnection connection : connections) {
             connection
@@ -197,7 +167,7 @@ public final class RpcRdmaClient {
         return all;
     }
 
-    /** {@return the connections that there are at this time: their thresholds, credits and counters} */
+    /** {@return the open connections, with their thresholds, credits and counters} */
     public List<RpcRdmaConnection> openConnections() {
         List<RpcRdmaConnection> open = new ArrayList<>(connections.length);
         for (ReconnectingClientConnection connection : connections) {
@@ -222,23 +192,51 @@ public final class RpcRdmaClient {
     @Override
     public String toString() {
         return "RpcRdmaClient("
-                + remoteAddress
+                + responder
                 + ", "
                 + openConnections().size()
                 + " of "
                 + connections.length
                 + " connections, "
                 + outstandingCalls()
-                + " calls out"
+                + " calls outstanding"
                 + (closed.isDone() ? ", closed)" : ")");
     }
 
+    /** {@return the configuration that the client was built with} */
+    public RpcRdmaConfig config() {
+        return config;
+    }
+
+    /** {@return the counters of this client, and of all others with its configuration} */
+    public RpcRdmaMetrics metrics() {
+        return config.metrics();
+    }
+
     /**
-     * Closes all connections; calls that are out fail with {@link ConnectionLostException}.
+     * Closes all connections, and waits until none is left, {@value #CLOSE_SECONDS} seconds at most; outstanding calls
+     * fail with {@link ConnectionLostException}. On the thread of an event loop, any, it does not wait. The event
+     * loops stay open.
+     */
+    @Override
+    public void close() {
+        RpcFuture<Void> end = closeAsync();
+        if (ThreadExecutorMap.currentExecutor() != null) {
+            return; // a close may need this event loop
+        }
+        try {
+            end.await(CLOSE_SECONDS, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /**
+     * As {@link #close}, without waiting.
      *
      * @return completes when no connection is left
      */
-    public Future<Void> close() {
+    public RpcFuture<Void> closeAsync() {
         AtomicInteger left = new AtomicInteger(connections.length);
         for (ReconnectingClientConnection connection : connections) {
             connection
@@ -253,13 +251,9 @@ public final class RpcRdmaClient {
         return closed;
     }
 
-    /**
-     * Settings of all connections of one client.
-     *
-     * @param bootstrap copied by each for its channels, so that they remember the same of the responder
-     */
+    /** Settings of all connections of one client, which share the facts about responders in {@code bootstrap}. */
     record Settings(
-            SocketAddress remoteAddress,
+            ResponderLocator responder,
             Bootstrap bootstrap,
             DefaultCallSettings calls,
             long minBackOffNanos,
@@ -271,48 +265,21 @@ public final class RpcRdmaClient {
             Consumer<? super NewConnection> onConnection,
             boolean isKept) {}
 
-    /** A connection that was just made, for {@link Builder#onConnection}. Event loop only. */
-    public interface NewConnection {
+    /**
+     * A new connection, for {@link Builder#onConnection}. Calls are sent on this connection, before all waiting calls,
+     * and never again on another one, because they concern this one. Event loop only.
+     */
+    public interface NewConnection extends RpcTransport {
 
-        /** {@return what was negotiated} */
+        /** {@return the connection with its negotiated values} */
         RpcRdmaConnection connection();
-
-        /**
-         * Sends a call on this connection, before all calls that wait for one. It ends with the connection: it is never
-         * sent again on another one, because what it says holds for this one.
-         *
-         * @param call a whole RPC call, taken over; its first word, the XID, is overwritten
-         * @return the whole reply; the receiver releases it
-         */
-        default Future<ByteBuf> call(ByteBuf call) {
-            return call(call, CallOptions.DEFAULT);
-        }
-
-        /**
-         * As {@link #call(ByteBuf)}.
-         *
-         * @param call as there
-         * @param options for this call
-         * @return as there
-         */
-        Future<ByteBuf> call(ByteBuf call, CallOptions options);
-
-        /**
-         * As {@link #call(ByteBuf)}, with a message that is made when its XID is known.
-         *
-         * @param <V> {@link ByteBuf} or {@link RpcMessage}
-         * @param encoder as there
-         * @param options for this call
-         * @return as there
-         */
-        <V extends ReferenceCounted> Future<V> call(CallMarshaller<V> encoder, CallOptions options);
     }
 
     /** Builds an {@link RpcRdmaClient}. */
-    public static final class Builder extends ConnectBuilder<Builder> {
+    public static final class Builder extends AbstractClientBuilder<Builder> {
 
         private final EventLoopGroup group;
-        private final SocketAddress remoteAddress;
+        private final ResponderLocator responder;
         private RpcRdmaConfig config;
         private int connections = 1;
         private Supplier<? extends ChannelHandler> handler;
@@ -320,9 +287,9 @@ public final class RpcRdmaClient {
         private Consumer<? super NewConnection> onConnection;
         private boolean keepsConnected;
 
-        private Builder(EventLoopGroup group, SocketAddress remoteAddress) {
+        private Builder(EventLoopGroup group, ResponderLocator responder) {
             this.group = Objects.requireNonNull(group, "group");
-            this.remoteAddress = Objects.requireNonNull(remoteAddress, "remoteAddress");
+            this.responder = Objects.requireNonNull(responder, "responder");
         }
 
         @Override
@@ -331,7 +298,7 @@ public final class RpcRdmaClient {
         }
 
         /**
-         * How RPC-over-RDMA is spoken; default {@link RpcRdmaConfig#defaults()}.
+         * The configuration of RPC-over-RDMA; default {@link RpcRdmaConfig#defaults()}.
          *
          * @param config may be shared by clients and servers
          * @return this builder
@@ -342,7 +309,7 @@ public final class RpcRdmaClient {
         }
 
         /**
-         * How many connections are made at most, 1 to 64; default 1. A call takes the one with the fewest calls out.
+         * The most connections, 1 to 64; default 1. A call uses the connection with the fewest outstanding calls.
          *
          * @param count 1 to 64
          * @return this builder
@@ -355,7 +322,7 @@ public final class RpcRdmaClient {
         /**
          * Adds a handler to each channel, after the client's.
          *
-         * @param factory gives a new handler, or one that is sharable, for each channel
+         * @param factory returns a new or a sharable handler for each channel
          * @return this builder
          */
         public Builder handler(Supplier<? extends ChannelHandler> factory) {
@@ -365,11 +332,11 @@ public final class RpcRdmaClient {
 
         /**
          * Answers calls of the responder (RFC 8167): each channel gets a handler that reads whole RPC calls and writes
-         * whole replies. The reverse direction is open on each connection, with
-         * {@link RpcRdmaConfig.Builder#reverseCredits} credits, before the first call leaves on it;
-         * {@link #onConnection} tells the responder.
+         * whole replies. The reverse direction is opened on each connection, with {@link
+         * RpcRdmaConfig.Builder#reverseCredits} credits, before the first call is sent on it; use {@link #onConnection}
+         * to tell the responder.
          *
-         * @param factory gives a new handler, or one that is sharable, for each channel
+         * @param factory returns a new or a sharable handler for each channel
          * @return this builder
          */
         public Builder reverseProgram(Supplier<? extends ChannelHandler> factory) {
@@ -378,10 +345,10 @@ public final class RpcRdmaClient {
         }
 
         /**
-         * Is told of each connection that is made, again after each loss, and may send the first calls on it: to tell
-         * the responder that it may send reverse calls there, for example. Runs on the event loop.
+         * Sets a hook that is called for each new connection, also after a loss, and may send the first calls on it:
+         * for example, to tell the responder that it may send reverse calls there. Runs on the event loop.
          *
-         * @param hook has to be quick, and not to throw
+         * @param hook must not block or throw
          * @return this builder
          */
         public Builder onConnection(Consumer<? super NewConnection> hook) {
@@ -390,12 +357,12 @@ public final class RpcRdmaClient {
         }
 
         /**
-         * Whether a connection that was made is made again when it is lost, although no call needs it: as long as the
-         * responder may send reverse calls (RFC 8167, 5.4); default {@code false}. The back-off holds. After three
-         * connections in a row that were lost by a reverse call, with none answered, it takes a call to make the next
-         * one (RFC 8167, 6).
+         * Whether to reconnect after a loss although no call needs the connection, because the responder may send
+         * reverse calls (RFC 8167, 5.4); default {@code false}. The back-off applies. After three consecutive
+         * connections that reverse calls have broken before any was answered, only a call makes the next connection
+         * (RFC 8167, 6).
          *
-         * @param keeps {@code true} to connect again without a call
+         * @param keeps {@code true} to reconnect without a call
          * @return this builder
          */
         public Builder keepConnected(boolean keeps) {
@@ -404,9 +371,9 @@ public final class RpcRdmaClient {
         }
 
         /**
-         * A client that connects when it is needed.
+         * Creates a client, which connects on demand.
          *
-         * @return a client that connects when it is needed; the caller closes it
+         * @return the client; the caller closes it
          */
         public RpcRdmaClient build() {
             RpcRdmaConfig used = config == null ? RpcRdmaConfig.defaults() : config;
@@ -415,22 +382,16 @@ public final class RpcRdmaClient {
                         "reverseProgram without room for its calls: RpcRdmaConfig.reverseCredits is"
                                 + " 0 (expected: as many as may be out at a time)");
             }
-            if (!(group.next().parent() instanceof RdmaEventLoopGroup)) {
-                throw new IllegalArgumentException(
-                        "group: "
-                                + group
-                                + " has event loops of another transport (expected: an"
-                                + " RdmaEventLoopGroup)");
-            }
+            RdmaEventLoopStatistics.of(group); // refuses a group that takes no RDMA channels
             Settings settings =
                     new Settings(
-                            remoteAddress,
+                            responder,
                             used.applyTo(new Bootstrap()),
                             callSettings(used),
-                            TimeUnit.MILLISECONDS.toNanos(minBackOffMillis),
-                            TimeUnit.MILLISECONDS.toNanos(maxBackOffMillis),
-                            connectTimeoutMillis,
-                            TimeUnit.MILLISECONDS.toNanos(firstCallTimeoutMillis),
+                            minBackOff.toNanos(),
+                            maxBackOff.toNanos(),
+                            (int) connectTimeout.toMillis(),
+                            firstCallTimeout.toNanos(),
                             handler,
                             reverseProgram,
                             onConnection,

@@ -4,6 +4,6 @@
  * replies with calls by their XIDs, and sends calls again; {@link org.rpcrdma.codec.client.RpcRdmaCallback} does so
  * from a server, in the reverse direction (RFC 8167). The codec does not know this package.
  *
- * <p>Stable.
+ * <p>Stable, but for finding a service ({@link org.rpcrdma.codec.client.ResponderLocator}), which is experimental.
  */
 package org.rpcrdma.codec.client;

@@ -3,13 +3,13 @@ package org.rpcrdma.codec.internal;
 
 import io.netty.buffer.ByteBuf;
 
-/** Listener of the memory that the peer of one connection may reach. Event loop only. */
+/** Listener of the memory exposed to the peer of one connection. Event loop only. */
 public interface ExposureListener {
 
     /**
-     * The peer may reach this memory, until it is {@link #invalidated}.
+     * Memory is exposed to the peer, until it is {@link #invalidated}.
      *
-     * @param handle that the peer is told
+     * @param handle advertised to the peer
      * @param memory that is exposed
      * @param index of its first byte
      * @param length in bytes
@@ -17,7 +17,7 @@ public interface ExposureListener {
     void exposed(int handle, ByteBuf memory, int index, int length);
 
     /**
-     * The peer cannot reach that memory any more.
+     * Memory is no longer exposed.
      *
      * @param handle of the memory
      */

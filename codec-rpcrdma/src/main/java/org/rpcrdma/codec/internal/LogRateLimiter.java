@@ -4,7 +4,7 @@ package org.rpcrdma.codec.internal;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
-/** Lets one line per second through. Any thread. */
+/** Rate limiter of log lines: one per second. Any thread. */
 public final class LogRateLimiter {
 
     public static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -18,7 +18,7 @@ public final class LogRateLimiter {
         last = clock.getAsLong() - INTERVAL_NANOS;
     }
 
-    /** The number of lines not let through since the last one that was; -1 when this one is not either. */
+    /** Number of lines suppressed since the last permitted one; -1 if this line is suppressed too. */
     public synchronized long take() {
         long now = clock.getAsLong();
         if (now - last < INTERVAL_NANOS) {

@@ -4,14 +4,14 @@ package org.rpcrdma.codec.internal;
 import java.util.ArrayDeque;
 import java.util.function.Supplier;
 
-/** Objects of one kind that one connection uses again and again: as many as it has needed at once, up to a limit. */
+/** Free list of one connection: holds as many objects as were in use at once, up to a limit. */
 public final class ObjectPool<T> {
 
     private static final int MOST = 256;
 
     private final Supplier<T> maker;
 
-    /** An idle connection has hardly any memory for them. */
+    /** Initially small, to save memory of idle connections. */
     private final ArrayDeque<T> kept = new ArrayDeque<>(1);
 
     public ObjectPool(Supplier<T> maker) {
@@ -23,7 +23,7 @@ public final class ObjectPool<T> {
         return spare == null ? maker.get() : spare;
     }
 
-    /** Takes one back that nobody uses any more. */
+    /** Returns an unused object. */
     public void give(T used) {
         if (kept.size() < MOST) {
             kept.addLast(used);

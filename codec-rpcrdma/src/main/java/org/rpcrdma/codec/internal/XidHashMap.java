@@ -7,12 +7,12 @@ import java.util.Iterator;
 import java.util.NoSuchElementException;
 
 /**
- * Open-addressing hash map keyed by XIDs, most of which count up, by one or by a power of two. A value stands at the
- * place of its XID or at the next free one after it; half of the places are free at least.
+ * Open-addressing hash map keyed by XIDs, most of which count up, by one or by a power of two. Linear probing, with a
+ * load factor of at most one half.
  */
 public final class XidHashMap<V> {
 
-    /** Odd, and near the golden ratio: the high bits of products with it are spread best. */
+    /** Odd multiplier near the golden ratio (Fibonacci hashing): spreads the high bits of the products best. */
     private static final int SPREAD = 0x9E3779B1;
 
     private static final int FIRST_PLACES_LOG2 = 4;
@@ -41,7 +41,7 @@ public final class XidHashMap<V> {
         return (place + 1) & (values.length - 1);
     }
 
-    /** Where the XID is, or the free place where it would be. */
+    /** Slot of the XID, or the free slot for it. */
     private int find(int xid) {
         int at = (xid * SPREAD) >>> shift;
         while (values[at] != null && xids[at] != xid) {
@@ -58,7 +58,7 @@ public final class XidHashMap<V> {
         return get(xid) != null;
     }
 
-    /** Returns what was there before, or {@code null}. */
+    /** Adds a value; returns the previous one, or {@code null}. */
     public V put(int xid, V value) {
         int at = find(xid);
         V before = values[at];
@@ -83,7 +83,7 @@ public final class XidHashMap<V> {
         }
     }
 
-    /** Returns what was there, or {@code null}. */
+    /** Removes and returns a value, or {@code null}. */
     public V remove(int xid) {
         int at = find(xid);
         V before = values[at];
@@ -102,7 +102,7 @@ public final class XidHashMap<V> {
         return true;
     }
 
-    /** Frees a place; whoever stands behind it because of it moves up. */
+    /** Frees a slot, and moves up later entries of its probe sequence. */
     private void empty(int place) {
         int free = place;
         for (int at = after(free); values[at] != null; at = after(at)) {
@@ -117,7 +117,7 @@ public final class XidHashMap<V> {
         size--;
     }
 
-    /** In no order; who changes the map meanwhile may meet a value twice, or miss it. */
+    /** All values in no order. Iteration during a modification may repeat or miss values. */
     public Collection<V> values() {
         return new AbstractCollection<>() {
             @Override

@@ -5,26 +5,37 @@ import io.micrometer.core.instrument.Tags;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.DoubleSupplier;
 import java.util.function.ToDoubleFunction;
 
 /**
- * The one list of the meters of a kind of object: what a binder registers, and what docs/metrics.md says about it.
+ * List of the meters of one kind of object, from which binders register meters and docs/metrics.md is generated.
  *
  * @param <T> what is read
  */
 abstract class MeterTable<T> {
 
-    /** What kind of meter it is; timers are fed by a listener, the others are read. */
+    /** Kind of a meter. A listener feeds timers; the others are read. */
     enum Kind {
         COUNTER,
         GAUGE,
+        /** A gauge of which the greatest value counts, in the place of the sum. */
+        GREATEST_GAUGE,
+        /** A gauge of the whole JVM: registered once, without the tags of a binder, and never added up. */
+        JVM_GAUGE,
         TIMER
     }
 
+    /** Units of Micrometer: Prometheus puts them behind the name, so that no other unit is worth its letters there. */
+    static final String BYTES = "bytes";
+
+    static final String SECONDS = "seconds";
+
     /**
-     * What all meters of a name have in common.
+     * Name, kind, unit and description of all meters of one name.
      *
-     * @param unit of Micrometer's kind; {@code null} for timers, where the registry chooses
+     * @param unit {@link #BYTES} or {@link #SECONDS}; {@code null} for plain numbers, and for timers, whose unit the
+     *     registry chooses
      */
     record Family(String name, Kind kind, String unit, String description) {}
 
@@ -32,7 +43,7 @@ abstract class MeterTable<T> {
      * One meter.
      *
      * @param value {@code null} for timers
-     * @param client what comes nearest at a Linux client; empty when there is nothing
+     * @param client the nearest counter of a Linux client; empty for none
      * @param server as {@code client}, at a Linux server
      */
     record Row<T>(
@@ -55,16 +66,43 @@ abstract class MeterTable<T> {
 
     // ------------------------------------------------------------------ for those who fill it
 
-    final void family(String name, Kind kind, String unit, String description) {
+    private void family(String name, Kind kind, String unit, String description) {
         family = new Family(name, kind, unit, description);
     }
 
-    final void counters(String name, String unit, String description) {
-        family(name, Kind.COUNTER, unit, description);
+    final void counters(String name, String description) {
+        family(name, Kind.COUNTER, null, description);
     }
 
-    final void gauges(String name, String unit, String description) {
-        family(name, Kind.GAUGE, unit, description);
+    final void byteCounters(String name, String description) {
+        family(name, Kind.COUNTER, BYTES, description);
+    }
+
+    final void secondCounters(String name, String description) {
+        family(name, Kind.COUNTER, SECONDS, description);
+    }
+
+    final void gauges(String name, String description) {
+        family(name, Kind.GAUGE, null, description);
+    }
+
+    final void byteGauges(String name, String description) {
+        family(name, Kind.GAUGE, BYTES, description);
+    }
+
+    /** Gauges of seconds, of which the greatest counts. */
+    final void greatestSecondGauges(String name, String description) {
+        family(name, Kind.GREATEST_GAUGE, SECONDS, description);
+    }
+
+    final void timers(String name, String description) {
+        family(name, Kind.TIMER, null, description);
+    }
+
+    /** A gauge of bytes that has one value in the whole JVM. */
+    final void jvmByteGauge(String name, String description, DoubleSupplier value) {
+        family(name, Kind.JVM_GAUGE, BYTES, description);
+        row(Tags.empty(), object -> value.getAsDouble(), "", "");
     }
 
     final void row(Tags tags, ToDoubleFunction<T> value, String client, String server) {

@@ -6,18 +6,24 @@ import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.Timer;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
+import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.codec.CallOutcome;
-import org.rpcrdma.codec.RpcRdmaListener;
+import org.rpcrdma.codec.RpcRdmaLatencyListener;
 import org.rpcrdma.codec.RpcRdmaRole;
 
 /** Records times in one registry. Nothing is allocated for a call whose procedure was called before. */
 @SuppressWarnings("EnumOrdinal") // the arrays live and die with the enums' classes
-final class MeterTimers implements RpcRdmaListener {
+final class MeterTimers implements RpcRdmaLatencyListener {
 
     private static final int OUTCOMES = CallOutcome.values().length;
+
+    /** Bounds of the buckets of the timers in each registry. */
+    private static final Map<MeterRegistry, List<Duration>> BUCKETS = new WeakHashMap<>();
 
     /** Those who keep this object must not keep the registry by it. */
     private final WeakReference<MeterRegistry> registry;
@@ -48,6 +54,27 @@ final class MeterTimers implements RpcRdmaListener {
                 timer(registry, RpcRdmaMeters.CONNECT_DURATION, Tags.of("outcome", "failed"));
     }
 
+    /**
+     * Holds the timers of a registry to one set of buckets: Prometheus has one type for all series of a name, a summary
+     * or a histogram, and the scrape as a whole fails when there are both.
+     *
+     * @throws IllegalArgumentException if the registry has timers with other buckets
+     */
+    static void fixBuckets(MeterRegistry registry, Duration[] levels) {
+        List<Duration> wanted = Arrays.stream(levels).sorted().distinct().toList();
+        List<Duration> present;
+        synchronized (BUCKETS) {
+            present = BUCKETS.putIfAbsent(registry, wanted);
+        }
+        if (present != null && !present.equals(wanted)) {
+            throw new IllegalArgumentException(
+                    String.format(
+                            "the timers of this registry have the service levels %s, and this"
+                                    + " binder has %s: give all binders of one registry the same",
+                            present, wanted));
+        }
+    }
+
     private Timer timer(MeterRegistry to, String name, Tags tags) {
         return Timer.builder(name)
                 .description(RpcRdmaMeters.TABLE.family(name).description())
@@ -68,7 +95,7 @@ final class MeterTimers implements RpcRdmaListener {
         }
     }
 
-    /** {@code null} when the registry is gone. */
+    /** {@code null} after the registry was collected. */
     private Timer firstOf(RpcRdmaRole role, String procedure, CallOutcome outcome) {
         MeterRegistry to = registry.get();
         if (to == null) {

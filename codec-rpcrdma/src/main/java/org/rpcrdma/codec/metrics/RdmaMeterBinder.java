@@ -5,10 +5,11 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.binder.MeterBinder;
+import io.netty.channel.EventLoopGroup;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.channel.RdmaEventLoopStatistics;
 
 /**
  * Binds event loops, their registered memory and their devices to Micrometer registries; docs/metrics.md lists
@@ -17,40 +18,43 @@ import org.rpcrdma.channel.RdmaEventLoopGroup;
  */
 public final class RdmaMeterBinder implements MeterBinder, AutoCloseable {
 
-    private final RdmaEventLoopGroup loops;
+    private final RdmaEventLoopStatistics loops;
     private final Tags tags;
-    private final List<MeterGroup<RdmaEventLoopGroup>> groups = new ArrayList<>(1);
+    private final List<AggregatedMeterGroup<RdmaEventLoopStatistics>> groups = new ArrayList<>(1);
 
     /**
-     * Binds without tags of its own.
+     * Binds without additional tags.
      *
-     * @param loops whose connections, memory and devices are measured, together
+     * @param loops whose connections, memory and devices are measured, together: an {@link
+     *     org.rpcrdma.channel.RdmaEventLoopGroup}, or a group of Netty 4.2 with RDMA as its I/O
      */
-    public RdmaMeterBinder(RdmaEventLoopGroup loops) {
+    public RdmaMeterBinder(EventLoopGroup loops) {
         this(loops, Tags.empty());
     }
 
     /**
-     * Binds with tags of its own.
+     * Binds with additional tags.
      *
-     * @param loops whose connections, memory and devices are measured, together
+     * @param loops whose connections, memory and devices are measured, together: an {@link
+     *     org.rpcrdma.channel.RdmaEventLoopGroup}, or a group of Netty 4.2 with RDMA as its I/O
      * @param tags for every meter
      */
-    public RdmaMeterBinder(RdmaEventLoopGroup loops, Iterable<Tag> tags) {
-        this.loops = Objects.requireNonNull(loops, "loops");
+    public RdmaMeterBinder(EventLoopGroup loops, Iterable<Tag> tags) {
+        this.loops = RdmaEventLoopStatistics.of(Objects.requireNonNull(loops, "loops"));
         this.tags = Tags.of(Objects.requireNonNull(tags, "tags"));
     }
 
     /** Registers all meters; nothing happens when these loops are bound with these tags already. */
     @Override
     public synchronized void bindTo(MeterRegistry registry) {
-        MeterGroup<RdmaEventLoopGroup> group = MeterGroup.of(registry, RdmaMeters.TABLE, tags);
+        AggregatedMeterGroup<RdmaEventLoopStatistics> group =
+                AggregatedMeterGroup.of(registry, RdmaMeters.TABLE, tags);
         if (group.add(loops)) {
             groups.add(group);
         }
     }
 
-    /** Ends what {@link #bindTo} has begun, when the loops are shut down: what they have counted stays. */
+    /** Unbinds, after the loops were shut down; the registry keeps their counts. */
     @Override
     public synchronized void close() {
         groups.forEach(group -> group.remove(loops));

@@ -7,9 +7,10 @@ import java.util.Set;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaCounter;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.channel.RdmaEventLoopStatistics;
 
 /** The meters of event loops, their memory and their devices. */
-final class RdmaMeters extends MeterTable<RdmaEventLoopGroup> {
+final class RdmaMeters extends MeterTable<RdmaEventLoopStatistics> {
 
     /** The parts of {@link RdmaCounter#COMPLETIONS_FAILED}. */
     private static final Set<RdmaCounter> FAILURES =
@@ -23,38 +24,39 @@ final class RdmaMeters extends MeterTable<RdmaEventLoopGroup> {
         loops();
         memory();
         receives();
+        admissions();
         device();
     }
 
     private void loops() {
-        gauges("rdma.channels", "channels", "Connections and listeners that are open");
-        row(Tags.empty(), RdmaEventLoopGroup::registeredChannels, "", "");
-        counters("rdma.loop.rounds", "rounds", "Rounds of event loops: a poll, then tasks");
+        gauges("rdma.channels", "Open connections and listeners.");
+        row(Tags.empty(), RdmaEventLoopStatistics::registeredChannels, "", "");
+        counters(
+                "rdma.loop.rounds",
+                "Rounds of event loops. A round polls the device, then runs tasks.");
         add(RdmaCounter.ROUNDS);
-        counters("rdma.loop.rounds.busy", "rounds", "Rounds that found something to do");
+        counters("rdma.loop.rounds.busy", "Rounds of event loops that found something to do.");
         add(RdmaCounter.ROUNDS_WITH_WORK);
         counters(
                 "rdma.loop.work",
-                "events",
-                "Completions and events that polls have delivered, or bytes that they have moved");
+                "Completions and events that polls have delivered, or bytes that polls have "
+                        + "moved.");
         add(RdmaCounter.WORK);
-        counters("rdma.loop.sleeps", "sleeps", "Times a loop has blocked, with nothing to do");
+        counters("rdma.loop.sleeps", "Times that an idle event loop has blocked.");
         add(RdmaCounter.SLEEPS);
-        counters(
+        secondCounters(
                 "rdma.loop.time",
-                "seconds",
-                "Time of the rounds that found something to do: in I/O, handlers included, and in"
-                        + " tasks");
+                "Time of the rounds that found something to do: in I/O, handlers included, "
+                        + "and in tasks.");
         time(RdmaCounter.IO_NANOS, "io");
         time(RdmaCounter.TASK_NANOS, "tasks");
         counters(
                 "rdma.loop.stalls",
-                "rounds",
-                "Rounds that took longer than "
+                "Rounds of event loops that took longer than "
                         + RdmaEventLoopGroup.STALL_MILLIS
-                        + " ms: a handler or task has blocked all channels of the loop");
+                        + " ms, because a handler or task blocked.");
         add(RdmaCounter.STALLS);
-        counters("rdma.loop.failures", "rounds", "Rounds that failed by an exception");
+        counters("rdma.loop.failures", "Rounds of event loops that an exception has ended.");
         add(RdmaCounter.FAILED_ROUNDS);
     }
 
@@ -63,102 +65,102 @@ final class RdmaMeters extends MeterTable<RdmaEventLoopGroup> {
     }
 
     private void memory() {
-        gauges("rdma.memory.registered", "bytes", "Registered memory of the loops, lent or not");
-        row(Tags.empty(), RdmaEventLoopGroup::registeredBytes, "", "");
-        gauges(
+        byteGauges(
+                "rdma.memory.registered", "Registered memory of the event loops, in use or free.");
+        row(Tags.empty(), RdmaEventLoopStatistics::registeredBytes, "", "");
+        byteGauges(
                 "rdma.memory.used",
-                "bytes",
-                "Registered memory that is lent: posted as receives, in messages, under way");
-        row(Tags.empty(), RdmaEventLoopGroup::registeredBytesInUse, "", "");
-        gauges(
+                "Registered memory in use: posted receives, received messages, and sends in "
+                        + "flight.");
+        row(Tags.empty(), RdmaEventLoopStatistics::registeredBytesInUse, "", "");
+        jvmByteGauge(
                 "rdma.memory.limit",
-                "bytes",
-                "What all event loops of the JVM may register together; it is added up over groups,"
-                        + " so look at its maximum");
-        row(Tags.empty(), group -> RdmaChannel.registeredBytesLimit(), "", "");
-        counters("rdma.memory.refusals", "buffers", "Buffers that there was no memory for");
+                "Memory that all event loops of the JVM together may register.",
+                RdmaChannel::registeredBytesLimit);
+        counters(
+                "rdma.memory.refusals",
+                "Buffers that were refused because the limit of registered memory was "
+                        + "reached.");
         add(RdmaCounter.MEMORY_REFUSALS);
         counters(
                 "rdma.memory.registrations",
-                "registrations",
                 "Registrations of memory with the device: pooled memory, large buffers that are"
-                        + " sent from where they are, and exposed ranges where the device exposes"
-                        + " no parts of a registration");
+                    + " sent in place, and exposed ranges where the device cannot expose a part of"
+                    + " a registration.");
         add(RdmaCounter.REGISTRATIONS, "rdma: mrs_allocated", "");
     }
 
     private void receives() {
         gauges(
                 "rdma.receives.posted",
-                "receives",
-                "Receives posted on channels of messages, to a batch of a few for each channel");
-        row(Tags.empty(), RdmaEventLoopGroup::postedReceives, "", "");
+                "Receives posted on channels of messages, accurate to one batch for each "
+                        + "channel.");
+        row(Tags.empty(), RdmaEventLoopStatistics::postedReceives, "", "");
         counters(
                 "rdma.receives.low",
-                "times",
-                "Times the receives of a channel of messages fell to a quarter of those that are"
-                        + " kept posted: the peer sends in bursts, or the pipeline does not read");
+                "Times that the posted receives of a channel of messages fell to a quarter of their"
+                        + " target: the peer sends in bursts, or the pipeline does not read.");
         add(RdmaCounter.RECEIVES_LOW, "", "rdma_stat_rq_starve");
         counters(
                 "rdma.reads.stalled",
-                "connections",
-                "Connections that ended because the peer did not answer an RDMA Read in time");
+                "Connections that ended because the peer did not answer an RDMA Read in time.");
         add(RdmaCounter.READS_STALLED);
     }
 
-    private void device() {
+    private void admissions() {
         counters(
+                "rdma.admissions.refused",
+                "Connection requests that a server channel has refused: rejected by the admission"
+                        + " policy, not decided in time, or because the policy failed.");
+        add(RdmaCounter.ADMISSIONS_REJECTED, tag("reason", "rejected"));
+        add(RdmaCounter.ADMISSIONS_TIMED_OUT, tag("reason", "timed_out"));
+        add(RdmaCounter.ADMISSIONS_FAILED, tag("reason", "failed"));
+    }
+
+    private void device() {
+        byteCounters(
                 "rdma.device.traffic",
-                "bytes",
-                "Bytes on connections, as far as the device sees them");
+                "Bytes that connections have transferred, as far as the device counts them.");
         add(RdmaCounter.BYTES_IN, tag("direction", "in"));
         add(RdmaCounter.BYTES_OUT, tag("direction", "out"));
-        counters("rdma.device.fpdus", "fpdus", "FPDUs of iWARP");
+        counters("rdma.device.fpdus", "FPDUs of iWARP.");
         add(RdmaCounter.FPDUS_IN, tag("direction", "in"));
         add(RdmaCounter.FPDUS_OUT, tag("direction", "out"));
-        counters("rdma.device.connections.opened", "connections", "Connections that were made");
+        counters("rdma.device.connections.opened", "Connections that the device has established.");
         add(RdmaCounter.CONNECTIONS_OPENED);
         counters(
                 "rdma.device.connections.shared",
-                "connections",
-                "Connections that shared memory carries, of those that were made");
+                "Connections that the device has established in shared memory.");
         add(RdmaCounter.CONNECTIONS_SHARED);
-        counters("rdma.device.connections.ended", "connections", "Connections that have ended");
+        counters("rdma.device.connections.ended", "Connections of the device that have ended.");
         add(RdmaCounter.CONNECTIONS_ENDED);
         counters(
                 "rdma.device.connections.lost",
-                "connections",
-                "Connections that ended by an error of the network, or inside a message");
+                "Connections of the device that ended by an error of the network, or inside "
+                        + "a message.");
         add(RdmaCounter.CONNECTIONS_LOST);
         counters(
                 "rdma.device.connections.stalled",
-                "connections",
-                "Connections that ended because the peer has begun an FPDU or a message and not"
-                        + " gone on, of those lost");
+                "Connections of the device that ended because the peer stopped inside an "
+                        + "FPDU or a message. They count as lost, too.");
         add(RdmaCounter.CONNECTIONS_STALLED);
-        counters(
-                "rdma.device.startups.failed",
-                "connections",
-                "Start-ups of iWARP that came to nothing");
+        counters("rdma.device.startups.failed", "Start-ups of iWARP connections that have failed.");
         add(RdmaCounter.STARTUPS_REFUSED, tag("reason", "refused"));
         add(RdmaCounter.STARTUPS_TIMED_OUT, tag("reason", "timed_out"));
         counters(
                 "rdma.device.terminates",
-                "messages",
-                "Terminate messages of iWARP: one ends a connection");
+                "Terminate messages of iWARP. Each one ends a connection.");
         add(RdmaCounter.TERMINATES_SENT, tag("direction", "out"));
         add(RdmaCounter.TERMINATES_RECEIVED, tag("direction", "in"));
         counters(
                 "rdma.device.crc.errors",
-                "fpdus",
-                "FPDUs of iWARP whose CRC was wrong: one ends a connection");
+                "FPDUs of iWARP with a wrong CRC. Each one ends a connection.");
         add(RdmaCounter.CRC_ERRORS);
-        counters("rdma.device.receives.held", "messages", "Messages that had to wait for memory");
+        counters("rdma.device.receives.held", "Received messages that have waited for memory.");
         add(RdmaCounter.RECEIVES_HELD);
         counters(
                 "rdma.device.completions.failed",
-                "completions",
-                "Work requests that have failed, those that were only flushed not among them");
+                "Work requests that have failed. Flushed work requests are not counted.");
         for (RdmaCounter counter : FAILURES) {
             add(counter, tag("status", nameOf(counter).substring("failed_".length())));
         }

@@ -21,7 +21,7 @@ import org.rpcrdma.codec.RpcRdmaMetrics;
  */
 public final class RpcRdmaMeterBinder implements MeterBinder, AutoCloseable {
 
-    private record Binding(MeterGroup<RpcRdmaMetrics> group, MeterTimers timers) {}
+    private record Binding(AggregatedMeterGroup<RpcRdmaMetrics> group, MeterTimers timers) {}
 
     private final RpcRdmaMetrics metrics;
     private final Tags tags;
@@ -29,7 +29,7 @@ public final class RpcRdmaMeterBinder implements MeterBinder, AutoCloseable {
     private final List<Binding> bindings = new ArrayList<>(1);
 
     /**
-     * Binds without tags of its own, which is enough where servers and clients need not be told apart.
+     * Binds without additional tags, for programs that need not distinguish servers and clients.
      *
      * @param metrics those of one configuration, {@code RpcRdmaConfig.metrics()}
      */
@@ -38,13 +38,13 @@ public final class RpcRdmaMeterBinder implements MeterBinder, AutoCloseable {
     }
 
     /**
-     * Binds with tags of its own.
+     * Binds with additional tags.
      *
      * @param metrics those of one configuration, {@code RpcRdmaConfig.metrics()}
      * @param tags for every meter, such as a name for what the connections are for; never addresses of peers, of which
      *     there may be any number. A registry of Prometheus wants the same keys in all binders
-     * @param serviceLevels bounds of histogram buckets of all timers; none unless given here or by a
-     *     {@code MeterFilter}
+     * @param serviceLevels bounds of histogram buckets of all timers, the same in all binders of one registry; none
+     *     unless given here or by a {@code MeterFilter}
      */
     public RpcRdmaMeterBinder(
             RpcRdmaMetrics metrics, Iterable<Tag> tags, Duration... serviceLevels) {
@@ -53,10 +53,16 @@ public final class RpcRdmaMeterBinder implements MeterBinder, AutoCloseable {
         this.levels = serviceLevels.clone();
     }
 
-    /** Registers all meters; nothing happens when these metrics are bound with these tags already. */
+    /**
+     * Registers all meters; nothing happens when these metrics are bound with these tags already.
+     *
+     * @throws IllegalArgumentException if another binder has bound metrics to this registry with other service levels
+     */
     @Override
     public synchronized void bindTo(MeterRegistry registry) {
-        MeterGroup<RpcRdmaMetrics> group = MeterGroup.of(registry, RpcRdmaMeters.TABLE, tags);
+        MeterTimers.fixBuckets(registry, levels);
+        AggregatedMeterGroup<RpcRdmaMetrics> group =
+                AggregatedMeterGroup.of(registry, RpcRdmaMeters.TABLE, tags);
         if (group.add(metrics)) {
             MeterTimers timers = new MeterTimers(registry, tags, levels);
             metrics.addListener(timers);
@@ -65,8 +71,8 @@ public final class RpcRdmaMeterBinder implements MeterBinder, AutoCloseable {
     }
 
     /**
-     * Ends what {@link #bindTo} has begun, when the connections behind the metrics are over: what they have counted
-     * stays in the registries, what they count from now on does not reach them.
+     * Unbinds, after all connections have ended: the registries keep the counts so far, and later counts are not
+     * registered.
      */
     @Override
     public synchronized void close() {

@@ -10,15 +10,17 @@ import org.rpcrdma.codec.RpcRdmaGauge;
 import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.RpcRdmaRole;
 
-/** The meters of RPC-over-RDMA. */
+/** Table of the meters of RPC-over-RDMA. */
 final class RpcRdmaMeters extends MeterTable<RpcRdmaMetrics> {
 
     static final String CALL_DURATION = "rpcrdma.call.duration";
     static final String CREDIT_WAIT = "rpcrdma.credit.wait";
     static final String CONNECT_DURATION = "rpcrdma.connect.duration";
 
-    /** What a procedure is called that no binding has a name for. */
+    /** Name of a procedure that no binding names. */
     static final String OTHER_PROCEDURE = "other";
+
+    private static final double NANOS = 1e9;
 
     static final RpcRdmaMeters TABLE = new RpcRdmaMeters();
 
@@ -32,31 +34,40 @@ final class RpcRdmaMeters extends MeterTable<RpcRdmaMetrics> {
     }
 
     private void calls() {
-        counters("rpcrdma.calls", "calls", "Calls sent as requester, and accepted as responder");
+        counters(
+                "rpcrdma.calls",
+                "Calls that the requester has sent, and calls that the responder has "
+                        + "accepted.");
         add(RpcRdmaCounter.CALLS_SENT, "xprt: sends", "", role(RpcRdmaRole.REQUESTER));
         add(RpcRdmaCounter.CALLS_RECEIVED, "", "rdma_stat_recv", role(RpcRdmaRole.RESPONDER));
         counters(
                 "rpcrdma.replies",
-                "replies",
-                "Replies received as requester, and sent as responder; RDMA_ERROR is none");
+                "Replies that the requester has received, and replies that the responder has "
+                        + "sent. RDMA_ERROR is not a reply.");
         add(RpcRdmaCounter.REPLIES_RECEIVED, "xprt: recvs", "", role(RpcRdmaRole.REQUESTER));
         add(RpcRdmaCounter.REPLIES_SENT, "", "", role(RpcRdmaRole.RESPONDER));
         gauges(
                 "rpcrdma.calls.active",
-                "calls",
-                "Calls that are sent and not answered as requester, received and not answered as"
-                        + " responder");
+                "Calls in flight at the requester, and calls that the responder has received "
+                        + "and not answered yet.");
         add(
                 RpcRdmaGauge.CALLS_IN_FLIGHT,
                 "xprt: req_u (a sum over time)",
                 role(RpcRdmaRole.REQUESTER));
         add(RpcRdmaGauge.CALLS_IN_PROGRESS, "", role(RpcRdmaRole.RESPONDER));
-        family(
+        greatestSecondGauges(
+                "rpcrdma.calls.oldest",
+                "Age of the oldest call without an answer: since its write at the requester, the"
+                        + " wait for a credit included; since its arrival at the responder. 0 where"
+                        + " no call is out.");
+        for (RpcRdmaRole role : RpcRdmaRole.values()) {
+            row(role(role), metrics -> metrics.oldestCallNanos(role) / NANOS, "", "");
+        }
+        timers(
                 CALL_DURATION,
-                Kind.TIMER,
-                null,
-                "Answered calls: as requester from the write to the reply, waiting for a credit"
-                        + " included; as responder from the call's message to the reply's");
+                "Time from the write of a call to its reply, the wait for a credit included, at the"
+                        + " requester; from the arrival of a call to the send of its reply at the"
+                        + " responder. Only answered calls are timed.");
         for (RpcRdmaRole role : RpcRdmaRole.values()) {
             timer(
                     role == RpcRdmaRole.REQUESTER ? "per-op: execute (ms)" : "",
@@ -66,9 +77,8 @@ final class RpcRdmaMeters extends MeterTable<RpcRdmaMetrics> {
         }
         counters(
                 "rpcrdma.client.calls",
-                "calls",
-                "Calls of an RpcRdmaClient that were sent again on another connection, repeated"
-                        + " with more room for the reply, or not answered in time");
+                "Calls that an RpcRdmaClient has retransmitted on another connection, repeated with"
+                        + " more room for the reply, or given up because no reply came in time.");
         add(
                 RpcRdmaCounter.CALLS_RETRANSMITTED,
                 "per-op: ntrans - ops",
@@ -78,9 +88,8 @@ final class RpcRdmaMeters extends MeterTable<RpcRdmaMetrics> {
         add(RpcRdmaCounter.CALLS_TIMED_OUT, "per-op: timeouts", "", tag("event", "timed_out"));
         counters(
                 "rpcrdma.duplicates",
-                "calls",
-                "Calls that had come before: answered from the duplicate request cache, or left"
-                        + " waiting for the first one's answer");
+                "Retransmitted calls that the duplicate request cache has answered, or that "
+                        + "wait for the answer to the first transmission.");
         add(RpcRdmaCounter.DUPLICATES_REPLAYED, "", "", tag("outcome", "replayed"));
         add(RpcRdmaCounter.DUPLICATES_WAITING, "", "", tag("outcome", "waiting"));
     }
@@ -96,10 +105,9 @@ final class RpcRdmaMeters extends MeterTable<RpcRdmaMetrics> {
     private void messages() {
         counters(
                 "rpcrdma.messages",
-                "messages",
-                "Calls and replies by their form: no chunks; reduced arguments, a Position Zero"
-                    + " Read chunk, offered Write chunks or Reply chunk; a reply in the Reply chunk"
-                    + " or in Read chunks. One call can be of several forms");
+                "Calls and replies by form: without chunks; with reduced arguments, a "
+                        + "Position Zero Read chunk, Write chunks or a Reply chunk; a reply in the "
+                        + "Reply chunk or in Read chunks. One call may count under several forms.");
         form(RpcRdmaCounter.SHORT_MESSAGES, "short", "");
         form(RpcRdmaCounter.READ_CHUNK_CALLS, "read_chunk_call", "rdma: read_chunk_count");
         form(RpcRdmaCounter.LONG_CALLS, "long_call", "rdma: nomsg_call_count");
@@ -107,48 +115,59 @@ final class RpcRdmaMeters extends MeterTable<RpcRdmaMetrics> {
         form(RpcRdmaCounter.REPLY_CHUNK_CALLS, "reply_chunk_call", "rdma: reply_chunk_count");
         form(RpcRdmaCounter.LONG_REPLIES, "long_reply", "");
         form(RpcRdmaCounter.READ_CHUNK_REPLIES, "read_chunk_reply", "");
-        counters("rpcrdma.inline", "bytes", "Payload inside Sends, transport headers not counted");
+        byteCounters(
+                "rpcrdma.inline", "Payload bytes inside Send messages, without transport headers.");
         byRole(RpcRdmaCounter.INLINE_BYTES, "", "");
-        counters(
+        byteCounters(
                 "rpcrdma.copied",
-                "bytes",
-                "Payload copied because it was not in one direct buffer");
+                "Payload bytes that were copied because they were not in one direct buffer.");
         byRole(RpcRdmaCounter.COPIED_BYTES, "rdma: pullup_copy_count, fixup_copy_count", "");
-        counters("rpcrdma.placed", "bytes", "What responders have placed into this side's memory");
-        add(RpcRdmaCounter.PLACED_BYTES, "rdma: total_rdma_reply", "", Tags.empty());
-        counters("rpcrdma.pulled", "bytes", "What was read from peers by RDMA Read");
+        byteCounters(
+                "rpcrdma.write",
+                "Bytes transferred by RDMA Write: from responders into memory of this "
+                        + "requester, and from this responder into memory of requesters.");
+        add(
+                RpcRdmaCounter.WRITE_BYTES_RECEIVED,
+                "rdma: total_rdma_reply",
+                "",
+                role(RpcRdmaRole.REQUESTER));
+        add(
+                RpcRdmaCounter.WRITE_BYTES_SENT,
+                "",
+                "rdma_stat_write (Writes)",
+                role(RpcRdmaRole.RESPONDER));
+        byteCounters(
+                "rpcrdma.read",
+                "Bytes that this end has read from peers by RDMA Read: chunks of calls, and "
+                        + "replies in Read chunks.");
         add(RpcRdmaCounter.READ_BYTES, "", "rdma_stat_read (Reads)", Tags.empty());
-        counters("rpcrdma.pushed", "bytes", "What was written to peers by RDMA Write");
-        add(RpcRdmaCounter.WRITE_BYTES, "", "rdma_stat_write (Writes)", Tags.empty());
         counters(
                 "rpcrdma.pull.completions",
-                "messages",
-                "Pull completions sent as requester, and received as responder for a waiting"
-                        + " reply");
+                "Pull completions that the requester has sent, and those that the responder "
+                        + "has received for a reply in Read chunks.");
         add(RpcRdmaCounter.PULL_COMPLETIONS_SENT, "", "", role(RpcRdmaRole.REQUESTER));
         add(RpcRdmaCounter.PULL_COMPLETIONS_RECEIVED, "", "", role(RpcRdmaRole.RESPONDER));
         gauges(
                 "rpcrdma.replies.waiting",
-                "replies",
-                "Replies in Read chunks that wait for their pull completion");
+                "Replies in Read chunks whose pull completion has not arrived yet.");
         add(RpcRdmaGauge.REPLIES_WAITING, "", Tags.empty());
         counters(
                 "rpcrdma.replies.expired",
-                "replies",
-                "Replies in Read chunks freed because no pull completion came in time");
+                "Replies in Read chunks that were released because no pull completion "
+                        + "arrived in time.");
         add(RpcRdmaCounter.READ_CHUNK_REPLIES_EXPIRED, "", "", Tags.empty());
     }
 
     private void memory() {
-        gauges(
-                "rpcrdma.pulled.held",
-                "bytes",
-                "Memory of messages that are being pulled, or were and are not answered");
-        add(RpcRdmaGauge.PULLED_BYTES, "", Tags.empty());
+        byteGauges(
+                "rpcrdma.read.held",
+                "Memory of messages whose Read chunks are being read, or were read and are "
+                        + "not answered yet.");
+        add(RpcRdmaGauge.READ_BYTES_HELD, "", Tags.empty());
         counters(
                 "rpcrdma.invalidations",
-                "handles",
-                "Handles that ended by the responder's Send With Invalidate, or here");
+                "Handles invalidated by the responder's Send With Invalidate, and handles "
+                        + "invalidated locally.");
         add(RpcRdmaCounter.REMOTE_INVALIDATIONS, "", "", tag("by", "remote"));
         add(RpcRdmaCounter.LOCAL_INVALIDATIONS, "rdma: local_inv_needed", "", tag("by", "local"));
     }
@@ -156,44 +175,44 @@ final class RpcRdmaMeters extends MeterTable<RpcRdmaMetrics> {
     private void credits() {
         gauges(
                 "rpcrdma.credits",
-                "credits",
-                "Credits granted by peers as requester, granted to peers as responder");
+                "Credits that peers grant to the requester, and credits that the responder "
+                        + "grants to peers.");
         add(RpcRdmaGauge.CREDITS_GRANTED, "", role(RpcRdmaRole.REQUESTER));
         add(RpcRdmaGauge.CREDITS_OFFERED, "", role(RpcRdmaRole.RESPONDER));
-        gauges("rpcrdma.calls.waiting", "calls", "Calls that wait for a credit now");
+        gauges("rpcrdma.calls.waiting", "Calls that wait for a credit now.");
         add(RpcRdmaGauge.CALLS_WAITING, "xprt: bklog_u (a sum over time)", Tags.empty());
-        counters("rpcrdma.calls.queued", "calls", "Calls that had to wait for a credit");
+        counters("rpcrdma.calls.queued", "Calls that have waited for a credit.");
         add(RpcRdmaCounter.CALLS_QUEUED, "", "", Tags.empty());
         counters(
                 "rpcrdma.calls.held",
-                "calls",
-                "Calls of peers that had to wait for memory before their Read chunks were read");
+                "Calls from peers that have waited for memory before their Read chunks were "
+                        + "read.");
         add(RpcRdmaCounter.CALLS_HELD, "", "", Tags.empty());
-        family(CREDIT_WAIT, Kind.TIMER, null, "How long calls have waited for their credit");
+        timers(CREDIT_WAIT, "Time that calls have waited for a credit.");
         timer("per-op: queue (ms)", Tags.empty());
         counters(
                 "rpcrdma.zero.grants",
-                "replies",
-                "Replies whose grant was 0, which RFC 8166 forbids");
+                "Replies that granted zero credits, which RFC 8166, 3.3.1 forbids.");
         add(RpcRdmaCounter.ZERO_GRANTS, "", "", Tags.empty());
         counters(
                 "rpcrdma.roundups.placed",
-                "results",
-                "Results that a responder has placed with their round-up, which RFC 8166 forbids");
+                "Results whose XDR round-up the responder has written too, which RFC 8166, "
+                        + "3.4.6.2 forbids.");
         add(RpcRdmaCounter.ROUND_UPS_PLACED, "", "", Tags.empty());
     }
 
     private void failures() {
         counters(
                 "rpcrdma.calls.failed",
-                "calls",
-                "Calls that got no reply: refused by RDMA_ERROR, answered by a bad reply, given up,"
-                        + " or out when their connection was lost");
+                "Calls that ended without a valid reply: refused by RDMA_ERROR, answered by an"
+                    + " invalid reply, cancelled, or in flight when their connection was lost.");
         add(RpcRdmaCounter.ERRORS_RECEIVED, "", "", tag("reason", "refused"));
         add(RpcRdmaCounter.BAD_REPLIES, "", "", tag("reason", "bad_reply"));
         add(RpcRdmaCounter.CALLS_CANCELLED, "", "", tag("reason", "cancelled"));
         add(RpcRdmaCounter.CALLS_LOST, "", "", tag("reason", "connection_lost"));
-        counters("rpcrdma.errors.sent", "messages", "Calls that the transport has answered itself");
+        counters(
+                "rpcrdma.errors.sent",
+                "Calls that the transport has answered with an error of its own.");
         add(RpcRdmaCounter.VERSION_ERRORS_SENT, "", "", tag("reason", "version"));
         add(RpcRdmaCounter.CHUNK_ERRORS_SENT, "", "", tag("reason", "chunk"));
         add(RpcRdmaCounter.OPTION_ERRORS_SENT, "", "", tag("reason", "option"));
@@ -201,10 +220,10 @@ final class RpcRdmaMeters extends MeterTable<RpcRdmaMetrics> {
         add(RpcRdmaCounter.SYSTEM_ERRORS_SENT, "", "", tag("reason", "system_err"));
         counters(
                 "rpcrdma.fatal.calls.refused",
-                "calls",
-                "Calls refused because they have ended an earlier connection");
+                "Calls that were refused because an earlier transmission of them has ended a "
+                        + "connection.");
         add(RpcRdmaCounter.FATAL_XIDS_REFUSED, "", "", Tags.empty());
-        counters("rpcrdma.messages.dropped", "messages", "Messages that nothing was done with");
+        counters("rpcrdma.messages.dropped", "Messages that were discarded.");
         dropped(RpcRdmaCounter.DROPPED_SHORT, "");
         dropped(RpcRdmaCounter.DROPPED_VERSION, "");
         dropped(RpcRdmaCounter.DROPPED_PROCEDURE, "");
@@ -216,38 +235,34 @@ final class RpcRdmaMeters extends MeterTable<RpcRdmaMetrics> {
         dropped(RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, "");
         counters(
                 "rpcrdma.connections.cut",
-                "connections",
-                "Connections closed here because of their peer: more calls than credits, or too"
-                        + " many bad calls in a row");
+                "Connections that this end has closed because their peer sent more calls "
+                        + "than it had credits, or too many invalid calls in a row.");
         add(RpcRdmaCounter.CREDIT_OVERRUNS, "", "", tag("reason", "credit_overrun"));
         add(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS, "", "", tag("reason", "chunk_errors"));
     }
 
     private void connections() {
-        gauges("rpcrdma.connections", "connections", "Open connections");
+        gauges("rpcrdma.connections", "Open connections.");
         row(Tags.empty(), RpcRdmaMetrics::connections, "", "");
-        counters("rpcrdma.connections.opened", "connections", "Connections that were made");
+        counters("rpcrdma.connections.opened", "Connections that were established.");
         add(RpcRdmaCounter.CONNECTIONS_OPENED, "xprt: connect_count", "", Tags.empty());
         counters(
                 "rpcrdma.connections.closed",
-                "connections",
-                "Connections that have ended: closed here, given up because of what the peer has"
-                        + " done or of a failure, closed by the peer, or lost by an error of the"
-                        + " network, the device or the memory");
+                "Connections that have ended: closed by this end, given up because of the peer's"
+                    + " behaviour or of a failure, closed by the peer, or lost by an error of the"
+                    + " network, the device or the memory.");
         add(RpcRdmaCounter.CONNECTIONS_CLOSED_HERE, "", "", tag("reason", "here"));
         add(RpcRdmaCounter.CONNECTIONS_GIVEN_UP, "", "", tag("reason", "given_up"));
         add(RpcRdmaCounter.CONNECTIONS_CLOSED_BY_PEER, "", "", tag("reason", "peer"));
         add(RpcRdmaCounter.CONNECTIONS_LOST, "", "", tag("reason", "lost"));
         counters(
                 "rpcrdma.connects.failed",
-                "connects",
-                "Attempts of an RpcRdmaClient to connect that have failed");
+                "Connection attempts of an RpcRdmaClient that have failed.");
         add(RpcRdmaCounter.CONNECTS_FAILED, "", "", Tags.empty());
-        family(
+        timers(
                 CONNECT_DURATION,
-                Kind.TIMER,
-                null,
-                "Attempts of an RpcRdmaClient to connect, from their beginning to their end");
+                "Time that connection attempts of an RpcRdmaClient have taken, failed ones "
+                        + "included.");
         timer("xprt: connect_time (s)", tag("outcome", "connected, failed"));
     }
 

@@ -29,14 +29,14 @@ final class ChannelTransport implements RpcTransport {
     private static final int SYSTEM_ERROR_WORDS = 6;
 
     private final Channel channel;
-    private final ConnectionReplies replies;
+    private final ConnectionReplyQueue replies;
 
     ChannelTransport(Channel channel) {
         this.channel = channel;
-        replies = new ConnectionReplies(channel);
+        replies = new ConnectionReplyQueue(channel);
     }
 
-    ConnectionReplies replies() {
+    ConnectionReplyQueue replies() {
         return replies;
     }
 
@@ -74,7 +74,7 @@ final class ChannelTransport implements RpcTransport {
         } catch (Throwable t) {
             // A file that has become shorter, or Netty's OutOfDirectMemoryError.
             if (isReply) {
-                answerSystemError(xid); // oncrpc4j logs what failed, and does no more
+                answerSystemError(xid); // oncrpc4j only logs the failure
             }
             handler.failed(t, attachment);
             return;

@@ -27,7 +27,7 @@ import org.dcache.oncrpc4j.rpc.RpcRejectStatus;
 import org.dcache.oncrpc4j.rpc.RpcReply;
 import org.dcache.oncrpc4j.rpc.RpcTransport;
 import org.dcache.oncrpc4j.xdr.Xdr;
-import org.rpcrdma.codec.RpcRdmaFailure;
+import org.rpcrdma.codec.CallFailureMessage;
 
 /**
  * The last handler of a channel whose upper layer is written for oncrpc4j, behind {@code RpcRdmaCodec}: its programs
@@ -62,8 +62,8 @@ public final class OncRpcHandler extends ChannelInboundHandlerAdapter {
      * For calls to the peer: {@code new RpcCall(program, version, credential, transport)}. An accepting side opens the
      * reverse direction before (RFC 8167). Any thread, once this handler is in a pipeline.
      *
-     * @return what stubs of oncrpc4j take; it is good as long as the connection
-     * @throws IllegalStateException when it is in none yet
+     * @return the transport for stubs of oncrpc4j; valid while the connection is open
+     * @throws IllegalStateException before this handler is added to a pipeline
      */
     public RpcTransport transport() {
         RpcTransport added = transport;
@@ -84,10 +84,10 @@ public final class OncRpcHandler extends ChannelInboundHandlerAdapter {
         ctx.fireChannelInactive();
     }
 
-    /** Takes what the codec gives: messages, and calls from here that the transport has failed. */
+    /** Receives messages and transport failures of outbound calls from the codec. */
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object read) {
-        if (read instanceof RpcRdmaFailure failure) {
+        if (read instanceof CallFailureMessage failure) {
             transport.replies().fail(failure.xid(), failure.cause());
         } else if (read instanceof ByteBuf message) {
             try {
@@ -139,7 +139,7 @@ public final class OncRpcHandler extends ChannelInboundHandlerAdapter {
         }
         int flavor = call.getCredential().type();
         if (flavor != RpcAuthType.NONE && flavor != RpcAuthType.UNIX) {
-            // Nobody has checked it.
+            // Not validated before.
             denied(call, RpcAuthStat.AUTH_TOOWEAK);
             return;
         }

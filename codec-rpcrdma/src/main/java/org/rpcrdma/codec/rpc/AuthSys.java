@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The body of AUTH_SYS (RFC 5531, appendix A): what a client says of its user. Nothing proves it.
+ * Body of AUTH_SYS (RFC 5531, appendix A): the user as claimed by the client, not authenticated.
  *
  * @param stamp any number
  * @param machine the client's name, at most 255 bytes in UTF-8
@@ -22,8 +22,11 @@ public record AuthSys(int stamp, String machine, int uid, int gid, List<Integer>
     private static final int MAXIMUM_NAME = 255;
     private static final int MAXIMUM_GROUPS = 16;
 
+    /** Stamp, length of an empty name, user, group, number of groups. */
+    private static final int SHORTEST_BODY = 20;
+
     /**
-     * A credential of these values; all are as the caller says, nothing proves them.
+     * Creates a credential; its values are claims, not authenticated.
      *
      * @param gids further groups, at most 16; copied
      * @param machine the caller's name for itself, at most 255 bytes in UTF-8
@@ -50,14 +53,14 @@ public record AuthSys(int stamp, String machine, int uid, int gid, List<Integer>
     }
 
     /**
-     * What a credential says.
+     * Decodes a credential.
      *
      * @param credential of a call, of flavor AUTH_SYS
-     * @return what it says; nothing proves that it is true
-     * @throws IllegalArgumentException if it is of another flavor
-     * @throws MalformedHeaderException if the body makes no sense, or is longer than what it says
+     * @return the claimed values, not authenticated
+     * @throws IllegalArgumentException if the credential has another flavor
+     * @throws MalformedXdrException if the body is invalid, or longer than its content
      */
-    public static AuthSys of(OpaqueAuth credential) throws MalformedHeaderException {
+    public static AuthSys of(OpaqueAuth credential) throws MalformedXdrException {
         if (credential.flavor() != OpaqueAuth.AUTH_SYS) {
             throw new IllegalArgumentException(credential + " (expected: AUTH_SYS, flavor 1)");
         }
@@ -68,7 +71,7 @@ public record AuthSys(int stamp, String machine, int uid, int gid, List<Integer>
         int gid = XdrReader.readInt(in);
         int groups = XdrReader.readInt(in);
         if (groups < 0 || groups > MAXIMUM_GROUPS || in.readableBytes() != 4 * groups) {
-            throw new MalformedHeaderException(
+            throw new MalformedXdrException(
                     Integer.toUnsignedString(groups)
                             + " groups in "
                             + in.readableBytes()
@@ -81,6 +84,23 @@ public record AuthSys(int stamp, String machine, int uid, int gid, List<Integer>
             gids.add(XdrReader.readInt(in));
         }
         return new AuthSys(stamp, machine, uid, gid, gids);
+    }
+
+    /** Whether a body is one of AUTH_SYS, and nothing behind; allocates nothing. */
+    static boolean isWellFormed(ByteBuf in, int body, int length) {
+        if (length < SHORTEST_BODY || (length & 3) != 0) {
+            return false;
+        }
+        int name = in.getInt(body + 4);
+        if (name < 0 || name > MAXIMUM_NAME) {
+            return false;
+        }
+        int groupsOffset = 8 + (name + 3 & ~3) + 8;
+        if (groupsOffset + 4 > length) {
+            return false;
+        }
+        int groups = in.getInt(body + groupsOffset);
+        return groups >= 0 && groups <= MAXIMUM_GROUPS && groupsOffset + 4 + 4 * groups == length;
     }
 
     /**

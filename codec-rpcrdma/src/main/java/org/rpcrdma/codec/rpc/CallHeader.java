@@ -7,7 +7,7 @@ import io.netty.buffer.ByteBuf;
  * The header of a call (RFC 5531, 9), from the XID to the verifier; the arguments follow. All numbers are unsigned and
  * in network byte order.
  *
- * @param xid a client of this library puts its own here, whatever it is
+ * @param xid overwritten by a client of this library
  * @param program the RPC program
  * @param version of the program
  * @param procedure of that version
@@ -29,7 +29,7 @@ public record CallHeader(
     /** The longest header, in bytes. */
     public static final int MAXIMUM_BYTES = FIXED_BYTES + 2 * (8 + OpaqueAuth.MAXIMUM_BODY);
 
-    /** The call is of another version of RPC than 2; what follows is not known. */
+    /** The call has an RPC version other than 2. */
     public static final class RpcMismatchException extends MalformedHeaderException {
 
         private static final long serialVersionUID = 1L;
@@ -42,7 +42,7 @@ public record CallHeader(
         }
 
         /**
-         * What the call is to be answered with (RFC 5531, 9).
+         * Creates the header of an answer (RFC 5531, 9).
          *
          * @return a header with the XID of the call, for every status but SUCCESS; what follows SUCCESS is the results
          */
@@ -78,10 +78,10 @@ public record CallHeader(
      *
      * @param in read up to the arguments; stays the caller's
      * @return the header; {@code in} is at the arguments now
-     * @throws RpcMismatchException if it is a call of another version of RPC
-     * @throws MalformedHeaderException if it is no call, or not all there
+     * @throws RpcMismatchException if the call has an RPC version other than 2
+     * @throws MalformedXdrException if the message is not a call, or truncated
      */
-    public static CallHeader read(ByteBuf in) throws MalformedHeaderException {
+    public static CallHeader read(ByteBuf in) throws MalformedXdrException {
         int xid = XdrReader.readInt(in);
         int type = XdrReader.readInt(in);
         if (type != CALL) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.rpc;
 
-/** A message is no RPC message (RFC 5531, 9), or ends in its header; the message says what was found and expected. */
-public class MalformedHeaderException extends Exception {
+/** A message is not an RPC message (RFC 5531, 9): its type, its RPC version or its status is not a defined one. */
+public class MalformedHeaderException extends MalformedXdrException {
 
     private static final long serialVersionUID = 1L;
 

@@ -7,8 +7,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A credential or a verifier (RFC 5531, 8.2): a flavor, and a body that only those look into who know the flavor.
- * Immutable; may be used for any number of messages, by any thread.
+ * A credential or a verifier (RFC 5531, 8.2): a flavor, and a body whose format depends on the flavor. Immutable; may
+ * be used for any number of messages, by any thread.
  */
 public final class OpaqueAuth {
 
@@ -71,9 +71,9 @@ public final class OpaqueAuth {
      *
      * @param in read up to the end of the authenticator; stays the caller's
      * @return the authenticator; its body is a copy
-     * @throws MalformedHeaderException if it is longer than allowed, or not all there
+     * @throws MalformedXdrException if the body is longer than allowed, or truncated
      */
-    public static OpaqueAuth read(ByteBuf in) throws MalformedHeaderException {
+    public static OpaqueAuth read(ByteBuf in) throws MalformedXdrException {
         int flavor = XdrReader.readInt(in);
         byte[] body = XdrReader.readOpaque(in, MAXIMUM_BODY);
         return body.length == 0 && flavor == AUTH_NONE ? NONE : new OpaqueAuth(flavor, body);

@@ -8,14 +8,14 @@ import io.netty.buffer.ByteBuf;
  * {@link Status#SUCCESS}. All numbers are unsigned and in network byte order.
  *
  * @param xid of the call
- * @param status what became of the call
+ * @param status outcome of the call
  * @param verifier of the responder; {@link OpaqueAuth#NONE} where the call was denied, which has none
  * @param low the lowest version with PROG_MISMATCH and RPC_MISMATCH, the {@code auth_stat} with AUTH_ERROR, otherwise 0
  * @param high the highest version with PROG_MISMATCH and RPC_MISMATCH, otherwise 0
  */
 public record ReplyHeader(int xid, Status status, OpaqueAuth verifier, int low, int high) {
 
-    /** What became of the call: {@code accept_stat}, then {@code reject_stat}. */
+    /** Outcome of a call: {@code accept_stat}, then {@code reject_stat}. */
     public enum Status {
         /** The call was executed, and the results follow. */
         SUCCESS(MSG_ACCEPTED, 0, 0),
@@ -52,7 +52,7 @@ public record ReplyHeader(int xid, Status status, OpaqueAuth verifier, int low, 
             return state == MSG_ACCEPTED;
         }
 
-        static Status read(int state, int word) throws MalformedHeaderException {
+        static Status read(int state, int word) throws MalformedXdrException {
             for (Status status : ALL) {
                 if (status.state == state && status.word == word) {
                     return status;
@@ -134,9 +134,9 @@ public record ReplyHeader(int xid, Status status, OpaqueAuth verifier, int low, 
      *
      * @param in read up to the results, or to its end; stays the caller's
      * @return the header; {@code in} is at the results now
-     * @throws MalformedHeaderException if it is no reply, has a status that does not exist, or is not all there
+     * @throws MalformedXdrException if the message is not a reply, has an unknown status, or is truncated
      */
-    public static ReplyHeader read(ByteBuf in) throws MalformedHeaderException {
+    public static ReplyHeader read(ByteBuf in) throws MalformedXdrException {
         int xid = XdrReader.readInt(in);
         int type = XdrReader.readInt(in);
         if (type != REPLY) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The headers of ONC RPC messages (RFC 5531) for programs that have no RPC library of their own. The transport does not
- * need them: it carries whole messages, whoever has made them.
+ * ONC RPC (RFC 5531) for programs that have no RPC library of their own: {@link org.rpcrdma.codec.rpc.RpcClient} calls
+ * procedures over any {@link org.rpcrdma.codec.rpc.RpcTransport}, {@link org.rpcrdma.codec.rpc.RpcServerHandler} serves
+ * programs, both with XDR and the headers of messages. The codec does not need them: it carries whole messages, whoever
+ * has made them.
  *
  * <p>Stable.
  */

@@ -7,10 +7,10 @@ import io.netty.buffer.ByteBuf;
 public enum Direction {
     CALL,
     REPLY,
-    /** Nothing says so. */
+    /** Undetermined by the header. */
     UNKNOWN;
 
-    /** What the header alone says: version 2 has a word for it (draft, 4.2.2), version 1 says nothing. */
+    /** Direction by the header alone: version 2 has a word for it (draft, 4.2.2), version 1 has none. */
     public static Direction fromHeader(TransportHeader header, ByteBuf message) {
         boolean hasWord =
                 header.version() == TransportHeader.VERSION_TWO
@@ -33,7 +33,7 @@ public enum Direction {
     public static Direction of(TransportHeader header, ByteBuf message, int payload) {
         boolean hasPayload =
                 header.proc() == TransportHeader.RDMA_MSG
-                        && message.writerIndex() - payload >= RpcCallHeader.DIRECTION_BYTES;
+                        && message.writerIndex() - payload >= RpcHeaderDecoder.DIRECTION_BYTES;
         Direction inline = hasPayload ? ofWord(message.getInt(payload + 4)) : UNKNOWN;
         if (header.proc() == TransportHeader.RDMA_MSG
                 && header.version() == TransportHeader.VERSION_TWO) {
@@ -53,8 +53,8 @@ public enum Direction {
 
     static Direction ofWord(int word) {
         return switch (word) {
-            case RpcCallHeader.CALL -> CALL;
-            case RpcCallHeader.REPLY -> REPLY;
+            case RpcHeaderDecoder.CALL -> CALL;
+            case RpcHeaderDecoder.REPLY -> REPLY;
             default -> UNKNOWN;
         };
     }

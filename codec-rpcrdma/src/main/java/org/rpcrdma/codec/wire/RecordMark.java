@@ -25,8 +25,8 @@ public final class RecordMark {
 
     private static final int LAST_FRAGMENT = 0x80000000;
 
-    /** All that is looked at is in the first fragment. */
-    private static final int FIRST_FRAGMENT_MIN = RpcCallHeader.MINIMUM_REPLY_BYTES;
+    /** All examined bytes are in the first fragment. */
+    private static final int FIRST_FRAGMENT_MIN = RpcHeaderDecoder.MINIMUM_REPLY_BYTES;
 
     private static final int MSG_ACCEPTED = 0;
     private static final int MSG_DENIED = 1;
@@ -49,7 +49,7 @@ public final class RecordMark {
         int most = end - start - BYTES;
         // The header of what would follow decides first: the data of nearly no message are
         // walked through.
-        if (first < FIRST_FRAGMENT_MIN || first > most || !isRpc(message, start + BYTES, most)) {
+        if (!mayBe(mark, end - start) || !isRpc(message, start + BYTES, most)) {
             return message;
         }
         if (mark < 0) {
@@ -59,6 +59,16 @@ public final class RecordMark {
         return bytes >= 0 && isRpc(message, start + BYTES, bytes)
                 ? joined(message, bytes, allocator)
                 : message;
+    }
+
+    /**
+     * Whether a word may be the first mark of a record.
+     *
+     * @param bytes of the record, with the word
+     */
+    public static boolean mayBe(int word, int bytes) {
+        int first = word & ~LAST_FRAGMENT;
+        return first >= FIRST_FRAGMENT_MIN && first <= bytes - BYTES;
     }
 
     /** The bytes of all fragments together; -1 when they are not one record, from the start to the end. */
@@ -84,15 +94,15 @@ public final class RecordMark {
     private static boolean isRpc(ByteBuf message, int index, int bytes) {
         int state = message.getInt(index + 8);
         return switch (message.getInt(index + 4)) {
-            case RpcCallHeader.CALL ->
-                    bytes >= RpcCallHeader.MINIMUM_CALL_BYTES
-                            && state == RpcCallHeader.RPC_VERSION
+            case RpcHeaderDecoder.CALL ->
+                    bytes >= RpcHeaderDecoder.MINIMUM_CALL_BYTES
+                            && state == RpcHeaderDecoder.RPC_VERSION
                             && message.getUnsignedInt(index + 12)
-                                    > RpcCallHeader.MAXIMUM_VERIFIER_BYTES;
-            case RpcCallHeader.REPLY ->
+                                    > RpcHeaderDecoder.MAXIMUM_VERIFIER_BYTES;
+            case RpcHeaderDecoder.REPLY ->
                     state == MSG_ACCEPTED
-                            ? bytes >= RpcCallHeader.REPLY_HEADER_BYTES
-                            : state == MSG_DENIED && bytes >= RpcCallHeader.MINIMUM_REPLY_BYTES;
+                            ? bytes >= RpcHeaderDecoder.REPLY_HEADER_BYTES
+                            : state == MSG_DENIED && bytes >= RpcHeaderDecoder.MINIMUM_REPLY_BYTES;
             default -> false;
         };
     }

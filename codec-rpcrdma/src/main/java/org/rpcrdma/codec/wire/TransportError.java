@@ -4,8 +4,8 @@ package org.rpcrdma.codec.wire;
 import io.netty.buffer.ByteBuf;
 
 /**
- * RDMA_ERROR, as it is read and as it is written (RFC 8166, 4.5; draft-cel-nfsv4-rpcrdma-version-two-01, 4.2.3).
- * Words 0 to 3 are those of {@link TransportHeader}; word 4 says what is wrong.
+ * RDMA_ERROR message (RFC 8166, 4.5; draft-cel-nfsv4-rpcrdma-version-two-01, 4.2.3): decoder and encoder. Words 0 to 3
+ * are those of {@link TransportHeader}; word 4 is the error code.
  *
  * @param code {@link #ERR_VERS}, {@link #ERR_CHUNK} or {@link #INVAL_OPTION}
  * @param lowest the lowest version that the responder speaks, unsigned; 0 unless the code is {@link #ERR_VERS}
@@ -33,10 +33,10 @@ public record TransportError(int code, int lowest, int highest) {
     private static final int HIGHEST_INDEX = LOWEST_INDEX + 4;
 
     /**
-     * Takes an error apart.
+     * Decodes an error.
      *
      * @param in its readable bytes are the whole message, at least {@link #ERR_CHUNK_BYTES}
-     * @return {@code null} for a code that nobody knows, and for an ERR_VERS without versions
+     * @return {@code null} for an unknown code, and for an ERR_VERS without versions
      */
     public static TransportError decode(ByteBuf in) {
         int start = in.readerIndex();
@@ -54,7 +54,7 @@ public record TransportError(int code, int lowest, int highest) {
         };
     }
 
-    /** Whether it is about versions, and names none. */
+    /** Whether the error is ERR_VERS with an empty range. */
     public boolean isEmptyRange() {
         return code == ERR_VERS && Integer.compareUnsigned(lowest, highest) > 0;
     }

@@ -52,7 +52,7 @@ public final class TransportHeader {
     private static final int NO_LIST_END = -1;
 
     /** A message of version 1 without chunks, with the XID and the type of the RPC message that follows. */
-    private static final int PLAIN_BYTES = MINIMUM_BYTES + RpcCallHeader.DIRECTION_BYTES;
+    private static final int PLAIN_BYTES = MINIMUM_BYTES + RpcHeaderDecoder.DIRECTION_BYTES;
 
     private static final VarHandle INT =
             MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
@@ -73,8 +73,8 @@ public final class TransportHeader {
     private int payloadType;
     private String problem = "";
 
-    /** The first bytes of a message; {@code null} before there was one. */
-    private byte[] start;
+    /** The first bytes of a message, as it was received or is to be sent. */
+    private final byte[] start = new byte[PLAIN_BYTES];
 
     /** Word 0: the XID of the RPC message. */
     public int xid() {
@@ -113,7 +113,7 @@ public final class TransportHeader {
         return reply;
     }
 
-    /** What {@link #decodeLists} did not like, in words for a log line. */
+    /** Error found by {@link #decodeLists}, as text for the log. */
     public String problem() {
         return problem;
     }
@@ -183,7 +183,7 @@ public final class TransportHeader {
     }
 
     public void clear() {
-        // What was begun and not finished, such as a chunk without its end, is cleared too.
+        // Also clears partly decoded elements, such as a chunk without its end.
         if (hasChunks() || writes.count > 0 || reply.count > 0) {
             reads.clear();
             writes.clear();
@@ -202,9 +202,6 @@ public final class TransportHeader {
         if (end - index < PLAIN_BYTES) {
             decodeFixed(in, index);
             return;
-        }
-        if (start == null) {
-            start = new byte[PLAIN_BYTES];
         }
         in.getBytes(index, start, 0, PLAIN_BYTES);
         xid = (int) INT.get(start, 0);
@@ -378,6 +375,10 @@ public final class TransportHeader {
 
     /** Appends an RDMA_MSG or RDMA_NOMSG header. */
     public void encode(ByteBuf out) {
+        if (version == VERSION_ONE && !hasChunks()) {
+            encodeWithoutChunks(out);
+            return;
+        }
         encodeFixed(out, xid, version, credit, proc);
         if (version == VERSION_TWO) {
             out.writeInt(direction);
@@ -389,6 +390,18 @@ public final class TransportHeader {
         reads.encode(out);
         writes.encode(out);
         reply.encode(out);
+    }
+
+    /** A buffer checks each access: one for all words. */
+    private void encodeWithoutChunks(ByteBuf out) {
+        byte[] words = start;
+        INT.set(words, 0, xid);
+        INT.set(words, 4, version);
+        INT.set(words, 8, credit);
+        INT.set(words, 12, proc);
+        LONG.set(words, FIXED_BYTES, 0L);
+        INT.set(words, FIXED_BYTES + 8, 0);
+        out.writeBytes(words, 0, MINIMUM_BYTES);
     }
 
     static void encodeFixed(ByteBuf out, int xid, int version, int credit, int proc) {

@@ -9,10 +9,10 @@ import java.util.function.LongSupplier;
 public final class ClientTestAccess {
 
     /** The pause before a refused call is repeated. */
-    public static final long REFUSED_PAUSE_MILLIS = RefusedCalls.PAUSE_MILLIS;
+    public static final long REFUSED_PAUSE_MILLIS = RefusedCallRetryQueue.PAUSE_MILLIS;
 
     /** The most connections in a row that are lost by reverse calls before a client waits for a call. */
-    public static final int MOST_LOSSES = ReverseCallLossCounter.MOST;
+    public static final int MOST_LOSSES = ReverseCallConnectionLossCounter.MOST;
 
     private ClientTestAccess() {}
 

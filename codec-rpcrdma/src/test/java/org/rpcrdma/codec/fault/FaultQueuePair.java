@@ -139,6 +139,11 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     }
 
     @Override
+    public void trafficClass(int octet) {
+        device.trafficClass(octet);
+    }
+
+    @Override
     public void accept(byte[] privateData) {
         before(Step.ACCEPT);
         device.accept(privateData);

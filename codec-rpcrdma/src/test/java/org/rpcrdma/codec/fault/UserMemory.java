@@ -49,6 +49,24 @@ public final class UserMemory extends UnpooledUnsafeDirectByteBuf {
     }
 
     @Override
+    public boolean release() {
+        checkHeld(1);
+        return super.release();
+    }
+
+    @Override
+    public boolean release(int decrement) {
+        checkHeld(decrement);
+        return super.release(decrement);
+    }
+
+    private void checkHeld(int decrement) {
+        if (refCnt() < decrement) {
+            problems.add("memory of the user is released once more than it is held");
+        }
+    }
+
+    @Override
     protected void deallocate() {
         if (context != null && problem() != null) {
             problems.add(problem());

@@ -2,6 +2,7 @@
 package org.rpcrdma.codec.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.awaitility.Awaitility.await;
 
 import io.micrometer.core.instrument.Meter;
@@ -91,9 +92,13 @@ class RpcRdmaMeterBinderTest {
             Meter.Id id = meter.getId();
             assertThat(id.getName()).matches("(rpc)?rdma(\\.[a-z]+)+");
             assertThat(id.getDescription()).as(id.getName()).isNotBlank();
-            assertThat(id.getTag("side")).isEqualTo("client");
+            // What the JVM has once is of no binder.
+            assertThat(id.getTag("side"))
+                    .as(id.getName())
+                    .isEqualTo(id.getName().equals("rdma.memory.limit") ? null : "client");
+            assertThat(id.getDescription()).as(id.getName()).matches("[A-Z].*\\.");
             if (id.getType() != Meter.Type.TIMER) {
-                assertThat(id.getBaseUnit()).as(id.getName()).matches("[a-z]+");
+                assertThat(id.getBaseUnit()).as(id.getName()).isIn(null, "bytes", "seconds");
             }
             Set<String> own = new TreeSet<>();
             id.getTags().forEach(tag -> own.add(tag.getKey()));
@@ -194,7 +199,7 @@ class RpcRdmaMeterBinderTest {
             assertThat(gauge("rpcrdma.credits", "responder")).isEqualTo(64);
             assertThat(gauge("rpcrdma.calls.active", "responder")).isZero();
         } finally {
-            client.close().sync();
+            client.closeAsync().sync();
             own.shutdownGracefully(0, 60, TimeUnit.SECONDS).sync();
         }
         await().untilAsserted(
@@ -244,6 +249,41 @@ class RpcRdmaMeterBinderTest {
         assertThat(buckets[0].count()).isEqualTo(1);
     }
 
+    @Test
+    void bindersOfOneRegistryHaveTheSameBuckets() throws Exception {
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        Duration level = Duration.ofHours(1);
+        new RpcRdmaMeterBinder(serverConfig.metrics(), Tags.of("pool", "a"), level)
+                .bindTo(registry);
+        RpcRdmaMeterBinder plain = new RpcRdmaMeterBinder(config.metrics(), Tags.of("pool", "b"));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> plain.bindTo(registry))
+                .withMessage(
+                        "the timers of this registry have the service levels [PT1H], and this"
+                                + " binder has []: give all binders of one registry the same");
+        assertThat(registry.find("rpcrdma.calls").tag("pool", "b").meters()).isEmpty();
+        plain.bindTo(new SimpleMeterRegistry());
+        new RpcRdmaMeterBinder(config.metrics(), Tags.of("pool", "b"), level, level)
+                .bindTo(registry);
+        call(config, NFS, 1);
+        assertThat(count("rpcrdma.calls", "role", "requester", "pool", "b")).isEqualTo(1);
+    }
+
+    /** Two groups of loops share the memory of the JVM: the limit is theirs together, not twice as much. */
+    @Test
+    void theLimitOfTheJvmIsNotAddedUp() throws Exception {
+        RdmaEventLoopGroup other = new RdmaEventLoopGroup(1);
+        try {
+            new RdmaMeterBinder(group, Tags.of("group", "a")).bindTo(registry);
+            new RdmaMeterBinder(other, Tags.of("group", "b")).bindTo(registry);
+            assertThat(registry.get("rdma.memory.limit").gauges()).hasSize(1);
+            assertThat(registry.get("rdma.memory.limit").gauge().value())
+                    .isEqualTo((double) RdmaChannel.registeredBytesLimit());
+        } finally {
+            other.shutdownGracefully(0, 60, TimeUnit.SECONDS).sync();
+        }
+    }
+
     /** There are as many meters afterwards as before: what a peer sends makes none. */
     @Test
     void aPeerCannotMakeMeters() throws Exception {
@@ -262,7 +302,7 @@ class RpcRdmaMeterBinderTest {
         for (int i = 0; i < calls; i++) {
             client.call(message(program)).get().release();
         }
-        client.close().sync();
+        client.closeAsync().sync();
     }
 
     private static ByteBuf message(int program) {

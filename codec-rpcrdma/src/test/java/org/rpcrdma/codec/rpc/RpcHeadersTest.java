@@ -112,7 +112,7 @@ class RpcHeadersTest {
         header.writeTo(out);
         assertThat(out.readableBytes()).isEqualTo(header.encodedBytes()).isBetween(40, 840);
         ByteBuf cut = out.copy(0, random.nextInt(out.readableBytes()));
-        assertThatThrownBy(() -> CallHeader.read(cut)).isInstanceOf(MalformedHeaderException.class);
+        assertThatThrownBy(() -> CallHeader.read(cut)).isInstanceOf(MalformedXdrException.class);
         assertThat(CallHeader.read(out)).isEqualTo(header);
         assertThat(out.isReadable()).isFalse();
     }
@@ -133,8 +133,7 @@ class RpcHeadersTest {
         header.writeTo(out);
         assertThat(out.readableBytes()).isEqualTo(header.encodedBytes()).isBetween(20, 432);
         ByteBuf cut = out.copy(0, random.nextInt(out.readableBytes()));
-        assertThatThrownBy(() -> ReplyHeader.read(cut))
-                .isInstanceOf(MalformedHeaderException.class);
+        assertThatThrownBy(() -> ReplyHeader.read(cut)).isInstanceOf(MalformedXdrException.class);
         assertThat(ReplyHeader.read(out)).isEqualTo(header);
     }
 
@@ -172,7 +171,7 @@ class RpcHeadersTest {
             } else {
                 ReplyHeader.read(bytes.duplicate()).writeTo(again);
             }
-        } catch (MalformedHeaderException e) {
+        } catch (MalformedXdrException e) {
             assertThat(e).hasMessageContaining("expected: ");
             return;
         }

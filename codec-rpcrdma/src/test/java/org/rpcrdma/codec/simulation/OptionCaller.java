@@ -17,10 +17,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.codec.OptionalOperationMessage;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
-import org.rpcrdma.codec.RpcRdmaOption;
 
 /** A connection with the codec alone: NULL calls, and optional operations when both ends speak version 2. */
 final class OptionCaller {
@@ -65,7 +65,7 @@ final class OptionCaller {
         RpcRdmaConnection connection = RpcRdmaConnection.of(channel);
         Object message =
                 isSettled && connection.version() == 2
-                        ? RpcRdmaOption.call(
+                        ? OptionalOperationMessage.call(
                                 xid,
                                 SimulationSettings.OPTION,
                                 ByteBuffer.allocate(4).putInt(xid).array())
@@ -105,7 +105,7 @@ final class OptionCaller {
         channels.add(channel);
     }
 
-    void answered(RpcRdmaOption reply) {
+    void answered(OptionalOperationMessage reply) {
         if (ByteBuffer.wrap(reply.information()).getInt() != reply.xid()) {
             world.wrong("an operation is answered with other information");
         }

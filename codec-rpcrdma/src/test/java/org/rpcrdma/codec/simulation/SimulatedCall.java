@@ -6,13 +6,14 @@ import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.util.ReferenceCounted;
 import io.netty.util.concurrent.Future;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Random;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.RpcRdmaException;
-import org.rpcrdma.codec.client.CallOptions;
 import org.rpcrdma.codec.client.RpcRdmaCallback;
 import org.rpcrdma.codec.fault.UserMemory;
+import org.rpcrdma.codec.rpc.CallOptions;
 
 /** A call, what it has to be answered with, and what it has lent. */
 final class SimulatedCall {
@@ -29,6 +30,9 @@ final class SimulatedCall {
     private byte[] results;
 
     private UserMemory lent;
+
+    /** The message itself, or what of it is not lent apart. */
+    private UserMemory message;
 
     /** The reply is kept to the end of the history, where it has to be what it was. */
     private ReferenceCounted kept;
@@ -84,9 +88,10 @@ final class SimulatedCall {
         boolean isRead = procedure == SimulatedProgram.READ;
         byte[] data = SimulatedProgram.data(~number, isRead ? 0 : length(random));
         int millis = random.nextInt(5) == 0 ? random.nextInt(1500) : 0;
+        world.sentBy(number, client.incarnation());
         CallOptions options = CallOptions.DEFAULT;
         if (random.nextInt(6) == 0 && world.settings.hasDeadlines()) {
-            options = options.withTimeoutMillis(1 + random.nextInt(2000));
+            options = options.withTimeout(Duration.ofMillis(1 + random.nextInt(2000)));
             made.mayFail = true;
         }
         ByteBuf call =
@@ -114,7 +119,7 @@ final class SimulatedCall {
         } else if (isLent) {
             made.future = client.rpc.call(made.lend(client, call, procedure, data), options);
         } else {
-            made.future = client.rpc.call(call, options);
+            made.future = client.rpc.call(made.counted(client, call), options);
         }
         made.watch();
         return made;
@@ -159,23 +164,29 @@ final class SimulatedCall {
         world.expectArguments(number, arguments);
     }
 
+    /** The message in memory that knows when it is given back, and that it is given back once. */
+    private UserMemory counted(SimulatedClient client, ByteBuf call) {
+        message = new UserMemory(bytes(call));
+        message.lentTo(client.host.context());
+        call.release();
+        return message;
+    }
+
     private RpcMessage lend(SimulatedClient client, ByteBuf call, int procedure, byte[] data) {
         if (procedure == SimulatedProgram.READ) {
             lent = new UserMemory(SimulatedProgram.SINK);
             lent.lentTo(client.host.context());
-            return new RpcMessage(call).addSink(lent);
+            return new RpcMessage(counted(client, call)).addSink(lent);
         }
         if (data.length == 0) {
-            return new RpcMessage(call);
+            return new RpcMessage(counted(client, call));
         }
         int position = SimulatedProgram.CALL_BYTES + 16;
         call.writerIndex(position);
         lent = new UserMemory(data);
         lent.lentTo(client.host.context());
-        RpcMessage message = new RpcMessage(call).addItem(position, lent);
-        return procedure == SimulatedProgram.COPY
-                ? message.maximumReply(64 << 10)
-                : message.maximumReply(2000);
+        RpcMessage parts = new RpcMessage(counted(client, call)).addItem(position, lent);
+        return parts.maximumReply(procedure == SimulatedProgram.COPY ? 64 << 10 : 2000);
     }
 
     /** It may end in any way, with any bytes; but it ends, and what it has lent is its own then. */
@@ -241,10 +252,15 @@ final class SimulatedCall {
 
     /** When all connections have ended: what was lent is back, and was never given back too early. */
     void checkLent() {
-        if (lent != null && !lent.problems().isEmpty()) {
-            throw new AssertionError(this + ": " + lent.problems());
+        checkBack(lent);
+        checkBack(message);
+    }
+
+    private void checkBack(UserMemory memory) {
+        if (memory != null && !memory.problems().isEmpty()) {
+            throw new AssertionError(this + ": " + memory.problems());
         }
-        if (lent != null && lent.refCnt() != 0) {
+        if (memory != null && memory.refCnt() != 0) {
             throw new AssertionError(this + " has its memory still");
         }
     }

@@ -6,12 +6,13 @@ import io.netty.buffer.ByteBufUtil;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.SimpleChannelInboundHandler;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.Random;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
-import org.rpcrdma.codec.client.CallOptions;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.client.SimulatedClocks;
+import org.rpcrdma.codec.rpc.CallOptions;
 
 /** A client of one server, which can be restarted. */
 final class SimulatedClient {
@@ -21,11 +22,13 @@ final class SimulatedClient {
     final int number;
     private final InetSocketAddress address;
     final OptionCaller options;
+    final CodecCaller codec;
     RpcRdmaClient rpc;
     private final SimulatedWorld world;
     private final RpcRdmaConfig config;
     private final boolean fences;
     private final boolean isKept;
+    private int starts;
 
     SimulatedClient(SimulatedWorld world, int number, SimulatedServer server, Random random) {
         this(world, number, server, server.address, random);
@@ -57,19 +60,29 @@ final class SimulatedClient {
         fences = world.plan.hasLosses() && random.nextBoolean();
         isKept = random.nextBoolean();
         options = new OptionCaller(world, host, address, config);
+        codec = new CodecCaller(world, host, address, random);
         start();
     }
 
+    /** It and how often it was started: another start is another client to a server. */
+    String incarnation() {
+        return this + " of start " + starts;
+    }
+
     private void start() {
+        starts++;
+        // A rogue may answer one call of each connection for ever: the others end by their time-out
+        // alone.
+        long millis = server == null ? SimulatedWorld.CALL_MILLIS : world.callMillis;
         RpcRdmaClient.Builder builder =
                 SimulatedClocks.on(
                                 world.network::nanoTime, RpcRdmaClient.builder(host.group, address))
                         .config(config)
-                        .callTimeoutMillis(world.callMillis)
+                        .callTimeout(Duration.ofMillis(millis))
                         .fenceCancelled(fences);
-        if (!world.plan.hasLosses()) {
+        if (!world.plan.hasLosses() && server != null) {
             // What is only late is not lost.
-            builder.firstCallTimeoutMillis(world.callMillis);
+            builder.firstCallTimeout(Duration.ofMillis(millis));
         }
         if (world.settings.hasReverse()) {
             builder.keepConnected(isKept)
@@ -98,7 +111,7 @@ final class SimulatedClient {
 
     void restart() {
         world.network.note(this + " starts anew");
-        rpc.close();
+        rpc.closeAsync();
         start();
     }
 
@@ -116,7 +129,8 @@ final class SimulatedClient {
 
     void close() {
         options.close();
-        rpc.close();
+        codec.close();
+        rpc.closeAsync();
     }
 
     @Override

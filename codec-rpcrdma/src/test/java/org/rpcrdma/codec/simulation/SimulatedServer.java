@@ -14,6 +14,7 @@ import io.netty.channel.ChannelOption;
 import io.netty.util.ReferenceCountUtil;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -213,6 +214,7 @@ final class SimulatedServer {
             if (in.getInt(20) == SimulatedProgram.READY) {
                 attach(ctx.channel(), id);
             }
+            world.arrives(id, in.getInt(0));
             int times = executions.merge(id, 1, Integer::sum);
             world.network.note(this + " executes call " + id);
             if (id >= 0 && times > 1 && hasCache && in.getInt(20) == SimulatedProgram.APPEND) {
@@ -270,7 +272,7 @@ final class SimulatedServer {
             callbacks.put(
                     client,
                     SimulatedClocks.on(world.network::nanoTime, RpcRdmaCallback.builder(config))
-                            .callTimeoutMillis(world.callMillis)
+                            .callTimeout(Duration.ofMillis(world.callMillis))
                             .attachTo(channel));
         } else {
             known.attach(channel);

@@ -23,7 +23,7 @@ import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
 final class SimulatedWorld {
 
     /** The time-out of calls that may be lost. */
-    private static final long CALL_MILLIS = 20_000;
+    static final long CALL_MILLIS = 20_000;
 
     /** The time-out of calls that are only delayed: more than all delays of a history. */
     private static final long DELAYED_CALL_MILLIS = 600_000;
@@ -34,6 +34,7 @@ final class SimulatedWorld {
     private static final long MILLI = TimeUnit.MILLISECONDS.toNanos(1);
     private static final int MOST_FAULT_MILLIS = 4000;
     private static final int LATE_CALLS = 3;
+    private static final int FIRST_CODEC_CALL = 1_000_000;
 
     final SimulatedNetwork network;
     final SimulationPlan plan;
@@ -45,6 +46,14 @@ final class SimulatedWorld {
     private final List<RogueClient> rogues = new ArrayList<>();
     private final List<RogueServer> rogueServers = new ArrayList<>();
     private final Map<Integer, byte[]> arguments = new HashMap<>();
+
+    /** Which client has sent a call, by its number. */
+    private final Map<Integer, String> callers = new HashMap<>();
+
+    /** The call of each XID that a client has used. */
+    private final Map<String, Map<Integer, Integer>> xids = new HashMap<>();
+
+    private int codecCalls;
     private String wrong;
 
     SimulatedWorld(SimulatedNetwork network, SimulationPlan plan) {
@@ -93,6 +102,11 @@ final class SimulatedWorld {
                 // A half-open connection without calls of a client is nobody's to notice.
                 plan.hasLosses() ? 0 : PATIENCE_MILLIS,
                 plan.hasLosses());
+        expect(
+                "calls of the codec end",
+                () -> clients.stream().allMatch(client -> client.codec.isIdle()),
+                plan.hasLosses() ? 0 : PATIENCE_MILLIS,
+                plan.hasLosses());
         end();
     }
 
@@ -112,6 +126,7 @@ final class SimulatedWorld {
         rogueServers.forEach(RogueServer::shutdown);
         expect("all event loops end", () -> network.threadCount() == 0);
         calls.forEach(SimulatedCall::checkLent);
+        clients.forEach(client -> client.codec.check());
         servers.forEach(SimulatedServer::check);
         hosts().map(SimulatedHost::problem)
                 .filter(problem -> problem != null)
@@ -158,6 +173,7 @@ final class SimulatedWorld {
                     client.options.call();
                 }
             }
+            case CODEC -> client.codec.act(random);
             case ROGUE -> rogue(server, random);
             case JUMP -> {
                 network.note("time passes");
@@ -267,6 +283,31 @@ final class SimulatedWorld {
         if (wrong != null) {
             throw new AssertionError(wrong);
         }
+        for (SimulatedClient client : clients) {
+            client.codec.checkNow();
+        }
+    }
+
+    /** The number of a call of the codec alone, and its XID. */
+    int nextCodecCall() {
+        return FIRST_CODEC_CALL + codecCalls++;
+    }
+
+    /** An XID names one call of one client for ever: else the cache of a server may answer with an older reply. */
+    void arrives(int number, int xid) {
+        String caller = callers.get(number);
+        Integer before =
+                caller == null
+                        ? null
+                        : xids.computeIfAbsent(caller, any -> new HashMap<>())
+                                .putIfAbsent(xid, number);
+        if (before != null && before != number) {
+            wrong(caller + " has used XID " + xid + " of call " + before + " for " + number);
+        }
+    }
+
+    void sentBy(int number, String caller) {
+        callers.put(number, caller);
     }
 
     void expectArguments(int number, byte[] bytes) {

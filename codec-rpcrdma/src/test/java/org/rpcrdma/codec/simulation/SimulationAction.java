@@ -18,6 +18,7 @@ record SimulationAction(int number, Kind kind, int peer, long seed, int steps) {
         CANCEL,
         REVERSE_CALL,
         OPTION,
+        CODEC,
         ROGUE,
         STALL,
         PAUSE,

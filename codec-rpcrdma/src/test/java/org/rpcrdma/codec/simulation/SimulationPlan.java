@@ -73,6 +73,9 @@ record SimulationPlan(
         if (hasRogues && roll < 82) {
             return SimulationAction.Kind.ROGUE;
         }
+        if (roll >= 94) {
+            return SimulationAction.Kind.CODEC;
+        }
         SimulationAction.Kind[] kinds =
                 switch (weather) {
                     case CALM -> new SimulationAction.Kind[] {SimulationAction.Kind.CALL};

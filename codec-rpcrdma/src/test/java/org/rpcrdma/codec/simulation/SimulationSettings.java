@@ -5,10 +5,10 @@ import io.netty.channel.Channel;
 import java.util.List;
 import java.util.Random;
 import org.rpcrdma.codec.OptionalOperationHandler;
+import org.rpcrdma.codec.OptionalOperationMessage;
 import org.rpcrdma.codec.ReadChunkReplyConfig;
 import org.rpcrdma.codec.RpcRdmaConfig;
-import org.rpcrdma.codec.RpcRdmaOption;
-import org.rpcrdma.codec.VersionTwo;
+import org.rpcrdma.codec.VersionTwoConfig;
 import org.rpcrdma.codec.binding.BindingRegistry;
 
 /** What all peers of a world have in common. */
@@ -31,7 +31,8 @@ final class SimulationSettings {
 
     SimulationSettings(Random random, boolean hasLosses) {
         isLong = random.nextBoolean();
-        connectionBytes = random.nextBoolean() ? 128 << 20 : 512 << 10;
+        // With the least of them, replies are held back until others have been read.
+        connectionBytes = new int[] {128 << 20, 512 << 10, 132 << 10}[random.nextInt(3)];
         hasVersionTwo = random.nextInt(3) == 0;
         hasReverse = random.nextInt(3) == 0;
         hasDeadlines = random.nextBoolean();
@@ -58,7 +59,7 @@ final class SimulationSettings {
                         .bindings(BindingRegistry.of(List.of(new SimulatedProgram())));
         if (hasVersionTwo) {
             builder.versionTwo(
-                    VersionTwo.builder()
+                    VersionTwoConfig.builder()
                             .option(OPTION, new Option())
                             .probeTimeoutMillis(PATIENCE_MILLIS)
                             .build());
@@ -74,6 +75,11 @@ final class SimulationSettings {
 
     boolean hasReverse() {
         return hasReverse;
+    }
+
+    /** Whether credits are for calls alone: without pull completions. */
+    boolean hasPlainCredits() {
+        return readChunkReplies == null;
     }
 
     /** Whether some calls have short ones; a call that is late may cost a silent connection. */
@@ -104,7 +110,7 @@ final class SimulationSettings {
         }
 
         @Override
-        public void received(Channel channel, RpcRdmaOption message) {
+        public void received(Channel channel, OptionalOperationMessage message) {
             try {
                 if (message.isReply()) {
                     channel.attr(OptionCaller.KEY).get().answered(message);

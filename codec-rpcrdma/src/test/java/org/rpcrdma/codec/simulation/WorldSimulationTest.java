@@ -15,7 +15,7 @@ import org.rpcrdma.verbs.iwarp.SimulationSeeds;
 class WorldSimulationTest {
 
     /** Of a plain build. */
-    static final int SEEDS = 500;
+    static final int SEEDS = 1000;
 
     static List<Long> blocks() {
         return SimulationSeeds.blocks(SEEDS);
@@ -31,9 +31,23 @@ class WorldSimulationTest {
 
     /** Seeds that have failed, each for a reason of its own. */
     @ParameterizedTest
-    @ValueSource(longs = {0, 22, 31, 86, 174, 200, 544, 725, 998})
+    @ValueSource(longs = {0, 22, 31, 86, 174, 200, 544, 725, 998, 1347, 1636, 1640, 1739, 1848})
     void holdsForSeedsThatHaveFailed(long seed) {
         assertThat(Simulator.run(seed).failure()).isNull();
+    }
+
+    /** A smaller history has to fail for the same reason; numbers and the thread that was told do not count. */
+    @Test
+    void aFailureHasAKind() {
+        String lost =
+                "a simulated thread has ended by an exception: java.lang.AssertionError: call 1 of"
+                        + " client 0 ends";
+        assertThat(Simulator.kind(lost))
+                .isEqualTo(Simulator.kind("call 22 of client 3 ends"))
+                .isNotEqualTo(Simulator.kind("client 3 is not served any more"));
+        assertThat(Simulator.kind("not so: all calls end; not ended: call 7"))
+                .isEqualTo(Simulator.kind("not so: all calls end"));
+        assertThat(Simulator.kind(null)).isEmpty();
     }
 
     @Test

@@ -2,11 +2,12 @@
 package org.rpcrdma.examples.client;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.util.concurrent.Future;
+import io.netty.buffer.ByteBufAllocator;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.util.ArrayDeque;
 import java.util.function.LongConsumer;
+import org.rpcrdma.codec.rpc.RpcFuture;
 
 /**
  * Copies file contents, with several READs or WRITEs out at a time. The thread that calls does the local file's work.
@@ -19,7 +20,7 @@ public final class FileTransfer {
     /** Data that a server has forgotten in a restart is written again; a server that starts so often is not well. */
     private static final int ATTEMPTS = 3;
 
-    private record Piece(long offset, int length, Future<ByteBuf> call) {}
+    private record Piece<T>(long offset, int length, RpcFuture<T> call) {}
 
     private final Nfs3Client nfs;
     private final Nfs3Client.Limits limits;
@@ -43,17 +44,17 @@ public final class FileTransfer {
      */
     public void get(NfsHandle file, String name, long size, FileChannel local) throws IOException {
         int step = Math.max(1, Math.min(limits.read(), TRANSFER_MAX));
-        ArrayDeque<Piece> out = new ArrayDeque<>();
+        ArrayDeque<Piece<Nfs3Client.ReadResult>> out = new ArrayDeque<>();
         long next = 0;
         try {
             while (next < size || !out.isEmpty()) {
                 while (next < size && out.size() < CALLS_OUT) {
                     int length = (int) Math.min(step, size - next);
-                    out.add(read(file, next, length));
+                    out.add(read(file, name, next, length));
                     next += length;
                 }
-                Piece piece = out.remove();
-                Nfs3Client.ReadResult result = nfs.readResult(piece.call(), name, piece.length());
+                Piece<Nfs3Client.ReadResult> piece = out.remove();
+                Nfs3Client.ReadResult result = nfs.await(piece.call());
                 int count = result.data().readableBytes();
                 try {
                     writeFully(result.data(), local, piece.offset());
@@ -66,7 +67,7 @@ public final class FileTransfer {
                 } else if (count == 0) {
                     throw new IOException(name + ": the server reads nothing at " + piece.offset());
                 } else if (count < piece.length()) {
-                    out.addFirst(read(file, piece.offset() + count, piece.length() - count));
+                    out.addFirst(read(file, name, piece.offset() + count, piece.length() - count));
                 }
             }
         } finally {
@@ -74,8 +75,9 @@ public final class FileTransfer {
         }
     }
 
-    private Piece read(NfsHandle file, long offset, int length) {
-        return new Piece(offset, length, nfs.read(file, offset, length));
+    private Piece<Nfs3Client.ReadResult> read(
+            NfsHandle file, String name, long offset, int length) {
+        return new Piece<>(offset, length, nfs.read(file, name, offset, length));
     }
 
     /** Writes a local file into a remote one, from the start, and commits it. */
@@ -93,7 +95,7 @@ public final class FileTransfer {
     /** @return the verifier of all writes, or one that no server has if they differ */
     private long writeAll(FileChannel local, NfsHandle file, String name) throws IOException {
         int step = Math.max(1, Math.min(limits.write(), TRANSFER_MAX));
-        ArrayDeque<Piece> out = new ArrayDeque<>();
+        ArrayDeque<Piece<Nfs3Client.WriteResult>> out = new ArrayDeque<>();
         long size = local.size();
         long next = 0;
         Long verifier = null;
@@ -102,11 +104,11 @@ public final class FileTransfer {
             while (next < size || !out.isEmpty()) {
                 while (next < size && out.size() < CALLS_OUT) {
                     int length = (int) Math.min(step, size - next);
-                    out.add(write(local, file, next, length));
+                    out.add(write(local, file, name, next, length));
                     next += length;
                 }
-                Piece piece = out.remove();
-                Nfs3Client.WriteResult result = nfs.writeResult(piece.call(), name, piece.length());
+                Piece<Nfs3Client.WriteResult> piece = out.remove();
+                Nfs3Client.WriteResult result = nfs.await(piece.call());
                 same &= verifier == null || verifier == result.verifier();
                 verifier = result.verifier();
                 progress.accept(result.count());
@@ -115,6 +117,7 @@ public final class FileTransfer {
                             write(
                                     local,
                                     file,
+                                    name,
                                     piece.offset() + result.count(),
                                     piece.length() - result.count()));
                 }
@@ -125,9 +128,10 @@ public final class FileTransfer {
         return verifier == null || same ? (verifier == null ? 0 : verifier) : ~verifier;
     }
 
-    private Piece write(FileChannel local, NfsHandle file, long offset, int length)
+    private Piece<Nfs3Client.WriteResult> write(
+            FileChannel local, NfsHandle file, String name, long offset, int length)
             throws IOException {
-        ByteBuf data = nfs.writeBuffer(length);
+        ByteBuf data = ByteBufAllocator.DEFAULT.directBuffer(length);
         try {
             while (data.readableBytes() < length) {
                 if (data.writeBytes(
@@ -140,7 +144,7 @@ public final class FileTransfer {
             data.release();
             throw e;
         }
-        return new Piece(offset, length, nfs.write(file, offset, data));
+        return new Piece<>(offset, length, nfs.write(file, name, offset, data));
     }
 
     private static void writeFully(ByteBuf data, FileChannel local, long offset)
@@ -151,13 +155,13 @@ public final class FileTransfer {
         }
     }
 
-    private static void abandon(Iterable<Piece> pieces) {
-        for (Piece piece : pieces) {
+    private static void abandon(Iterable<? extends Piece<?>> pieces) {
+        for (Piece<?> piece : pieces) {
             piece.call()
                     .addListener(
-                            (Future<ByteBuf> call) -> {
-                                if (call.isSuccess()) {
-                                    call.getNow().release();
+                            call -> {
+                                if (call.getNow() instanceof Nfs3Client.ReadResult read) {
+                                    read.data().release();
                                 }
                             });
         }

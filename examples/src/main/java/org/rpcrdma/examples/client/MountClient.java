@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples.client;
 
-import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
 import java.io.IOException;
+import java.time.Duration;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
-import org.rpcrdma.examples.rpc.Calls;
-import org.rpcrdma.examples.rpc.RpcClient;
-import org.rpcrdma.examples.rpc.Xdr;
+import org.rpcrdma.codec.rpc.RpcClient;
+import org.rpcrdma.codec.rpc.XdrDecoder;
+import org.rpcrdma.examples.rpc.RpcConnection;
 
 /** The MOUNT program, version 3 (RFC 1813, appendix I). */
 public final class MountClient {
@@ -17,18 +16,18 @@ public final class MountClient {
     private static final int MNT = 1;
     private static final int UMNT = 3;
     private static final int MNT3_OK = 0;
-    private static final long TIMEOUT_MILLIS = 30_000;
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
-    private final RpcClient rpc;
-    private final OpaqueAuth credential;
+    private final RpcConnection connection;
+    private final RpcClient mount;
 
-    public MountClient(RpcClient rpc, OpaqueAuth credential) {
-        this.rpc = rpc;
-        this.credential = credential;
+    public MountClient(RpcConnection connection, OpaqueAuth credential) {
+        this.connection = connection;
+        mount = connection.client(PROGRAM, VERSION, TIMEOUT).withCredentials(() -> credential);
     }
 
-    public RpcClient rpc() {
-        return rpc;
+    public RpcConnection connection() {
+        return connection;
     }
 
     /**
@@ -36,27 +35,22 @@ public final class MountClient {
      * @throws NfsStatusException if the server does not export it
      */
     public NfsHandle mount(String path) throws IOException {
-        return Calls.await(
-                rpc.call(PROGRAM, VERSION, MNT, credential, argument(path), TIMEOUT_MILLIS),
-                results -> {
-                    int status = results.readInt();
-                    if (status != MNT3_OK) {
-                        throw new NfsStatusException(path, status);
-                    }
-                    return NfsHandle.read(results);
-                });
+        return connection.await(
+                mount.call(
+                        MNT,
+                        out -> out.writeString(path),
+                        in -> {
+                            int status = in.readInt();
+                            if (status != MNT3_OK) {
+                                throw new NfsStatusException(path, status);
+                            }
+                            return NfsHandle.read(in);
+                        }),
+                TIMEOUT);
     }
 
     /** Takes the mount off the server's list. */
     public void unmount(String path) throws IOException {
-        Calls.await(
-                rpc.call(PROGRAM, VERSION, UMNT, credential, argument(path), TIMEOUT_MILLIS),
-                results -> null);
-    }
-
-    private static ByteBuf argument(String path) {
-        ByteBuf argument = Unpooled.buffer();
-        Xdr.writeString(argument, path);
-        return argument;
+        connection.await(mount.call(UMNT, out -> out.writeString(path), XdrDecoder.VOID), TIMEOUT);
     }
 }

@@ -2,17 +2,19 @@
 package org.rpcrdma.examples.client;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufAllocator;
-import io.netty.buffer.Unpooled;
-import io.netty.util.concurrent.Future;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import org.rpcrdma.codec.rpc.MalformedXdrException;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
-import org.rpcrdma.examples.rpc.Calls;
-import org.rpcrdma.examples.rpc.RpcClient;
-import org.rpcrdma.examples.rpc.RpcException;
-import org.rpcrdma.examples.rpc.Xdr;
+import org.rpcrdma.codec.rpc.RpcClient;
+import org.rpcrdma.codec.rpc.RpcFuture;
+import org.rpcrdma.codec.rpc.XdrDecoder;
+import org.rpcrdma.codec.rpc.XdrEncodable;
+import org.rpcrdma.codec.rpc.XdrReader;
+import org.rpcrdma.codec.rpc.XdrWriter;
+import org.rpcrdma.examples.rpc.RpcConnection;
 
 /**
  * The NFSv3 procedures that copying files needs (RFC 1813, 3.3). They wait for their results, but READ and WRITE, of
@@ -35,11 +37,6 @@ public final class Nfs3Client {
     private static final int FSINFO = 19;
     private static final int COMMIT = 21;
 
-    /** Offset, count, stable_how and length of data, in bytes. */
-    private static final int WRITE_WORDS = 8 + 4 + 4 + 4;
-
-    private static final int WRITE_HEADROOM =
-            RpcClient.HEADER_MAX + NfsHandle.WIRE_LENGTH_MAX + WRITE_WORDS;
     private static final int UNSTABLE = 0;
 
     private static final int NFS3_OK = 0;
@@ -47,7 +44,7 @@ public final class Nfs3Client {
     private static final int NAME_MAX = 1024;
     private static final int PATH_MAX = 4096;
     private static final int DIRECTORY_BYTES = 32 << 10;
-    private static final long TIMEOUT_MILLIS = 30_000;
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
     /** A found or made file. */
     public record Found(NfsHandle handle, NfsAttributes attributes) {}
@@ -74,42 +71,43 @@ public final class Nfs3Client {
 
     private record Page(long cookie, long verifier, boolean last) {}
 
-    private final RpcClient rpc;
-    private final OpaqueAuth credential;
+    private final RpcConnection connection;
+    private final RpcClient nfs;
     private int directoryBytes = DIRECTORY_BYTES;
 
-    public Nfs3Client(RpcClient rpc, OpaqueAuth credential) {
-        this.rpc = rpc;
-        this.credential = credential;
+    public Nfs3Client(RpcConnection connection, OpaqueAuth credential) {
+        this.connection = connection;
+        nfs = connection.client(PROGRAM, VERSION, TIMEOUT).withCredentials(() -> credential);
     }
 
-    public RpcClient rpc() {
-        return rpc;
+    public RpcConnection connection() {
+        return connection;
     }
 
     /** Does nothing, as nobody (AUTH_NONE), to see whether the server answers. */
-    public void ping(long timeoutMillis) throws IOException {
-        Calls.await(
-                rpc.call(
-                        PROGRAM,
-                        VERSION,
-                        NULL,
-                        OpaqueAuth.NONE,
-                        Unpooled.EMPTY_BUFFER,
-                        timeoutMillis),
-                results -> null);
+    public void ping(Duration timeout) throws IOException {
+        connection.await(
+                connection
+                        .client(PROGRAM, VERSION, timeout)
+                        .call(NULL, XdrEncodable.VOID, XdrDecoder.VOID),
+                timeout);
     }
 
     public NfsAttributes attributes(NfsHandle file, String name) throws IOException {
-        return await(call(GETATTR, handle(file)), name, NfsAttributes::read);
+        return await(call(GETATTR, name, file, NfsAttributes::read));
     }
 
     public Found lookup(NfsHandle directory, String name) throws IOException {
         Found found =
                 await(
-                        call(LOOKUP, handleAndName(directory, name)),
-                        name,
-                        in -> new Found(NfsHandle.read(in), NfsAttributes.readOptional(in)));
+                        call(
+                                LOOKUP,
+                                name,
+                                out -> out.write(directory).writeString(name),
+                                in ->
+                                        new Found(
+                                                NfsHandle.read(in),
+                                                NfsAttributes.readOptional(in))));
         return found.attributes() != null
                 ? found
                 : new Found(found.handle(), attributes(found.handle(), name));
@@ -118,120 +116,116 @@ public final class Nfs3Client {
     /** The target of a symbolic link. */
     public String readLink(NfsHandle link, String name) throws IOException {
         return await(
-                call(READLINK, handle(link)),
-                name,
-                in -> {
-                    NfsAttributes.readOptional(in);
-                    return Xdr.readString(in, PATH_MAX);
-                });
+                call(
+                        READLINK,
+                        name,
+                        link,
+                        in -> {
+                            NfsAttributes.readOptional(in);
+                            return in.readString(PATH_MAX);
+                        }));
     }
 
     public Limits limits(NfsHandle root) throws IOException {
         return await(
-                call(FSINFO, handle(root)),
-                "FSINFO",
-                in -> {
-                    NfsAttributes.readOptional(in);
-                    long read = in.readUnsignedInt();
-                    in.skipBytes(4 + 4);
-                    long write = in.readUnsignedInt();
-                    return new Limits(
-                            (int) Math.min(read, Integer.MAX_VALUE),
-                            (int) Math.min(write, Integer.MAX_VALUE));
-                });
+                call(
+                        FSINFO,
+                        "FSINFO",
+                        root,
+                        in -> {
+                            NfsAttributes.readOptional(in);
+                            long read = in.readUnsignedInt();
+                            in.skip(4 + 4);
+                            long write = in.readUnsignedInt();
+                            return new Limits(
+                                    (int) Math.min(read, Integer.MAX_VALUE),
+                                    (int) Math.min(write, Integer.MAX_VALUE));
+                        }));
     }
 
     /** Makes a regular file, or empties the one that there is. */
     public Found create(NfsHandle directory, String name, int mode) throws IOException {
-        ByteBuf arguments = handleAndName(directory, name).writeInt(UNCHECKED);
-        arguments
-                .writeInt(1)
-                .writeInt(mode)
-                .writeInt(0)
-                .writeInt(0)
-                .writeInt(1)
-                .writeLong(0)
-                .writeInt(0)
-                .writeInt(0);
         Found made =
                 await(
-                        call(CREATE, arguments),
-                        name,
-                        in ->
-                                new Found(
-                                        in.readInt() == 0 ? null : NfsHandle.read(in),
-                                        NfsAttributes.readOptional(in)));
+                        call(
+                                CREATE,
+                                name,
+                                out -> {
+                                    out.write(directory).writeString(name).writeInt(UNCHECKED);
+                                    out.writeBoolean(true).writeInt(mode);
+                                    out.writeBoolean(false).writeBoolean(false);
+                                    writeSizeOnly(out, 0);
+                                },
+                                in ->
+                                        new Found(
+                                                in.readBoolean() ? NfsHandle.read(in) : null,
+                                                NfsAttributes.readOptional(in))));
         return made.handle() != null && made.attributes() != null ? made : lookup(directory, name);
     }
 
     /** Sets the size of a file. */
     public void truncate(NfsHandle file, String name, long size) throws IOException {
-        ByteBuf arguments =
-                handle(file).writeInt(0).writeInt(0).writeInt(0).writeInt(1).writeLong(size);
-        await(call(SETATTR, arguments.writeInt(0).writeInt(0).writeInt(0)), name, in -> null);
+        await(
+                call(
+                        SETATTR,
+                        name,
+                        out -> {
+                            out.write(file);
+                            out.writeBoolean(false).writeBoolean(false).writeBoolean(false);
+                            writeSizeOnly(out, size);
+                            out.writeBoolean(false);
+                        },
+                        XdrDecoder.VOID));
     }
 
-    /** @return fails only for reasons of the connection; {@link #readResult} says whether the server has read */
-    public Future<ByteBuf> read(NfsHandle file, long offset, int count) {
-        return call(READ, handle(file).writeLong(offset).writeInt(count));
+    /** The rest of {@code sattr3}: the size, and neither time. */
+    private static void writeSizeOnly(XdrWriter out, long size) {
+        out.writeBoolean(true).writeLong(size).writeInt(0).writeInt(0);
     }
 
-    /** Waits for a READ. */
-    public ReadResult readResult(Future<ByteBuf> read, String name, int asked) throws IOException {
-        return await(
-                read,
+    /** Reads; the call is to be waited for by {@link #await}. */
+    public RpcFuture<ReadResult> read(NfsHandle file, String name, long offset, int asked) {
+        return call(
+                READ,
                 name,
+                out -> out.write(file).writeLong(offset).writeInt(asked),
                 in -> {
                     NfsAttributes.readOptional(in);
                     int count = in.readInt();
-                    boolean endOfFile = in.readInt() != 0;
-                    int length = Xdr.readLength(in, asked);
-                    if (length != count) {
-                        throw new IndexOutOfBoundsException(
-                                "count " + count + ", but length " + length);
+                    boolean endOfFile = in.readBoolean();
+                    ByteBuf data = in.readOpaqueSlice(asked);
+                    if (data.readableBytes() != count) {
+                        int length = data.readableBytes();
+                        data.release();
+                        throw new MalformedXdrException(
+                                "count " + count + " (expected: the length, " + length + ")");
                     }
-                    return new ReadResult(in.readRetainedSlice(length), endOfFile);
+                    return new ReadResult(data, endOfFile);
                 });
     }
 
     /**
-     * A buffer for the data of one WRITE: what {@link #write} puts around them has room there.
+     * Writes, to be committed later (UNSTABLE); the call is to be waited for by {@link #await}.
      *
-     * @param length of the data in bytes
+     * @param data direct, sent from where they are; belong to the call from now on
      */
-    public ByteBuf writeBuffer(int length) {
-        return ByteBufAllocator.DEFAULT
-                .directBuffer(WRITE_HEADROOM + length + 3)
-                .setIndex(WRITE_HEADROOM, WRITE_HEADROOM);
-    }
-
-    /**
-     * Writes, to be committed later (UNSTABLE).
-     *
-     * @param data from {@link #writeBuffer}; belongs to the call from now on
-     */
-    public Future<ByteBuf> write(NfsHandle file, long offset, ByteBuf data) {
-        int count = data.readableBytes();
-        data.writeZero(-count & 3);
-        int start = data.readerIndex() - file.wireLength() - WRITE_WORDS;
-        ByteBuf front = data.slice(start, data.readerIndex() - start).writerIndex(0);
-        file.writeTo(front);
-        front.writeLong(offset).writeInt(count).writeInt(UNSTABLE).writeInt(count);
-        return call(WRITE, data.readerIndex(start));
-    }
-
-    /** Waits for a WRITE. */
-    public WriteResult writeResult(Future<ByteBuf> write, String name, int asked)
-            throws IOException {
-        return await(
-                write,
+    public RpcFuture<WriteResult> write(NfsHandle file, String name, long offset, ByteBuf data) {
+        int asked = data.readableBytes();
+        return call(
+                WRITE,
                 name,
+                out ->
+                        out.write(file)
+                                .writeLong(offset)
+                                .writeInt(asked)
+                                .writeInt(UNSTABLE)
+                                .writeItem(data),
                 in -> {
                     NfsAttributes.skipWcc(in);
                     int count = in.readInt();
-                    in.skipBytes(4);
+                    in.skip(4);
                     if (count <= 0 || count > asked) {
-                        throw new IndexOutOfBoundsException(
+                        throw new MalformedXdrException(
                                 count + " bytes written (expected: 1 to " + asked + ")");
                     }
                     return new WriteResult(count, in.readLong());
@@ -245,12 +239,14 @@ public final class Nfs3Client {
      */
     public long commit(NfsHandle file, String name) throws IOException {
         return await(
-                call(COMMIT, handle(file).writeLong(0).writeInt(0)),
-                name,
-                in -> {
-                    NfsAttributes.skipWcc(in);
-                    return in.readLong();
-                });
+                call(
+                        COMMIT,
+                        name,
+                        out -> out.write(file).writeLong(0).writeInt(0),
+                        in -> {
+                            NfsAttributes.skipWcc(in);
+                            return in.readLong();
+                        }));
     }
 
     /** How many bytes of a directory are asked for at a time; 32 KiB unless told otherwise. */
@@ -270,7 +266,7 @@ public final class Nfs3Client {
             List<Entry> entries = new ArrayList<>();
             page = readPage(directory, name, page, entries);
             if (!page.last() && watch.isRepeated(page.cookie())) {
-                throw new RpcException(
+                throw new IOException(
                         name
                                 + ": the server repeats itself, the cookie 0x"
                                 + Long.toHexString(page.cookie())
@@ -289,67 +285,68 @@ public final class Nfs3Client {
 
     private Page readPage(NfsHandle directory, String name, Page after, List<Entry> entries)
             throws IOException {
-        ByteBuf arguments = handle(directory).writeLong(after.cookie()).writeLong(after.verifier());
         return await(
-                call(READDIRPLUS, arguments.writeInt(directoryBytes).writeInt(directoryBytes)),
-                name,
-                in -> readEntries(in, after, entries));
+                call(
+                        READDIRPLUS,
+                        name,
+                        out -> {
+                            out.write(directory);
+                            out.writeLong(after.cookie()).writeLong(after.verifier());
+                            out.writeInt(directoryBytes).writeInt(directoryBytes);
+                        },
+                        in -> readEntries(in, after, entries)));
     }
 
-    private static Page readEntries(ByteBuf in, Page after, List<Entry> entries) {
+    private static Page readEntries(XdrReader in, Page after, List<Entry> entries)
+            throws MalformedXdrException {
         NfsAttributes.readOptional(in);
         long verifier = in.readLong();
         long cookie = after.cookie();
         boolean any = false;
-        while (in.readInt() != 0) {
+        while (in.readBoolean()) {
             any = true;
             long fileId = in.readLong();
-            String name = Xdr.readString(in, NAME_MAX);
+            String name = in.readString(NAME_MAX);
             cookie = in.readLong();
             NfsAttributes attributes = NfsAttributes.readOptional(in);
-            NfsHandle handle = in.readInt() != 0 ? NfsHandle.read(in) : null;
+            NfsHandle handle = in.readBoolean() ? NfsHandle.read(in) : null;
             if (!name.equals(".") && !name.equals("..")) {
                 entries.add(new Entry(name, fileId, attributes, handle));
             }
         }
-        boolean last = in.readInt() != 0;
+        boolean last = in.readBoolean();
         if (!any && !last) {
-            throw new IndexOutOfBoundsException("a page of a directory without an entry");
+            throw new MalformedXdrException("a page of a directory without an entry");
         }
         return new Page(cookie, verifier, last);
     }
 
     /**
-     * Any procedure.
+     * Any procedure, with its status.
      *
      * @param arguments belong to the call from now on
      */
-    public Future<ByteBuf> call(int procedure, ByteBuf arguments) {
-        return rpc.call(PROGRAM, VERSION, procedure, credential, arguments, TIMEOUT_MILLIS);
+    public RpcFuture<ByteBuf> call(int procedure, ByteBuf arguments) {
+        return nfs.call(procedure, arguments);
     }
 
-    private static <T> T await(Future<ByteBuf> call, String name, Calls.Decoder<T> decoder)
-            throws IOException {
-        return Calls.await(
-                call,
-                results -> {
-                    int status = results.readInt();
+    /** A procedure, with the name of what its failure is about. */
+    private <T> RpcFuture<T> call(
+            int procedure, String name, XdrEncodable arguments, XdrDecoder<T> results) {
+        return nfs.call(
+                procedure,
+                arguments,
+                in -> {
+                    int status = in.readInt();
                     if (status != NFS3_OK) {
                         throw new NfsStatusException(name, status);
                     }
-                    return decoder.decode(results);
+                    return results.read(in);
                 });
     }
 
-    private ByteBuf handle(NfsHandle file) {
-        ByteBuf arguments = ByteBufAllocator.DEFAULT.buffer(128);
-        file.writeTo(arguments);
-        return arguments;
-    }
-
-    private ByteBuf handleAndName(NfsHandle directory, String name) {
-        ByteBuf arguments = handle(directory);
-        Xdr.writeString(arguments, name);
-        return arguments;
+    /** Waits for a call of this client. */
+    public <T> T await(RpcFuture<T> call) throws IOException {
+        return connection.await(call, TIMEOUT);
     }
 }

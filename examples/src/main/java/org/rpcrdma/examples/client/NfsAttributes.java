@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples.client;
 
-import io.netty.buffer.ByteBuf;
 import java.time.Instant;
+import org.rpcrdma.codec.rpc.MalformedXdrException;
+import org.rpcrdma.codec.rpc.XdrReader;
 
 /**
  * The attributes of a file ({@code fattr3}, RFC 1813, 2.6).
@@ -37,16 +38,24 @@ public record NfsAttributes(
         Type(char letter) {
             this.letter = letter;
         }
+
+        static Type read(XdrReader in) throws MalformedXdrException {
+            int value = in.readInt();
+            if (value < 1 || value > values().length) {
+                throw new MalformedXdrException("type " + value + " of a file (expected: 1 to 7)");
+            }
+            return values()[value - 1];
+        }
     }
 
-    static NfsAttributes read(ByteBuf in) {
-        Type type = Type.values()[in.readInt() - 1];
+    static NfsAttributes read(XdrReader in) throws MalformedXdrException {
+        Type type = Type.read(in);
         int mode = in.readInt();
         long links = in.readUnsignedInt();
         long uid = in.readUnsignedInt();
         long gid = in.readUnsignedInt();
         long size = in.readLong();
-        in.skipBytes(8 + 8 + 8);
+        in.skip(8 + 8 + 8);
         return new NfsAttributes(
                 type,
                 mode & 07777,
@@ -61,19 +70,19 @@ public record NfsAttributes(
     }
 
     /** {@code post_op_attr}: {@code null} if the server does not say. */
-    static NfsAttributes readOptional(ByteBuf in) {
-        return in.readInt() == 0 ? null : read(in);
+    static NfsAttributes readOptional(XdrReader in) throws MalformedXdrException {
+        return in.readBoolean() ? read(in) : null;
     }
 
     /** Skips {@code wcc_data}. */
-    static void skipWcc(ByteBuf in) {
-        if (in.readInt() != 0) {
-            in.skipBytes(8 + 8 + 8);
+    static void skipWcc(XdrReader in) throws MalformedXdrException {
+        if (in.readBoolean()) {
+            in.skip(8 + 8 + 8);
         }
         readOptional(in);
     }
 
-    private static Instant readTime(ByteBuf in) {
+    private static Instant readTime(XdrReader in) throws MalformedXdrException {
         return Instant.ofEpochSecond(in.readUnsignedInt(), in.readUnsignedInt());
     }
 

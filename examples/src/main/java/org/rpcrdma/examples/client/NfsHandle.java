@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples.client;
 
-import io.netty.buffer.ByteBuf;
 import java.util.Arrays;
-import org.rpcrdma.examples.rpc.Xdr;
+import org.rpcrdma.codec.rpc.MalformedXdrException;
+import org.rpcrdma.codec.rpc.XdrEncodable;
+import org.rpcrdma.codec.rpc.XdrReader;
+import org.rpcrdma.codec.rpc.XdrWriter;
 
 /** A file as the server names it: up to 64 bytes that mean nothing to a client (RFC 1813, 2.3.3). */
-public final class NfsHandle {
+public final class NfsHandle implements XdrEncodable {
 
     private static final int LENGTH_MAX = 64;
-
-    static final int WIRE_LENGTH_MAX = 4 + LENGTH_MAX;
 
     private final byte[] bytes;
 
@@ -19,17 +19,13 @@ public final class NfsHandle {
         this.bytes = bytes;
     }
 
-    static NfsHandle read(ByteBuf in) {
-        return new NfsHandle(Xdr.readOpaque(in, LENGTH_MAX));
+    static NfsHandle read(XdrReader in) throws MalformedXdrException {
+        return new NfsHandle(in.readOpaque(LENGTH_MAX));
     }
 
-    /** In bytes, with length and pad. */
-    int wireLength() {
-        return 4 + (bytes.length + 3 & ~3);
-    }
-
-    public void writeTo(ByteBuf out) {
-        Xdr.writeOpaque(out, bytes);
+    @Override
+    public void writeTo(XdrWriter out) {
+        out.writeOpaque(bytes);
     }
 
     @Override

@@ -3,18 +3,16 @@ package org.rpcrdma.examples.client;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
-import org.rpcrdma.examples.rpc.RdmaRpcClient;
-import org.rpcrdma.examples.rpc.RpcClient;
-import org.rpcrdma.examples.rpc.RpcException;
-import org.rpcrdma.examples.rpc.TcpRpcClient;
+import org.rpcrdma.examples.rpc.RpcConnection;
 
 /** A connection to an NFS server, and the files on it by their paths. */
 public final class NfsSession implements AutoCloseable {
 
     /** A first call that gets no answer is sent again on other connections; this is for all of them. */
-    private static final long FIRST_CALL_MILLIS = 15_000;
+    private static final Duration FIRST_CALL = Duration.ofSeconds(15);
 
     private final Nfs3Client nfs;
     private final MountClient mount;
@@ -31,13 +29,14 @@ public final class NfsSession implements AutoCloseable {
      * @param nfsRpc for NFS, by whatever transport; closed with the session, or if this fails
      * @param mountRpc for MOUNT, likewise
      */
-    public static NfsSession open(RpcClient nfsRpc, RpcClient mountRpc, OpaqueAuth credential)
+    public static NfsSession open(
+            RpcConnection nfsRpc, RpcConnection mountRpc, OpaqueAuth credential)
             throws IOException {
         NfsSession session =
                 new NfsSession(
                         new Nfs3Client(nfsRpc, credential), new MountClient(mountRpc, credential));
         try {
-            session.nfs.ping(FIRST_CALL_MILLIS);
+            session.nfs.ping(FIRST_CALL);
             return session;
         } catch (IOException | RuntimeException e) {
             session.close();
@@ -52,10 +51,10 @@ public final class NfsSession implements AutoCloseable {
             InetSocketAddress mountServer,
             OpaqueAuth credential)
             throws IOException {
-        RpcClient mountRpc = TcpRpcClient.connect(mountServer);
-        RpcClient nfsRpc;
+        RpcConnection mountRpc = RpcConnection.tcp(mountServer);
+        RpcConnection nfsRpc;
         try {
-            nfsRpc = RdmaRpcClient.connect(nfsServer, config);
+            nfsRpc = RpcConnection.rdma(nfsServer, config);
         } catch (IOException | RuntimeException e) {
             mountRpc.close();
             throw e;
@@ -77,7 +76,7 @@ public final class NfsSession implements AutoCloseable {
         NfsHandle root = tryMount(exported);
         while (root == null) {
             if (exported.isEmpty()) {
-                throw new RpcException(
+                throw new IOException(
                         "the server exports neither "
                                 + path
                                 + " nor a directory above it to this client");
@@ -122,7 +121,7 @@ public final class NfsSession implements AutoCloseable {
 
     @Override
     public void close() {
-        nfs.rpc().close();
-        mount.rpc().close();
+        nfs.connection().close();
+        mount.connection().close();
     }
 }

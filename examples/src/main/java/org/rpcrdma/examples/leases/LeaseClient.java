@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples.leases;
 
-import io.netty.buffer.ByteBuf;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.EventLoopGroup;
-import io.netty.channel.SimpleChannelInboundHandler;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.function.Consumer;
+import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.client.RpcRdmaClient;
-import org.rpcrdma.codec.rpc.CallHeader;
-import org.rpcrdma.examples.rpc.Calls;
-import org.rpcrdma.examples.rpc.Shutdown;
+import org.rpcrdma.codec.rpc.RpcClient;
+import org.rpcrdma.codec.rpc.RpcProgram;
+import org.rpcrdma.codec.rpc.RpcServerCall;
+import org.rpcrdma.codec.rpc.RpcServerHandler;
+import org.rpcrdma.codec.rpc.RpcTransport;
+import org.rpcrdma.codec.rpc.XdrDecoder;
 import org.rpcrdma.examples.rpc.Waits;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** A client that holds leases until the server wants them back. */
 public final class LeaseClient implements AutoCloseable {
+
+    private static final Logger LOG = LoggerFactory.getLogger(LeaseClient.class);
 
     private static final RpcRdmaConfig CONFIG = RpcRdmaConfig.builder().reverseCredits(4).build();
 
@@ -31,17 +36,24 @@ public final class LeaseClient implements AutoCloseable {
      * @throws IOException if there is no server
      */
     public LeaseClient(
-            EventLoopGroup loops, InetSocketAddress server, String name, Consumer<String> onRecall)
+            RdmaEventLoopGroup loops,
+            InetSocketAddress server,
+            String name,
+            Consumer<String> onRecall)
             throws IOException {
         this.name = name;
         this.onRecall = onRecall;
+        RpcProgram recalls =
+                RpcProgram.builder(LeaseMessages.PROGRAM)
+                        .procedure(LeaseMessages.VERSION, LeaseMessages.RECALL, this::recall)
+                        .build();
         client =
                 RpcRdmaClient.builder(loops, server)
                         .config(CONFIG)
-                        .reverseProgram(Recalls::new)
+                        .reverseProgram(() -> new RpcServerHandler(recalls))
                         .onConnection(this::sayHello)
                         .keepConnected(true)
-                        .backOffMillis(100, 2000)
+                        .backOff(Duration.ofMillis(100), Duration.ofSeconds(2))
                         .build();
         Throwable cause = Waits.failure(client.connect());
         if (cause != null) {
@@ -51,38 +63,35 @@ public final class LeaseClient implements AutoCloseable {
     }
 
     private void sayHello(RpcRdmaClient.NewConnection connection) {
-        connection
-                .call(LeaseMessages.call(LeaseMessages.HELLO, name))
+        leases(connection)
+                .call(LeaseMessages.HELLO, out -> out.writeString(name), XdrDecoder.VOID)
                 .addListener(
                         hello -> {
-                            if (hello.isSuccess()) {
-                                ((ByteBuf) hello.getNow()).release();
-                            } // otherwise the next connection says it
+                            if (!hello.isSuccess()) {
+                                LOG.debug("{}: the next connection says it", name, hello.cause());
+                            }
                         });
+    }
+
+    private static RpcClient leases(RpcTransport transport) {
+        return new RpcClient(transport, LeaseMessages.PROGRAM, LeaseMessages.VERSION);
     }
 
     /** Waits until the lease is this client's. */
     public void acquire(String lease) throws IOException {
-        Calls.await(client.call(LeaseMessages.call(LeaseMessages.ACQUIRE, lease)), reply -> null);
+        leases(client)
+                .call(LeaseMessages.ACQUIRE, out -> out.writeString(lease), XdrDecoder.VOID)
+                .join();
     }
 
-    /** Answers the server's calls. */
-    private final class Recalls extends SimpleChannelInboundHandler<ByteBuf> {
-        @Override
-        protected void channelRead0(ChannelHandlerContext ctx, ByteBuf call) throws Exception {
-            CallHeader header = CallHeader.read(call);
-            int xid = header.xid();
-            if (header.procedure() != LeaseMessages.RECALL) {
-                ctx.writeAndFlush(LeaseMessages.noSuchProcedure(xid));
-                return;
-            }
-            onRecall.accept(LeaseMessages.argument(call));
-            ctx.writeAndFlush(LeaseMessages.done(xid));
-        }
+    /** A call of the server. */
+    private void recall(RpcServerCall call) throws IOException {
+        onRecall.accept(LeaseMessages.argument(call));
+        call.reply();
     }
 
     @Override
     public void close() {
-        Shutdown.await(client.close());
+        client.close();
     }
 }

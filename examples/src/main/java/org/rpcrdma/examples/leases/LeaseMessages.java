@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples.leases;
 
-import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
-import org.rpcrdma.codec.rpc.CallHeader;
-import org.rpcrdma.codec.rpc.OpaqueAuth;
-import org.rpcrdma.codec.rpc.ReplyHeader;
-import org.rpcrdma.codec.rpc.ReplyHeader.Status;
-import org.rpcrdma.examples.rpc.Xdr;
+import java.io.IOException;
+import org.rpcrdma.codec.rpc.RpcServerCall;
 
-/** The messages of both directions: each call has one string as argument, each reply has no results. */
+/** The procedures of both directions: each has one string as argument, and no results. */
 final class LeaseMessages {
 
     /** A program, or a client, that has no number of its own. */
@@ -30,34 +25,7 @@ final class LeaseMessages {
 
     private LeaseMessages() {}
 
-    /** Without its XID, which the caller's transport gives it. */
-    static ByteBuf call(int procedure, String argument) {
-        ByteBuf call = Unpooled.buffer();
-        CallHeader.of(PROGRAM, VERSION, procedure, OpaqueAuth.NONE).writeTo(call);
-        Xdr.writeString(call, argument);
-        return call;
-    }
-
-    /**
-     * The argument of a call whose header was read.
-     *
-     * @throws IndexOutOfBoundsException if it ends too early
-     */
-    static String argument(ByteBuf call) {
-        return Xdr.readString(call, LONGEST_NAME);
-    }
-
-    static ByteBuf done(int xid) {
-        return reply(xid, Status.SUCCESS);
-    }
-
-    static ByteBuf noSuchProcedure(int xid) {
-        return reply(xid, Status.PROC_UNAVAIL);
-    }
-
-    private static ByteBuf reply(int xid, Status status) {
-        ByteBuf reply = Unpooled.buffer();
-        ReplyHeader.of(xid, status).writeTo(reply);
-        return reply;
+    static String argument(RpcServerCall call) throws IOException {
+        return call.read(in -> in.readString(LONGEST_NAME));
     }
 }

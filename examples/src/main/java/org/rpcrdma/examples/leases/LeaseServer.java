@@ -2,14 +2,12 @@
 package org.rpcrdma.examples.leases;
 
 import io.netty.bootstrap.ServerBootstrap;
-import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
-import io.netty.channel.SimpleChannelInboundHandler;
-import io.netty.util.concurrent.Future;
+import io.netty.util.AttributeKey;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import org.rpcrdma.channel.RdmaChannel;
@@ -18,7 +16,12 @@ import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.client.RpcRdmaCallback;
-import org.rpcrdma.codec.rpc.CallHeader;
+import org.rpcrdma.codec.rpc.ReplyHeader.Status;
+import org.rpcrdma.codec.rpc.RpcClient;
+import org.rpcrdma.codec.rpc.RpcProgram;
+import org.rpcrdma.codec.rpc.RpcServerCall;
+import org.rpcrdma.codec.rpc.RpcServerHandler;
+import org.rpcrdma.codec.rpc.XdrDecoder;
 import org.rpcrdma.examples.rpc.Shutdown;
 import org.rpcrdma.examples.rpc.Waits;
 
@@ -29,7 +32,10 @@ import org.rpcrdma.examples.rpc.Waits;
 public final class LeaseServer implements AutoCloseable {
 
     /** A holder that does not answer has lost its lease after so long. */
-    private static final long RECALL_MILLIS = 2000;
+    private static final Duration RECALL = Duration.ofSeconds(2);
+
+    private static final AttributeKey<RpcRdmaCallback> CLIENT =
+            AttributeKey.valueOf(LeaseServer.class, "client");
 
     private final RpcRdmaConfig config;
     private final RdmaEventLoopGroup loop = new RdmaEventLoopGroup(1);
@@ -50,6 +56,11 @@ public final class LeaseServer implements AutoCloseable {
      */
     public LeaseServer(InetSocketAddress address, RpcRdmaConfig config) throws IOException {
         this.config = config;
+        RpcProgram program =
+                RpcProgram.builder(LeaseMessages.PROGRAM)
+                        .procedure(LeaseMessages.VERSION, LeaseMessages.HELLO, this::hello)
+                        .procedure(LeaseMessages.VERSION, LeaseMessages.ACQUIRE, this::acquire)
+                        .build();
         ServerBootstrap bootstrap =
                 new ServerBootstrap()
                         .group(loop)
@@ -59,7 +70,9 @@ public final class LeaseServer implements AutoCloseable {
                                     @Override
                                     protected void initChannel(RdmaChannel channel) {
                                         channel.pipeline()
-                                                .addLast(new RpcRdmaCodec(config), new Calls());
+                                                .addLast(
+                                                        new RpcRdmaCodec(config),
+                                                        new RpcServerHandler(program));
                                     }
                                 });
         try {
@@ -81,12 +94,10 @@ public final class LeaseServer implements AutoCloseable {
             granted.run();
             return;
         }
-        holder.call(LeaseMessages.call(LeaseMessages.RECALL, lease))
+        new RpcClient(holder, LeaseMessages.PROGRAM, LeaseMessages.VERSION)
+                .call(LeaseMessages.RECALL, out -> out.writeString(lease), XdrDecoder.VOID)
                 .addListener(
-                        (Future<ByteBuf> recall) -> {
-                            if (recall.isSuccess()) {
-                                recall.getNow().release();
-                            }
+                        recall -> {
                             holders.remove(lease, holder);
                             acquire(lease, client, granted);
                         });
@@ -96,42 +107,24 @@ public final class LeaseServer implements AutoCloseable {
     private RpcRdmaCallback hello(String name, Channel channel) {
         RpcRdmaCallback known = clients.get(name);
         if (known == null || !known.attach(channel)) {
-            known =
-                    RpcRdmaCallback.builder(config)
-                            .callTimeoutMillis(RECALL_MILLIS)
-                            .attachTo(channel);
+            known = RpcRdmaCallback.builder(config).callTimeout(RECALL).attachTo(channel);
             clients.put(name, known);
         }
         return known;
     }
 
-    /** The calls of one connection. */
-    private final class Calls extends SimpleChannelInboundHandler<ByteBuf> {
+    private void hello(RpcServerCall call) throws IOException {
+        Channel channel = call.channel();
+        channel.attr(CLIENT).set(hello(LeaseMessages.argument(call), channel));
+        call.reply();
+    }
 
-        private RpcRdmaCallback client;
-
-        @Override
-        protected void channelRead0(ChannelHandlerContext ctx, ByteBuf call) throws Exception {
-            CallHeader header = CallHeader.read(call);
-            int xid = header.xid();
-            int procedure = header.procedure();
-            if (procedure == LeaseMessages.HELLO) {
-                client = hello(LeaseMessages.argument(call), ctx.channel());
-                ctx.writeAndFlush(LeaseMessages.done(xid));
-            } else if (procedure == LeaseMessages.ACQUIRE && client != null) {
-                acquire(
-                        LeaseMessages.argument(call),
-                        client,
-                        () -> ctx.channel().writeAndFlush(LeaseMessages.done(xid)));
-            } else {
-                ctx.writeAndFlush(LeaseMessages.noSuchProcedure(xid));
-            }
-        }
-
-        /** A call that has failed has no answer: its client asks again on another connection. */
-        @Override
-        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-            ctx.close();
+    private void acquire(RpcServerCall call) throws IOException {
+        RpcRdmaCallback client = call.channel().attr(CLIENT).get();
+        if (client == null) {
+            call.refuse(Status.PROC_UNAVAIL); // not before HELLO
+        } else {
+            acquire(LeaseMessages.argument(call), client, call::reply);
         }
     }
 

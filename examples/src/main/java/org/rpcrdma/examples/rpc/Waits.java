@@ -18,9 +18,6 @@ public final class Waits {
      */
     private static final long CHANNEL_MILLIS = 60_000;
 
-    /** For a call: more than any of them is given, which is a minute at most. */
-    private static final long CALL_MILLIS = 90_000;
-
     private static final String NO_ANSWER = "the event loop does not answer";
 
     private Waits() {}
@@ -79,20 +76,5 @@ public final class Waits {
         }
         connect.cancel(false);
         return new IOException(NO_ANSWER);
-    }
-
-    /**
-     * Waits for a call, which has a time-out of its own.
-     *
-     * @throws RpcException if it does not end
-     */
-    static void end(Future<?> call) throws InterruptedException, RpcException {
-        end(call, CALL_MILLIS);
-    }
-
-    static void end(Future<?> call, long millis) throws InterruptedException, RpcException {
-        if (!call.await(millis)) {
-            throw new RpcException("a call has neither a reply nor a time-out: " + NO_ANSWER);
-        }
     }
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples.server;
 
-import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.nfs.nfs3.Nfs3Constant;
 import org.apache.hadoop.nfs.nfs3.Nfs3Status;
-import org.apache.hadoop.oncrpc.RpcCall;
-import org.apache.hadoop.oncrpc.security.CredentialsSys;
+import org.rpcrdma.codec.rpc.AuthSys;
+import org.rpcrdma.codec.rpc.MalformedXdrException;
+import org.rpcrdma.codec.rpc.OpaqueAuth;
+import org.rpcrdma.codec.rpc.RpcServerCall;
 import org.rpcrdma.examples.export.NfsException;
 import org.rpcrdma.examples.export.UnixAttributes;
 
@@ -42,15 +43,12 @@ record Caller(int uid, int gid, List<Integer> groups, boolean isChecked) {
         }
     }
 
-    static Caller of(RpcCall call, Policy policy) {
-        if (!(call.getCredential() instanceof CredentialsSys sys)) {
+    static Caller of(RpcServerCall call, Policy policy) throws MalformedXdrException {
+        if (call.flavor() != OpaqueAuth.AUTH_SYS) {
             return new Caller(NOBODY, NOBODY, List.of(), policy != Policy.AS_SERVER);
         }
-        return of(
-                sys.getUID(),
-                sys.getGID(),
-                Arrays.stream(sys.getAuxGIDs()).boxed().toList(),
-                policy);
+        AuthSys sys = AuthSys.of(call.credential());
+        return of(sys.uid(), sys.gid(), sys.gids(), policy);
     }
 
     static Caller of(int uid, int gid, List<Integer> groups, Policy policy) {

@@ -5,16 +5,14 @@ import io.netty.buffer.ByteBuf;
 import java.io.IOException;
 import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 import org.apache.hadoop.nfs.nfs3.response.NFS3Response;
-import org.apache.hadoop.oncrpc.RpcAcceptedReply.AcceptState;
 import org.rpcrdma.examples.export.NfsException;
 
 /**
- * The procedures of NFSv3 in the order of their numbers (RFC 1813, 3.3). For each: the fields of its arguments that
- * {@link Arguments} checks, how many optional attributes its failed result has, and what it does. WRITE reads its
- * arguments itself.
+ * The procedures of NFSv3 but NULL, in the order of their numbers (RFC 1813, 3.3). For each: the fields of its
+ * arguments that {@link Arguments} checks, how many optional attributes its failed result has, and what it does.
+ * WRITE reads its arguments itself.
  */
 enum Nfs3Procedure {
-    NULL("", 0, (service, call) -> Nfs3Program.accepted(call.xid(), AcceptState.SUCCESS)),
     GETATTR("h", 0, result((service, call) -> service.attributes().getattr(call))),
     SETATTR("ha", 2, result((service, call) -> service.attributes().setattr(call))),
     LOOKUP("hs", 1, result((service, call) -> service.names().lookup(call))),
@@ -53,8 +51,6 @@ enum Nfs3Procedure {
         NFS3Response result(Nfs3Service service, Nfs3Call call) throws IOException;
     }
 
-    private static final Nfs3Procedure[] BY_NUMBER = values();
-
     private final String fields;
     private final int absentAttributes;
 
@@ -72,9 +68,10 @@ enum Nfs3Procedure {
                 Nfs3Program.serialize(operation.result(service, call), call.xid());
     }
 
-    /** {@code null} if there is none with that number. */
-    static Nfs3Procedure of(int number) {
-        return number >= 0 && number < BY_NUMBER.length ? BY_NUMBER[number] : null;
+    /** The number; 0 is NULL, which every program has. */
+    @SuppressWarnings("EnumOrdinal") // the order is that of the numbers, and a test holds it
+    int number() {
+        return ordinal() + 1;
     }
 
     /** What {@link Arguments} has to find. */

@@ -4,7 +4,6 @@ package org.rpcrdma.examples.server;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelInboundHandler;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
@@ -14,30 +13,28 @@ import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.netty.util.concurrent.UnorderedThreadPoolEventExecutor;
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.UnknownHostException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
-import org.apache.hadoop.oncrpc.RpcUtil;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.BoundedDuplicateRequestCache;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.metrics.RdmaMeterBinder;
+import org.rpcrdma.codec.rpc.RecordMarkingHandler;
+import org.rpcrdma.codec.rpc.RpcServerHandler;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.FileLocks;
-import org.rpcrdma.examples.rpc.RecordMarking;
 import org.rpcrdma.examples.rpc.Shutdown;
 import org.rpcrdma.examples.rpc.Waits;
 
 /**
- * Hadoop's RPC programs on two transports. Compare the two {@link ServerBootstrap}s: over RDMA the channel class and
- * the framing codec are other ones; the programs, the parser and the executor are the same objects.
+ * RPC programs on two transports. Compare the two {@link ServerBootstrap}s: over RDMA the channel class and the framing
+ * codec are other ones; the programs and their threads are the same objects.
  */
 public final class NfsServer implements AutoCloseable {
 
@@ -56,7 +53,7 @@ public final class NfsServer implements AutoCloseable {
             new NioEventLoopGroup(2, new DefaultThreadFactory("nfs-tcp"));
 
     /** File systems block, event loops must not: programs run here, several calls of one connection at a time. */
-    private final UnorderedThreadPoolEventExecutor programs =
+    private final UnorderedThreadPoolEventExecutor threads =
             new UnorderedThreadPoolEventExecutor(
                     Math.max(4, Runtime.getRuntime().availableProcessors()),
                     new DefaultThreadFactory("nfs-program"));
@@ -65,8 +62,8 @@ public final class NfsServer implements AutoCloseable {
             new ConnectionLimit(CONNECTIONS_OF_ADDRESS, CONNECTIONS);
 
     private final List<Channel> channels = new ArrayList<>();
-    private final Nfs3Program nfs;
-    private final MountProgram mount;
+    private final RpcServerHandler nfs;
+    private final RpcServerHandler mount;
 
     /**
      * A server to whom a client's root is root.
@@ -85,12 +82,10 @@ public final class NfsServer implements AutoCloseable {
      * @param squashesRoot whether a client's root is nobody, if the server runs as root
      */
     public NfsServer(Export export, int directoryMax, boolean squashesRoot) throws IOException {
-        requireOwnHostName();
         Caller.Policy policy = Caller.Policy.of(ownUid(), squashesRoot);
-        nfs =
-                new Nfs3Program(
-                        Nfs3Service.of(export, new FileLocks(), policy, directoryMax), policy);
-        mount = new MountProgram(export);
+        Nfs3Service service = Nfs3Service.of(export, new FileLocks(), policy, directoryMax);
+        nfs = new RpcServerHandler(Nfs3Program.of(service, policy, threads));
+        mount = new RpcServerHandler(MountProgram.of(export, threads));
     }
 
     /**
@@ -132,8 +127,7 @@ public final class NfsServer implements AutoCloseable {
                                     @Override
                                     protected void initChannel(Channel channel) {
                                         first.accept(channel);
-                                        channel.pipeline().addLast(new RpcRdmaCodec(config));
-                                        addProgram(channel, nfs);
+                                        channel.pipeline().addLast(new RpcRdmaCodec(config), nfs);
                                     }
                                 }),
                 address);
@@ -155,7 +149,7 @@ public final class NfsServer implements AutoCloseable {
         return serveOverTcp(mount, address);
     }
 
-    private InetSocketAddress serveOverTcp(ChannelInboundHandler program, InetSocketAddress address)
+    private InetSocketAddress serveOverTcp(RpcServerHandler program, InetSocketAddress address)
             throws IOException {
         return bind(
                 new ServerBootstrap()
@@ -167,7 +161,7 @@ public final class NfsServer implements AutoCloseable {
                                     @Override
                                     protected void initChannel(Channel channel) {
                                         addFraming(channel.pipeline(), tcpConnections);
-                                        addProgram(channel, program);
+                                        channel.pipeline().addLast(program);
                                     }
                                 }),
                 address);
@@ -175,17 +169,7 @@ public final class NfsServer implements AutoCloseable {
 
     /** What TCP has where RDMA has its codec, with the bounds that RDMA has by itself. */
     static void addFraming(ChannelPipeline pipeline, ConnectionLimit connections) {
-        pipeline.addLast(connections, new RecordMarking(), new CallLimit());
-    }
-
-    /** What follows the framing, on every transport. */
-    private void addProgram(Channel channel, ChannelInboundHandler program) {
-        channel.pipeline()
-                .addLast(new RpcCallCheck())
-                .addLast(RpcUtil.STAGE_RPC_MESSAGE_PARSER)
-                .addLast(new ProgramThreads(programs, program))
-                .addLast(new RpcReplyWriter())
-                .addLast(new FailureHandler());
+        pipeline.addLast(connections, new RecordMarkingHandler(), new CallLimit());
     }
 
     private InetSocketAddress bind(ServerBootstrap bootstrap, InetSocketAddress address)
@@ -199,19 +183,7 @@ public final class NfsServer implements AutoCloseable {
     @Override
     public void close() {
         channels.forEach(Channel::close);
-        Shutdown.of(rdmaLoops, tcpLoops, programs);
-    }
-
-    /** Hadoop's AUTH_SYS class asks for it when it is loaded, and no call of a user could be read without it. */
-    private static void requireOwnHostName() throws IOException {
-        try {
-            InetAddress.getLocalHost();
-        } catch (UnknownHostException e) {
-            throw new IOException(
-                    "this machine does not know its own name, add it to /etc/hosts: "
-                            + e.getMessage(),
-                    e);
-        }
+        Shutdown.of(rdmaLoops, tcpLoops, threads);
     }
 
     /** Java does not tell whom a process runs as, but whom its files belong to. */

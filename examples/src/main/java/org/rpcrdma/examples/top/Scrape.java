@@ -144,4 +144,9 @@ public final class Scrape {
     double sum(String name) {
         return sum(name, sample -> true);
     }
+
+    /** The greatest of all samples of that name; 0 where there is none. */
+    double greatest(String name) {
+        return samples(name).stream().mapToDouble(Sample::value).max().orElse(0);
+    }
 }

@@ -43,44 +43,43 @@ public final class TopTable {
     public void print(PrintWriter out, String server) {
         out.printf(
                 Locale.ROOT,
-                "%s   %,.0f calls/s, %,.0f in flight, %,.0f waiting for a credit, %,.0f credits,"
-                        + " %,.0f connections%n",
+                "%s   %,.0f calls/s, %,.0f in flight, the oldest for %,.1f s, %,.0f waiting for a"
+                        + " credit, %,.0f credits, %,.0f connections%n",
                 server,
                 rate("rpcrdma_calls_total"),
-                after.sum("rpcrdma_calls_active_calls"),
-                after.sum("rpcrdma_calls_waiting_calls"),
+                after.sum("rpcrdma_calls_active"),
+                after.greatest("rpcrdma_calls_oldest_seconds"),
+                after.sum("rpcrdma_calls_waiting"),
                 after.sum("rpcrdma_credits"),
                 after.sum("rpcrdma_connections"));
         out.printf(
                 Locale.ROOT,
-                "MB/s      inline %,.1f   placed %,.1f   pulled %,.1f   pushed %,.1f   copied"
-                        + " %,.1f%n",
+                "MB/s      inline %,.1f   RDMA Write %,.1f   RDMA Read %,.1f   copied %,.1f%n",
                 megabytes("rpcrdma_inline_bytes_total"),
-                megabytes("rpcrdma_placed_bytes_total"),
-                megabytes("rpcrdma_pulled_bytes_total"),
-                megabytes("rpcrdma_pushed_bytes_total"),
+                megabytes("rpcrdma_write_bytes_total"),
+                megabytes("rpcrdma_read_bytes_total"),
                 megabytes("rpcrdma_copied_bytes_total"));
         out.printf(
                 Locale.ROOT,
                 "loops     busy %.2f CPUs   stalls %,.0f   memory %,.1f MiB used, %,.1f registered,"
                         + " %,.1f at most   refused %,.0f%n",
                 rate("rdma_loop_time_seconds_total"),
-                grown("rdma_loop_stalls_rounds_total"),
+                grown("rdma_loop_stalls_total"),
                 after.sum("rdma_memory_used_bytes") / MEBIBYTE,
                 after.sum("rdma_memory_registered_bytes") / MEBIBYTE,
                 after.sum("rdma_memory_limit_bytes") / MEBIBYTE,
-                grown("rdma_memory_refusals_buffers_total"));
+                grown("rdma_memory_refusals_total"));
         out.printf(
                 Locale.ROOT,
                 "trouble   calls failed %,.0f   errors sent %,.0f   messages dropped %,.0f  "
                         + " connections lost %,.0f, cut %,.0f%n%n",
-                grown("rpcrdma_calls_failed_calls_total"),
-                grown("rpcrdma_errors_sent_messages_total"),
-                grown("rpcrdma_messages_dropped_messages_total"),
+                grown("rpcrdma_calls_failed_total"),
+                grown("rpcrdma_errors_sent_total"),
+                grown("rpcrdma_messages_dropped_total"),
                 grown(
-                        "rpcrdma_connections_closed_connections_total",
+                        "rpcrdma_connections_closed_total",
                         sample -> sample.label("reason").equals("lost")),
-                grown("rpcrdma_connections_cut_connections_total"));
+                grown("rpcrdma_connections_cut_total"));
         printProcedures(out);
     }
 

@@ -14,6 +14,7 @@ import io.netty.channel.SimpleChannelInboundHandler;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;
@@ -27,16 +28,14 @@ import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.binding.BindingRegistry;
-import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.examples.rpc.Calls;
-import org.rpcrdma.examples.rpc.RdmaRpcClient;
-import org.rpcrdma.examples.rpc.RpcClient;
+import org.rpcrdma.examples.rpc.RpcConnection;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /** Nobody names the binding: the class path is all that it takes. */
 class BlobStoreBindingTest {
 
-    private static final long TIMEOUT_MILLIS = 30_000;
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
     /** A plain RPC handler: it reads and writes whole RPC messages and knows nothing of RDMA. */
     private static final class BlobStore extends SimpleChannelInboundHandler<ByteBuf> {
@@ -110,8 +109,8 @@ class BlobStoreBindingTest {
                         .bind(InetAddress.getLoopbackAddress(), 0)
                         .sync()
                         .channel();
-        try (RpcClient client =
-                RdmaRpcClient.connect((InetSocketAddress) listener.localAddress(), clientConfig)) {
+        try (RpcConnection client =
+                RpcConnection.rdma((InetSocketAddress) listener.localAddress(), clientConfig)) {
             byte[] blob = new byte[length];
             new Random(length).nextBytes(blob);
 
@@ -126,7 +125,8 @@ class BlobStoreBindingTest {
             byte[] got = call(client, BlobStoreBinding.GET, key("alpha").writeInt(1 << 20));
             assertThat(got).isEqualTo(ByteBufUtil.getBytes(expected));
             // It has put the blob, and nothing but the blob, where the client wanted it.
-            assertThat(clientConfig.metrics().value(RpcRdmaCounter.PLACED_BYTES)).isEqualTo(length);
+            assertThat(clientConfig.metrics().value(RpcRdmaCounter.WRITE_BYTES_RECEIVED))
+                    .isEqualTo(length);
 
             assertThat(call(client, BlobStoreBinding.DROP, key("alpha"))).isEqualTo(words(0));
             assertThat(call(client, BlobStoreBinding.GET, key("alpha").writeInt(1 << 20)))
@@ -147,16 +147,11 @@ class BlobStoreBindingTest {
         return ByteBufUtil.getBytes(Unpooled.buffer().writeInt(word));
     }
 
-    private static byte[] call(RpcClient client, int procedure, ByteBuf arguments)
+    private static byte[] call(RpcConnection client, int procedure, ByteBuf arguments)
             throws IOException {
         return Calls.await(
-                client.call(
-                        BlobStoreBinding.PROGRAM,
-                        BlobStoreBinding.VERSION,
-                        procedure,
-                        OpaqueAuth.NONE,
-                        arguments,
-                        TIMEOUT_MILLIS),
+                client.client(BlobStoreBinding.PROGRAM, BlobStoreBinding.VERSION, TIMEOUT)
+                        .call(procedure, arguments),
                 ByteBufUtil::getBytes);
     }
 }

@@ -26,8 +26,9 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
-import org.rpcrdma.examples.rpc.RecordMarking;
-import org.rpcrdma.examples.rpc.TcpRpcClient;
+import org.rpcrdma.codec.rpc.RecordMarkingHandler;
+import org.rpcrdma.codec.rpc.XdrReader;
+import org.rpcrdma.examples.rpc.RpcConnection;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /** Directories of servers that get to no end. */
@@ -83,17 +84,19 @@ class ListingTest {
                                         @Override
                                         protected void initChannel(Channel channel) {
                                             channel.pipeline()
-                                                    .addLast(new RecordMarking(), new Server(next));
+                                                    .addLast(
+                                                            new RecordMarkingHandler(),
+                                                            new Server(next));
                                         }
                                     })
                             .bind(InetAddress.getLoopbackAddress(), 0)
                             .syncUninterruptibly()
                             .channel();
-            try (TcpRpcClient rpc =
-                    TcpRpcClient.connect((InetSocketAddress) listener.localAddress())) {
+            try (RpcConnection rpc =
+                    RpcConnection.tcp((InetSocketAddress) listener.localAddress())) {
                 Nfs3Client client = new Nfs3Client(rpc, OpaqueAuth.NONE);
                 ByteBuf handle = Unpooled.buffer().writeInt(4).writeInt(HANDLE);
-                NfsHandle directory = NfsHandle.read(handle);
+                NfsHandle directory = NfsHandle.read(new XdrReader(handle));
                 assertThatThrownBy(
                                 () ->
                                         client.list(

@@ -8,13 +8,13 @@ import static org.rpcrdma.examples.interop.Report.same;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
 import java.net.InetSocketAddress;
 import java.util.Arrays;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaCounter;
@@ -47,7 +47,7 @@ final class CallbackChecks {
     private static final int TRIES = 300;
     private static final int PAUSE_MILLIS = 200;
 
-    private final EventLoopGroup loops;
+    private final RdmaEventLoopGroup loops;
     private final InetSocketAddress server;
     private final BlockingQueue<byte[]> recalled = new LinkedBlockingQueue<>();
     private final RpcRdmaConfig config =
@@ -56,7 +56,7 @@ final class CallbackChecks {
     private final byte[] delegation = new byte[STATE_ID];
     private byte[] handle;
 
-    CallbackChecks(EventLoopGroup loops, InetSocketAddress server) {
+    CallbackChecks(RdmaEventLoopGroup loops, InetSocketAddress server) {
         this.loops = loops;
         this.server = server;
     }
@@ -88,8 +88,8 @@ final class CallbackChecks {
                 () -> {
                     reading.close();
                     writing.close();
-                    reader.close().get();
-                    writer.close().get();
+                    reader.closeAsync().get();
+                    writer.closeAsync().get();
                 });
     }
 

@@ -42,7 +42,7 @@ public final class InvalidationProbe {
         report.check(
                 "the server invalidates (" + remote + " keys; " + local + " were ended here)",
                 () -> Report.holds(remote > 0, "it has invalidated nothing"));
-        report.check("the client's end", () -> client.close().get());
+        report.check("the client's end", () -> client.closeAsync().get());
         loops.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
         System.exit(report.failed() == 0 ? 0 : 1);
     }

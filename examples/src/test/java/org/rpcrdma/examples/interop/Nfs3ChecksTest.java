@@ -39,7 +39,7 @@ class Nfs3ChecksTest {
             checks.run(report);
             assertThat(checks.list(checks.lookup(root, "names"), 1 << 20, new int[1]))
                     .isEqualTo(Set.of("one"));
-            client.close().sync();
+            client.closeAsync().sync();
         } finally {
             loops.shutdownGracefully(0, 60, TimeUnit.SECONDS).sync();
         }

@@ -8,7 +8,7 @@ import io.netty.buffer.ByteBuf;
 import org.rpcrdma.codec.RemoteChunkException;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.binding.NfsAclBinding;
-import org.rpcrdma.codec.client.CallOptions;
+import org.rpcrdma.codec.rpc.CallOptions;
 
 /**
  * Access control lists: SETACL has no eligible item, so that a long one goes as a long call (RFC 8166, 3.5.3), and

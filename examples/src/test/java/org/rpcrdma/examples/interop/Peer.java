@@ -12,8 +12,8 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.rpcrdma.codec.RpcMessage;
-import org.rpcrdma.codec.client.CallOptions;
 import org.rpcrdma.codec.client.RpcRdmaClient;
+import org.rpcrdma.codec.rpc.CallOptions;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /** An NFS server, called as root: builds calls, waits for replies. */

@@ -55,8 +55,8 @@ public final class ServerProbe {
         report.check(
                 "the clients' end",
                 () -> {
-                    client.close().get();
-                    several.close().get();
+                    client.closeAsync().get();
+                    several.closeAsync().get();
                 });
         loops.shutdownGracefully(0, 60, TimeUnit.SECONDS).sync();
         System.exit(report.failed() == 0 ? 0 : 1);

@@ -6,14 +6,14 @@ import static org.rpcrdma.examples.interop.Report.same;
 
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelInitializer;
-import io.netty.channel.EventLoopGroup;
 import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaCounter;
-import org.rpcrdma.codec.VersionTwo;
+import org.rpcrdma.codec.VersionTwoConfig;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 
 /** Proposes version 2 of the protocol to a server that speaks version 1. */
@@ -21,10 +21,10 @@ final class VersionChecks {
 
     private static final int NFS = 100003;
 
-    private final EventLoopGroup loops;
+    private final RdmaEventLoopGroup loops;
     private final InetSocketAddress server;
 
-    VersionChecks(EventLoopGroup loops, InetSocketAddress server) {
+    VersionChecks(RdmaEventLoopGroup loops, InetSocketAddress server) {
         this.loops = loops;
         this.server = server;
     }
@@ -41,7 +41,10 @@ final class VersionChecks {
         List<Channel> channels = new CopyOnWriteArrayList<>();
         RpcRdmaClient client =
                 RpcRdmaClient.builder(loops, server)
-                        .config(RpcRdmaConfig.builder().versionTwo(VersionTwo.defaults()).build())
+                        .config(
+                                RpcRdmaConfig.builder()
+                                        .versionTwo(VersionTwoConfig.defaults())
+                                        .build())
                         .handler(
                                 () ->
                                         new ChannelInitializer<>() {
@@ -59,7 +62,7 @@ final class VersionChecks {
             }
             same("connections", count, channels.size());
         } finally {
-            client.close().sync();
+            client.closeAsync().sync();
         }
     }
 

@@ -4,20 +4,21 @@ package org.rpcrdma.examples.rpc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.netty.buffer.Unpooled;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
+import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.codec.RpcRdmaConfig;
-import org.rpcrdma.codec.rpc.OpaqueAuth;
+import org.rpcrdma.codec.rpc.XdrDecoder;
+import org.rpcrdma.codec.rpc.XdrEncodable;
 import org.rpcrdma.examples.NfsFixture;
 
 /** What a user reads when the server goes away: its name, and nothing of XIDs, retransmissions and queue pairs. */
 class LostServerTest {
 
-    private static final long SECONDS = 3;
+    private static final Duration PATIENCE = Duration.ofSeconds(3);
 
     @TempDir private Path exported;
     @TempDir private Path state;
@@ -27,10 +28,10 @@ class LostServerTest {
         NfsFixture fixture =
                 new NfsFixture(NfsFixture.Transport.RDMA, exported, state.resolve("key"), true);
         InetSocketAddress server = fixture.nfsAddress();
-        try (RdmaRpcClient client = RdmaRpcClient.connect(server, RpcRdmaConfig.defaults())) {
+        try (RpcConnection client = RpcConnection.rdma(server, RpcRdmaConfig.defaults())) {
             fixture.close();
             assertThatThrownBy(() -> callNull(client))
-                    .isInstanceOf(RpcException.class)
+                    .isInstanceOf(IOException.class)
                     .satisfies(
                             lost ->
                                     assertThat(lost.getMessage())
@@ -46,9 +47,9 @@ class LostServerTest {
         return server.getHostString() + ":" + server.getPort();
     }
 
-    private static void callNull(RpcClient client) throws IOException {
-        Calls.await(
-                client.call(100003, 3, 0, OpaqueAuth.NONE, Unpooled.EMPTY_BUFFER, SECONDS * 1000),
-                results -> null);
+    private static void callNull(RpcConnection connection) throws IOException {
+        connection.await(
+                connection.client(100003, 3, PATIENCE).call(0, XdrEncodable.VOID, XdrDecoder.VOID),
+                PATIENCE);
     }
 }

@@ -5,8 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.bootstrap.ServerBootstrap;
-import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.DefaultEventLoop;
 import io.netty.channel.EventLoop;
@@ -24,7 +22,7 @@ import org.junit.jupiter.api.Test;
 /** An event loop that is stuck or dead completes nothing, and nobody waits for it for ever. */
 class WaitsTest {
 
-    private final Promise<ByteBuf> never = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
+    private final Promise<Void> never = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
 
     @Test
     void aServerIsNotBoundForEver() {
@@ -54,24 +52,6 @@ class WaitsTest {
     void aConnectDoesNotLastForEver() {
         assertThat(Waits.failure(never, 1)).hasMessage("the event loop does not answer");
         assertThat(never.isCancelled()).isTrue();
-    }
-
-    @Test
-    void aCallDoesNotLastForEver() {
-        assertThatThrownBy(() -> Waits.end(never, 1))
-                .isInstanceOf(RpcException.class)
-                .hasMessageContaining("the event loop does not answer");
-    }
-
-    @Test
-    void theResultsOfACallThatNobodyWaitsForAreReleased() {
-        Thread.currentThread().interrupt();
-        assertThatThrownBy(() -> Calls.await(never, results -> null)).hasMessage("interrupted");
-        assertThat(Thread.interrupted()).isTrue();
-        ByteBuf late = Unpooled.buffer();
-        never.setSuccess(late);
-        GlobalEventExecutor.INSTANCE.submit(() -> {}).syncUninterruptibly();
-        assertThat(late.refCnt()).isZero();
     }
 
     private static void awaitUninterruptibly(CountDownLatch latch) {

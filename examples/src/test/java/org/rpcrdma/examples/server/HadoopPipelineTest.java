@@ -22,6 +22,7 @@ import io.netty.channel.socket.nio.NioSocketChannel;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
@@ -48,9 +49,7 @@ import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.examples.NfsFixture.Transport;
 import org.rpcrdma.examples.rpc.Calls;
-import org.rpcrdma.examples.rpc.RdmaRpcClient;
-import org.rpcrdma.examples.rpc.RpcClient;
-import org.rpcrdma.examples.rpc.TcpRpcClient;
+import org.rpcrdma.examples.rpc.RpcConnection;
 
 /** The swap: Hadoop's own stages as Hadoop arranges them, with its frame decoder on TCP and the codec on RDMA. */
 class HadoopPipelineTest {
@@ -65,7 +64,7 @@ class HadoopPipelineTest {
     @EnumSource
     void callsAreAnsweredAlike(Transport transport) throws Exception {
         try (Server server = new Server(transport);
-                RpcClient client = server.connect()) {
+                RpcConnection client = server.connect()) {
             Random random = new Random(transport.name().length());
             for (int length : new int[] {0, 4, 1000, 4096, 20_000}) {
                 byte[] bytes = new byte[length];
@@ -79,7 +78,7 @@ class HadoopPipelineTest {
     @EnumSource
     void whatHadoopRefusesIsToldAlike(Transport transport) throws Exception {
         try (Server server = new Server(transport);
-                RpcClient client = server.connect()) {
+                RpcConnection client = server.connect()) {
             assertThatThrownBy(() -> call(client, VERSION + 1, ECHO, new byte[0]))
                     .hasMessageContaining("versions 2 to 2");
             assertThatThrownBy(() -> call(client, VERSION, DENY, new byte[0]))
@@ -159,17 +158,13 @@ class HadoopPipelineTest {
         }
     }
 
-    private static byte[] call(RpcClient client, int version, int procedure, byte[] arguments)
+    private static byte[] call(RpcConnection client, int version, int procedure, byte[] arguments)
             throws IOException {
         OpaqueAuth user = OpaqueAuth.sys("test", 1, 2, List.of(3));
         return Calls.await(
-                client.call(
-                        PROGRAM,
-                        version,
-                        procedure,
-                        user,
-                        Unpooled.copiedBuffer(arguments),
-                        PATIENCE_MILLIS),
+                client.client(PROGRAM, version, Duration.ofMillis(PATIENCE_MILLIS))
+                        .withCredentials(() -> user)
+                        .call(procedure, Unpooled.copiedBuffer(arguments)),
                 ByteBufUtil::getBytes);
     }
 
@@ -224,10 +219,10 @@ class HadoopPipelineTest {
             address = (InetSocketAddress) listener.localAddress();
         }
 
-        RpcClient connect() throws IOException {
+        RpcConnection connect() throws IOException {
             return transport == Transport.TCP
-                    ? TcpRpcClient.connect(address)
-                    : RdmaRpcClient.connect(address, RpcRdmaConfig.defaults());
+                    ? RpcConnection.tcp(address)
+                    : RpcConnection.rdma(address, RpcRdmaConfig.defaults());
         }
 
         @Override

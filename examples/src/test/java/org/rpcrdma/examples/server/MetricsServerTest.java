@@ -20,6 +20,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -40,6 +42,13 @@ class MetricsServerTest {
 
     /** A series by name, with what it is asked for by label. */
     private static final Pattern SELECTOR = Pattern.compile("\\b((?:rpc)?rdma_\\w+)(\\{[^}]*\\})?");
+
+    private static final Pattern TYPE_IN_NAME =
+            Pattern.compile(".*_(counter|gauge|histogram|summary|info|count|sum|bucket)(_.*)?");
+
+    private static final Pattern UNIT_WITHIN =
+            Pattern.compile(
+                    ".*_(bytes|seconds|ratio)_.+|.*_(milli|micro|nano)?(secs|ms|us|ns)(_.*)?");
 
     private static final Pattern MATCHER = Pattern.compile("(\\w+)=\"([^\"]*)\"");
 
@@ -79,6 +88,28 @@ class MetricsServerTest {
                         name ->
                                 assertThat(scrape)
                                         .containsPattern("(?m)^# HELP " + name + " {1,2}\\S"));
+    }
+
+    /** The rules of Prometheus for names: units at the end, once and in base units, and no types in names. */
+    @Test
+    void namesFollowTheRulesOfPrometheus() throws Exception {
+        String scrape = scrapeAfterSomeCalls();
+        Map<String, String> types = new TreeMap<>();
+        scrape.lines()
+                .filter(line -> line.startsWith("# TYPE "))
+                .map(line -> line.split(" ", -1))
+                .forEach(words -> types.put(words[2], words[3]));
+        assertThat(types).hasSizeGreaterThan(50);
+        types.forEach(
+                (name, type) -> {
+                    assertThat(name).matches("[a-z]+(_[a-z]+)*").doesNotMatch(TYPE_IN_NAME);
+                    assertThat(name.endsWith("_total")).as(name).isEqualTo(type.equals("counter"));
+                    // The greatest value of a timer is a gauge of Micrometer's.
+                    String base = name.replaceFirst("(_total|(?<=_seconds)_max)$", "");
+                    assertThat(base).as("the unit comes last").doesNotMatch(UNIT_WITHIN);
+                    String[] words = base.split("_", -1);
+                    assertThat(words).as("no word stands twice").doesNotHaveDuplicates();
+                });
     }
 
     @Test

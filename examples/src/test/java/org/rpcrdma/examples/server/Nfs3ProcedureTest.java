@@ -10,11 +10,9 @@ class Nfs3ProcedureTest {
 
     @Test
     void numbersAreThoseOfTheProtocol() {
-        for (NFSPROC3 procedure : NFSPROC3.values()) {
-            assertThat(Nfs3Procedure.of(procedure.getValue())).hasToString(procedure.name());
+        for (Nfs3Procedure procedure : Nfs3Procedure.values()) {
+            assertThat(NFSPROC3.fromValue(procedure.number())).hasToString(procedure.name());
         }
-        assertThat(Nfs3Procedure.values()).hasSameSizeAs(NFSPROC3.values());
-        assertThat(Nfs3Procedure.of(-1)).isNull();
-        assertThat(Nfs3Procedure.of(22)).isNull();
+        assertThat(Nfs3Procedure.values()).hasSize(NFSPROC3.values().length - 1);
     }
 }

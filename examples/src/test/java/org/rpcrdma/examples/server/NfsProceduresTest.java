@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -20,6 +21,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.rpcrdma.codec.rpc.RpcStatusException;
+import org.rpcrdma.codec.rpc.XdrWriter;
 import org.rpcrdma.examples.NfsFixture;
 import org.rpcrdma.examples.client.MountClient;
 import org.rpcrdma.examples.client.Nfs3Client;
@@ -27,9 +30,7 @@ import org.rpcrdma.examples.client.NfsAttributes;
 import org.rpcrdma.examples.client.NfsHandle;
 import org.rpcrdma.examples.client.NfsStatusException;
 import org.rpcrdma.examples.rpc.Calls;
-import org.rpcrdma.examples.rpc.RpcClient;
-import org.rpcrdma.examples.rpc.RpcException;
-import org.rpcrdma.examples.rpc.TcpRpcClient;
+import org.rpcrdma.examples.rpc.RpcConnection;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /** Every procedure (RFC 1813, 3.3) by its bytes on the wire; the transport is TCP, on which nothing else depends. */
@@ -204,9 +205,9 @@ class NfsProceduresTest {
     @Test
     void writeIsReadAndCommittedUnderOneVerifier() throws IOException {
         NfsHandle file = fixture.nfs().create(root, "f", 0600).handle();
-        ByteBuf data = fixture.nfs().writeBuffer(3).writeBytes(new byte[] {'a', 'b', 'c'});
+        ByteBuf data = Unpooled.directBuffer().writeBytes(new byte[] {'a', 'b', 'c'});
         Nfs3Client.WriteResult written =
-                fixture.nfs().writeResult(fixture.nfs().write(file, 2, data), "f", 3);
+                fixture.nfs().await(fixture.nfs().write(file, "f", 2, data));
         assertThat(written.count()).isEqualTo(3);
         assertThat(fixture.nfs().commit(file, "f")).isEqualTo(written.verifier());
         assertThat(read(file)).isEqualTo("\0\0abc");
@@ -218,8 +219,7 @@ class NfsProceduresTest {
     void readBehindTheEndSaysSo() throws IOException {
         Files.writeString(directory.resolve("f"), "hello");
         NfsHandle file = fixture.nfs().lookup(root, "f").handle();
-        Nfs3Client.ReadResult result =
-                fixture.nfs().readResult(fixture.nfs().read(file, 9, 100), "f", 100);
+        Nfs3Client.ReadResult result = fixture.nfs().await(fixture.nfs().read(file, "f", 9, 100));
         assertThat(result.data().readableBytes()).isZero();
         assertThat(result.endOfFile()).isTrue();
         result.data().release();
@@ -422,7 +422,7 @@ class NfsProceduresTest {
     @Test
     void aWayOfCreationThatThereIsNotIsGarbage() {
         assertThatThrownBy(() -> status(CREATE, create(root, "f", 3)))
-                .hasMessage("the server could not read the arguments");
+                .hasMessage("the server could not read the arguments (GARBAGE_ARGS)");
     }
 
     /** Of bytes that are not UTF-8 Java would make others. */
@@ -500,15 +500,17 @@ class NfsProceduresTest {
     @Test
     void argumentsWithImpossibleLengthsAreGarbage() {
         assertThatThrownBy(() -> status(READ, Unpooled.buffer().writeInt(Integer.MAX_VALUE)))
-                .isInstanceOf(RpcException.class)
-                .hasMessage("the server could not read the arguments");
+                .isInstanceOf(RpcStatusException.class)
+                .hasMessage("the server could not read the arguments (GARBAGE_ARGS)");
         assertThatThrownBy(() -> status(LOOKUP, handle(root).writeInt(-1)))
-                .isInstanceOf(RpcException.class)
-                .hasMessage("the server could not read the arguments");
+                .isInstanceOf(RpcStatusException.class)
+                .hasMessage("the server could not read the arguments (GARBAGE_ARGS)");
         ByteBuf write = handle(root).writeLong(0).writeInt(1 << 30).writeInt(0).writeInt(1 << 30);
-        assertThatThrownBy(() -> status(WRITE, write)).isInstanceOf(RpcException.class);
+        assertThatThrownBy(() -> status(WRITE, write)).isInstanceOf(RpcStatusException.class);
         assertThatThrownBy(() -> status(22, Unpooled.EMPTY_BUFFER))
-                .hasMessage("the server has no procedure 22 in program 100003");
+                .hasMessage(
+                        "the server has no such procedure in program 100003 version 3"
+                                + " (PROC_UNAVAIL)");
     }
 
     @Test
@@ -516,7 +518,7 @@ class NfsProceduresTest {
         Files.createDirectory(directory.resolve("d"));
         Files.writeString(directory.resolve("f"), "");
         Files.createSymbolicLink(directory.resolve("l"), Path.of("d"));
-        try (RpcClient rpc = TcpRpcClient.connect(fixture.mountAddress())) {
+        try (RpcConnection rpc = RpcConnection.tcp(fixture.mountAddress())) {
             MountClient mount = new MountClient(rpc, NfsFixture.ROOT);
             assertThat(mount.mount("/")).isEqualTo(root);
             assertThat(mount.mount("/d/")).isEqualTo(fixture.nfs().lookup(root, "d").handle());
@@ -531,15 +533,17 @@ class NfsProceduresTest {
             assertThat(mountResults(rpc, 5))
                     .containsExactly(0, 0, 0, 1, 0, 0, 0, 1, '/', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
             assertThat(mountResults(rpc, 0)).isEmpty();
-            assertThatThrownBy(() -> mountResults(rpc, 99)).isInstanceOf(RpcException.class);
+            assertThatThrownBy(() -> mountResults(rpc, 99)).isInstanceOf(RpcStatusException.class);
         }
     }
 
     // ---- calls
 
-    private static byte[] mountResults(RpcClient rpc, int procedure) throws IOException {
+    private static byte[] mountResults(RpcConnection rpc, int procedure) throws IOException {
         return Calls.await(
-                rpc.call(100005, 3, procedure, NfsFixture.ROOT, Unpooled.EMPTY_BUFFER, 10_000),
+                rpc.client(100005, 3, Duration.ofSeconds(10))
+                        .withCredentials(() -> NfsFixture.ROOT)
+                        .call(procedure),
                 results -> {
                     byte[] bytes = new byte[results.readableBytes()];
                     results.readBytes(bytes);
@@ -549,7 +553,7 @@ class NfsProceduresTest {
 
     private String read(NfsHandle file) throws IOException {
         Nfs3Client.ReadResult result =
-                fixture.nfs().readResult(fixture.nfs().read(file, 0, 100), "file", 100);
+                fixture.nfs().await(fixture.nfs().read(file, "file", 0, 100));
         try {
             return result.data().toString(java.nio.charset.StandardCharsets.UTF_8);
         } finally {
@@ -578,13 +582,13 @@ class NfsProceduresTest {
 
     private static ByteBuf handle(NfsHandle file) {
         ByteBuf arguments = Unpooled.buffer();
-        file.writeTo(arguments);
+        file.writeTo(new XdrWriter(arguments));
         return arguments;
     }
 
     private static ByteBuf handle(NfsHandle file, NfsHandle directory, String name) {
         ByteBuf arguments = handle(file);
-        directory.writeTo(arguments);
+        directory.writeTo(new XdrWriter(arguments));
         Xdr.writeString(arguments, name);
         return arguments;
     }
@@ -597,7 +601,7 @@ class NfsProceduresTest {
 
     private static ByteBuf rename(NfsHandle from, String name, NfsHandle to, String newName) {
         ByteBuf arguments = handleAndName(from, name);
-        to.writeTo(arguments);
+        to.writeTo(new XdrWriter(arguments));
         Xdr.writeString(arguments, newName);
         return arguments;
     }

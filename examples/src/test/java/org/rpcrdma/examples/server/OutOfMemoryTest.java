@@ -13,7 +13,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.hadoop.nfs.nfs3.Nfs3Constant;
 import org.apache.hadoop.nfs.nfs3.Nfs3Status;
-import org.apache.hadoop.oncrpc.RpcUtil;
 import org.apache.hadoop.oncrpc.XDR;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -22,6 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.codec.rpc.CallHeader;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.codec.rpc.ReplyHeader;
+import org.rpcrdma.codec.rpc.RpcServerHandler;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.FileLocks;
 import org.rpcrdma.examples.export.Located;
@@ -46,13 +46,12 @@ class OutOfMemoryTest {
         export = new Export(directory, false, state.resolve("key"));
         channel.config().setAllocator(new Memory());
         channel.pipeline()
-                .addLast(RpcUtil.STAGE_RPC_MESSAGE_PARSER)
                 .addLast(
-                        new ProgramThreads(
-                                Runnable::run,
-                                new Nfs3Program(
+                        new RpcServerHandler(
+                                Nfs3Program.of(
                                         Nfs3Service.of(export, new FileLocks(), POLICY, 0),
-                                        POLICY)));
+                                        POLICY,
+                                        Runnable::run)));
     }
 
     @AfterEach

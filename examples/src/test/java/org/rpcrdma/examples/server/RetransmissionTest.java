@@ -29,9 +29,10 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.rpc.RecordMarkingHandler;
+import org.rpcrdma.codec.rpc.XdrWriter;
 import org.rpcrdma.examples.NfsFixture;
 import org.rpcrdma.examples.client.NfsHandle;
-import org.rpcrdma.examples.rpc.RecordMarking;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /** A client that has lost its connection sends its calls again on another one, with the same XIDs. */
@@ -70,7 +71,7 @@ class RetransmissionTest {
                                         .addLast(
                                                 isRdma
                                                         ? new RpcRdmaCodec(config)
-                                                        : new RecordMarking())
+                                                        : new RecordMarkingHandler())
                                         .addLast(new Replies());
                             }
                         });
@@ -92,7 +93,7 @@ class RetransmissionTest {
     private static ByteBuf remove(int xid, NfsHandle parent, String name) {
         ByteBuf call = Unpooled.buffer().writeInt(xid).writeInt(0).writeInt(2);
         call.writeInt(100003).writeInt(3).writeInt(REMOVE).writeLong(0).writeLong(0);
-        parent.writeTo(call);
+        parent.writeTo(new XdrWriter(call));
         Xdr.writeString(call, name);
         return call;
     }
@@ -100,7 +101,7 @@ class RetransmissionTest {
     private static ByteBuf write(int xid, NfsHandle file, char data) {
         ByteBuf call = Unpooled.buffer().writeInt(xid).writeInt(0).writeInt(2);
         call.writeInt(100003).writeInt(3).writeInt(WRITE).writeLong(0).writeLong(0);
-        file.writeTo(call);
+        file.writeTo(new XdrWriter(call));
         return call.writeLong(0).writeInt(1).writeInt(0).writeInt(1).writeByte(data).writeZero(3);
     }
 

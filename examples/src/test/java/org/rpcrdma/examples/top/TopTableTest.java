@@ -19,7 +19,7 @@ class TopTableTest {
             # TYPE rpcrdma_calls_total counter
             rpcrdma_calls_total{role="requester"} 0.0
             rpcrdma_calls_total{role="responder"} 1000.0
-            rpcrdma_placed_bytes_total{role="responder"} 1.0E7
+            rpcrdma_write_bytes_total{role="responder"} 1.0E7
             rpcrdma_connections 3.0
             rpcrdma_call_duration_seconds_bucket{procedure="NFSv3.READ",role="responder",le="5.0E-5"} 90
             rpcrdma_call_duration_seconds_bucket{procedure="NFSv3.READ",role="responder",le="+Inf"} 100
@@ -31,8 +31,10 @@ class TopTableTest {
             """
             rpcrdma_calls_total{role="requester"} 0.0
             rpcrdma_calls_total{role="responder"} 5000.0
-            rpcrdma_placed_bytes_total{role="responder"} 3.0E7
+            rpcrdma_write_bytes_total{role="responder"} 3.0E7
             rpcrdma_connections 4.0
+            rpcrdma_calls_oldest_seconds{role="requester"} 0.5
+            rpcrdma_calls_oldest_seconds{role="responder"} 61.25
             rpcrdma_call_duration_seconds_bucket{procedure="NFSv3.READ",role="responder",le="5.0E-5"} 190
             rpcrdma_call_duration_seconds_bucket{procedure="NFSv3.READ",role="responder",le="2.0E-4"} 299
             rpcrdma_call_duration_seconds_bucket{procedure="NFSv3.READ",role="responder",le="+Inf"} 300
@@ -46,8 +48,8 @@ class TopTableTest {
     void showsWhatHasHappenedInBetween() throws IOException {
         String table = table(BEFORE, AFTER, 2);
         assertThat(table)
-                .startsWith("server:9090   2,000 calls/s, 0 in flight")
-                .contains("4 connections", "placed 10.0")
+                .startsWith("server:9090   2,000 calls/s, 0 in flight, the oldest for 61.3 s, ")
+                .contains("4 connections", "RDMA Write 10.0")
                 .containsPattern("(?m)^NFSv3\\.READ +responder +100 +100 +200$")
                 .containsPattern("(?m)^odd \"one\", \\{x} +responder +1 +1,000,000 +-$");
         // The one with the most calls comes first.

@@ -18,7 +18,7 @@ import java.nio.channels.ScatteringByteChannel;
 /** Abstract {@code ByteBuf} over a range of a {@link Slab}. The subclass owns the range. */
 abstract class AbstractSlabByteBuf extends AbstractReferenceCountedByteBuf {
 
-    /** Whether numbers are read and written past {@link ByteBuffer}, which checks what is checked already. */
+    /** Whether to access numbers without {@link ByteBuffer}, which repeats the bounds checks. */
     private static final boolean IS_DIRECT =
             PlatformDependent.hasUnsafe() && PlatformDependent.isUnaligned();
 
@@ -27,7 +27,7 @@ abstract class AbstractSlabByteBuf extends AbstractReferenceCountedByteBuf {
     private ByteBuffer memory;
     private ByteBuffer internal;
 
-    /** The native address of byte 0, where the JVM tells. */
+    /** Native address of byte 0, if the JVM exposes it. */
     private long address;
 
     /** Of byte 0 in the slab. */
@@ -37,20 +37,20 @@ abstract class AbstractSlabByteBuf extends AbstractReferenceCountedByteBuf {
         super(0);
     }
 
-    /** From now on these are the bytes of that slab from there on. */
+    /** Sets slab and offset of this buffer. */
     final void begin(Slab slab, int newOffset) {
         memory = slab.memory();
         offset = newOffset;
         address = slab.address() + newOffset;
     }
 
-    /** There are no bytes any more. */
+    /** Detaches this buffer from its slab. */
     final void end() {
         memory = null;
         internal = null;
     }
 
-    /** What was byte {@code count} is byte 0. */
+    /** Moves byte 0 forward by {@code count} bytes. */
     final void skip(int count) {
         offset += count;
         address += count;
@@ -59,6 +59,25 @@ abstract class AbstractSlabByteBuf extends AbstractReferenceCountedByteBuf {
     /** Of byte 0 in the slab. */
     final int offset() {
         return offset;
+    }
+
+    /** Of byte 0; without a meaning where the JVM does not tell. */
+    final long nativeAddress() {
+        return address;
+    }
+
+    /**
+     * As {@link #checkIndex(int, int)} of Netty, which walks through many methods: bounds, and that a reference is
+     * left.
+     */
+    abstract void check(int index, int length);
+
+    /** As {@link #check(int, int)}, for bytes that are copied from or to another memory. */
+    private void check(int index, int length, int otherIndex, int otherCapacity) {
+        check(index, length);
+        if (otherIndex < 0 || otherIndex > otherCapacity - length) {
+            checkDstIndex(index, length, otherIndex, otherCapacity); // names the values
+        }
     }
 
     // ------------------------------------------------------------------ what it is
@@ -108,6 +127,18 @@ abstract class AbstractSlabByteBuf extends AbstractReferenceCountedByteBuf {
 
     private int at(int index) {
         return offset + index;
+    }
+
+    @Override
+    public int getInt(int index) {
+        check(index, Integer.BYTES);
+        return _getInt(index);
+    }
+
+    @Override
+    public long getLong(int index) {
+        check(index, Long.BYTES);
+        return _getLong(index);
     }
 
     @Override
@@ -238,12 +269,12 @@ abstract class AbstractSlabByteBuf extends AbstractReferenceCountedByteBuf {
 
     @Override
     public ByteBuf getBytes(int index, ByteBuf target, int targetIndex, int length) {
-        checkDstIndex(index, length, targetIndex, target.capacity());
+        check(index, length, targetIndex, target.capacity());
         if (target.hasArray()) {
             memory.get(at(index), target.array(), target.arrayOffset() + targetIndex, length);
-        } else if (hasMemoryAddress() && target.hasMemoryAddress()) {
+        } else if (IS_DIRECT && target.hasMemoryAddress()) {
             PlatformDependent.copyMemory(
-                    memoryAddress() + index, target.memoryAddress() + targetIndex, length);
+                    address + index, target.memoryAddress() + targetIndex, length);
         } else {
             target.setBytes(targetIndex, nioBuffer(index, length));
         }
@@ -252,7 +283,7 @@ abstract class AbstractSlabByteBuf extends AbstractReferenceCountedByteBuf {
 
     @Override
     public ByteBuf getBytes(int index, byte[] target, int targetIndex, int length) {
-        checkDstIndex(index, length, targetIndex, target.length);
+        check(index, length, targetIndex, target.length);
         memory.get(at(index), target, targetIndex, length);
         return this;
     }
@@ -284,14 +315,15 @@ abstract class AbstractSlabByteBuf extends AbstractReferenceCountedByteBuf {
 
     @Override
     public ByteBuf setBytes(int index, ByteBuf source, int sourceIndex, int length) {
-        checkSrcIndex(index, length, sourceIndex, source.capacity());
+        check(index, length, sourceIndex, source.capacity());
         if (source.hasArray()) {
             memory.put(at(index), source.array(), source.arrayOffset() + sourceIndex, length);
-        } else if (hasMemoryAddress() && source.hasMemoryAddress()) {
+        } else if (IS_DIRECT && source.hasMemoryAddress()) {
             PlatformDependent.copyMemory(
-                    source.memoryAddress() + sourceIndex, memoryAddress() + index, length);
+                    source.memoryAddress() + sourceIndex, address + index, length);
         } else if (source.nioBufferCount() > 1) {
-            source.getBytes(sourceIndex, this, index, length); // piece by piece, each as above
+            source.getBytes(
+                    sourceIndex, this, index, length); // in contiguous pieces, each as above
         } else {
             source.getBytes(sourceIndex, nioBuffer(index, length));
         }
@@ -311,7 +343,7 @@ abstract class AbstractSlabByteBuf extends AbstractReferenceCountedByteBuf {
 
     @Override
     public ByteBuf setBytes(int index, byte[] source, int sourceIndex, int length) {
-        checkSrcIndex(index, length, sourceIndex, source.length);
+        check(index, length, sourceIndex, source.length);
         memory.put(at(index), source, sourceIndex, length);
         return this;
     }
@@ -365,7 +397,7 @@ abstract class AbstractSlabByteBuf extends AbstractReferenceCountedByteBuf {
         return 1;
     }
 
-    /** A new one: it may outlive the next call. */
+    /** A new view, because callers may keep it. */
     @Override
     public ByteBuffer nioBuffer(int index, int length) {
         checkIndex(index, length);
@@ -383,7 +415,7 @@ abstract class AbstractSlabByteBuf extends AbstractReferenceCountedByteBuf {
         return view(index, length);
     }
 
-    /** The one view of this buffer, valid until the next call. */
+    /** The shared view of this buffer, valid until the next call. */
     private ByteBuffer view(int index, int length) {
         if (internal == null) {
             internal = memory.duplicate();

@@ -2,8 +2,8 @@
 package org.rpcrdma.channel.memory;
 
 /**
- * Free blocks by size. Sizes of blocks are multiples of 256; between two powers of two there are eight lists, and a bit
- * says which list has a block, so that finding, adding and removing take the same time however many there are.
+ * Segregated free lists of blocks by size class. Block sizes are multiples of 256, with eight classes between two
+ * powers of two; a bitmap of non-empty lists makes finding, adding and removing a block O(1).
  */
 final class FreeBlockLists {
 
@@ -20,8 +20,7 @@ final class FreeBlockLists {
     private final long[] occupied = new long[LISTS / Long.SIZE];
 
     /**
-     * The least size in bytes for a capacity: what lists begin with, so that every block of a list fits. At most
-     * 1/8 more.
+     * Rounds a capacity up to its size class in bytes, at most 1/8 more. Every block in the list of that class fits.
      */
     static int size(int capacity) {
         int units = Math.max(1, (capacity + UNIT - 1) / UNIT);
@@ -32,7 +31,7 @@ final class FreeBlockLists {
         return ((units + step - 1) & -step) * UNIT;
     }
 
-    /** Which list has blocks of a size, as {@link #size} has it: no other size begins there. */
+    /** Index of the list of a size class, see {@link #size}. */
     static int list(int size) {
         int units = size / UNIT;
         if (units < STEPS) {
@@ -76,7 +75,7 @@ final class FreeBlockLists {
     }
 
     /**
-     * Removes a block from the first list in which all are large enough.
+     * Removes a block from the first non-empty list with large enough blocks.
      *
      * @param size as {@link #size(int)} has it
      * @return {@code null} when there is none

@@ -13,15 +13,15 @@ import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.VerbsContext;
 
 /**
- * Registered memory of one event loop. It is allocated and registered slab by slab ({@link SlabRegistry}) and lent in
- * blocks of any size ({@link SlabAllocator}); small buffers wait with their memory for whoever needs it next ({@link
- * SizeClassBufferCache}). A slab of which nothing is lent is given back, but for what {@link DirectMemory}
- * spares.
+ * Pool of registered memory of one event loop. Allocates and registers memory in slabs ({@link
+ * MemoryRegionRegistry}), splits slabs into blocks of any size ({@link SlabAllocator}), and caches small buffers with
+ * their memory ({@link SizeClassBufferCache}). Frees unused slabs, except for the spare memory that {@link
+ * DirectMemoryBudget} permits.
  *
  * <p>Buffers are taken on the event loop and may be released anywhere.
  */
@@ -32,18 +32,18 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     private static final int SLAB = 1 << 20;
 
     /**
-     * Who has lent more does not come back to nothing with each message. Who has lent less may: its slab counts as
+     * Threshold of bytes in use below which the last slab may become unused with each message; such a slab counts as
      * spare meanwhile.
      */
     private static final int BUSY = SLAB / 2;
 
-    /** Less is not worth taking back from a buffer that is lent. */
+    /** The least number of bytes worth trimming from a buffer in use. */
     public static final int LEAST_TRIMMED = 4096;
 
-    /** Buffers without memory that are kept for later. */
+    /** The most buffer objects without memory in the free list. */
     private static final int MOST_SHELLS = 1024;
 
-    /** Told of each buffer that there is no memory for, on the event loop or where {@link #take} was called. */
+    /** Listener of refused allocations, called on the event loop or on the thread that called {@link #take}. */
     @FunctionalInterface
     public interface RefusalListener {
         /**
@@ -54,9 +54,9 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     private final RefusalListener refusalListener;
-    private final DirectMemory budget;
+    private final DirectMemoryBudget budget;
     private final BooleanSupplier inEventLoop;
-    private final SlabRegistry slabs;
+    private final MemoryRegionRegistry slabs;
     private final SlabAllocator blocks = new SlabAllocator();
     private final SizeClassBufferCache ready = new SizeClassBufferCache();
     private final ArrayDeque<RegisteredByteBuf> buffers = new ArrayDeque<>();
@@ -64,60 +64,60 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     /** Released on other threads. */
     private final Queue<RegisteredByteBuf> returned = PlatformDependent.newMpscQueue();
 
-    /** Has {@link #collect()} called on the event loop. */
+    /** Schedules {@link #collect()} on the event loop. */
     private final Runnable collector;
 
-    /** Whether it was asked for and did not begin yet: what other threads have released is fetched then. */
+    /** Whether {@link #collect()} is scheduled and has not begun. */
     private final AtomicBoolean isCollectorCalled = new AtomicBoolean();
 
-    // Written on the event loop alone; other threads may see numbers that are a little old.
+    // Written on the event loop only; other threads may read slightly old values.
     private long refusals;
 
-    /** Of the slabs of which something is lent. */
+    /** Bytes of slabs in use. */
     private long usedBytes;
 
     /**
-     * What the budget lets stay without use, at least {@link #spareBytes()}: it is asked seldom, for all loops share
-     * it.
+     * Spare bytes granted by the budget, at least {@link #spareBytes()}. Requested rarely, because all loops contend
+     * for the budget.
      */
     private long allowedBytes;
 
-    /** Bytes of the buffers that are out, what other threads have released and nobody fetched yet included. */
+    /** Bytes of buffers in use, including those released on other threads and not yet collected. */
     private long lentBytes;
 
     private volatile boolean closed;
 
     /**
-     * @param budget what slabs are allocated from
-     * @param collector called on other threads: has {@link #collect()} called on the event loop
-     * @param refusals told of each buffer that there is no memory for
+     * @param budget to allocate slabs from
+     * @param collector called on other threads: schedules {@link #collect()} on the event loop
+     * @param refusals listener of refused allocations
      */
     public RegisteredBufferPool(
             VerbsContext context,
-            DirectMemory budget,
+            DirectMemoryBudget budget,
             BooleanSupplier inEventLoop,
             Runnable collector,
             RefusalListener refusals) {
         super(true);
         this.budget = budget;
-        slabs = new SlabRegistry(context, budget);
+        slabs = new MemoryRegionRegistry(context, budget);
         this.inEventLoop = inEventLoop;
         this.collector = collector;
         refusalListener = refusals;
     }
 
     /**
-     * A buffer of that capacity, without room to grow, watched by Netty's leak detector. Event loop only.
+     * Allocates a buffer of fixed capacity, tracked by Netty's leak detector. Event loop only.
      *
-     * @throws IllegalStateException when there is no memory for it; nothing waits for some
+     * @throws IllegalStateException for lack of memory, without waiting
      */
     public ByteBuf registered(int capacity) {
         return toLeakAwareBuffer(take(capacity));
     }
 
     /**
-     * As {@link #registered} for a message that is written at once: it is watched only where all buffers are, for a
-     * record of a buffer costs more than the buffer.
+     * As {@link #registered}, for a message that is written at once: tracked only if the leak detector tracks all
+     * buffers, because a leak record costs more than the buffer.
      */
     public ByteBuf toSend(int capacity) {
         RegisteredByteBuf memory = take(capacity);
@@ -126,7 +126,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
                 : memory;
     }
 
-    /** As {@link #registered} for a buffer that stays with the transport and is not watched. */
+    /** As {@link #registered}, for a buffer inside the transport, without leak detection. */
     public RegisteredByteBuf take(int capacity) {
         checkInRange(capacity, 0, LARGEST, "capacity");
         assert inEventLoop.getAsBoolean();
@@ -151,7 +151,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     private RegisteredByteBuf cut(int size) {
-        // What may fail comes before what would have to be taken back.
+        // Steps that may fail come first, so that nothing has to be undone.
         if (buffers.isEmpty()) {
             buffers.addLast(new RegisteredByteBuf(this));
         }
@@ -183,10 +183,10 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     /**
-     * Takes back what a buffer turns out not to need, when that is worth it. Event loop only.
+     * Returns the unused rest of a buffer to the pool, if large enough. Event loop only.
      *
-     * @param buffer nobody but the transport has it
-     * @param used its bytes that are needed, from index 0 on
+     * @param buffer owned by the transport only
+     * @param used bytes to keep, from index 0
      */
     public void trim(RegisteredByteBuf buffer, int used) {
         SlabBlock block = buffer.block();
@@ -205,8 +205,8 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     /**
-     * Takes back what was released on other threads: an event loop without work holds no memory for it. Event
-     * loop only.
+     * Collects buffers released on other threads, so that an idle event loop does not hold their memory. Event loop
+     * only.
      */
     public void collect() {
         isCollectorCalled.set(false);
@@ -259,30 +259,30 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
         return true;
     }
 
-    /** The slabs that were spare are used in earnest: others may have as many. */
+    /** Returns the spare grant to the budget: the spare slabs are in use. */
     private void disallow() {
         long spare = spareBytes();
         budget.unspare(allowedBytes - spare);
         allowedBytes = spare;
     }
 
-    /** Bytes that are lent: posted as receives, in messages, under way. Event loop only. */
+    /** Bytes in use: posted as receives, held by messages, or in flight. Event loop only. */
     public long lentBytes() {
         fetchReturned();
         return lentBytes;
     }
 
-    /** As {@link #lentBytes()} without those that were just released on other threads taken off. Any thread. */
+    /** As {@link #lentBytes()}, possibly including buffers just released on other threads. Any thread. */
     public long lentBytesLately() {
         return lentBytes;
     }
 
-    /** Buffers that there was no memory for. Any thread. */
+    /** Number of refused allocations. Any thread. */
     public long refusals() {
         return refusals;
     }
 
-    /** Registrations that were made, of slabs and of memory of others. Any thread. */
+    /** Number of registrations made, of slabs and of unpooled memory. Any thread. */
     public long registrations() {
         return slabs.registrations();
     }
@@ -292,12 +292,12 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
         return slabs.bytes();
     }
 
-    /** Bytes of slabs of which nothing is lent, included in {@link #bytes()}. */
+    /** Bytes of unused slabs, included in {@link #bytes()}. */
     public long spareBytes() {
         return slabs.bytes() - usedBytes;
     }
 
-    /** Lets a buffer out of the hands of the transport: from now on it is watched by Netty's leak detector. */
+    /** Passes a buffer to the user: Netty's leak detector tracks it from now on. */
     public static ByteBuf watched(ByteBuf memory) {
         return toLeakAwareBuffer(memory);
     }
@@ -315,7 +315,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
         }
     }
 
-    /** There is no event loop any more: whoever releases a buffer gives its slab back, one at a time. */
+    /** Collects after the end of the event loop, on the thread that releases a buffer. */
     private synchronized void fetchLate() {
         fetchReturned();
     }
@@ -326,7 +326,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     /**
-     * Registers memory that is not of this pool, until {@link MemoryRegion#deregister()}.
+     * Registers memory outside of this pool, until {@link MemoryRegion#deregister()}.
      *
      * @param buffer direct and in one piece
      */
@@ -357,7 +357,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
         disallow();
     }
 
-    /** Ends all registrations, and frees what is not lent. Buffers that are still lent keep their memory. */
+    /** Ends all registrations, and frees unused slabs. Buffers in use keep their memory. */
     public synchronized void close() {
         slabs.forgetAll();
         closed = true;

@@ -6,8 +6,8 @@ import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.ReceiveMemory;
 
 /**
- * A buffer of a {@link RegisteredBufferPool}: the block that it was lent. When its last reference is
- * released, on whatever thread, it goes back to its pool, which gives it another block one day.
+ * A buffer of a {@link RegisteredBufferPool} over one block of a slab. Releasing its last reference, on any thread,
+ * returns it to the pool, which reuses the object with another block.
  */
 public final class RegisteredByteBuf extends AbstractSlabByteBuf implements ReceiveMemory {
 
@@ -16,26 +16,30 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     private Slab slab;
     private int capacity;
 
+    /** Whether a reference is left. Netty's own check asks the reference count, through many methods. */
+    private boolean isLent;
+
     RegisteredByteBuf(RegisteredBufferPool pool) {
         this.pool = pool;
     }
 
-    /** Gets its memory. */
+    /** Sets the block. */
     void hold(SlabBlock newBlock) {
         block = newBlock;
         slab = newBlock.slab;
     }
 
-    /** Starts a new life with one reference, empty, with that capacity and no room to grow. */
+    /** Resets the buffer: one reference, empty, fixed capacity. */
     void lend(int newCapacity) {
         resetRefCnt();
+        isLent = true;
         begin(slab, block.offset);
         maxCapacity(newCapacity);
         capacity = newCapacity;
         setIndex(0, 0);
     }
 
-    /** Has no more room than that, which holds all that is written. */
+    /** Reduces the capacity, not below the written bytes. */
     public void shrink(int newCapacity) {
         maxCapacity(newCapacity);
         capacity = newCapacity;
@@ -45,14 +49,31 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
         return block;
     }
 
-    /** Lets its memory go. */
+    /** Detaches the block. */
     void forget() {
         block = null;
         slab = null;
         end();
     }
 
-    /** This object, to those who look at the bytes alone. */
+    /** Whether it is a pool's. */
+    public boolean isOf(RegisteredBufferPool other) {
+        return pool == other;
+    }
+
+    /**
+     * Finds the registration of a part of the bytes.
+     *
+     * @return {@code null} when they are not all in this buffer, or Netty does not reach memory by its address
+     * @throws io.netty.util.IllegalReferenceCountException when the buffer was released
+     */
+    public MemoryRegion registration(int index, int length) {
+        checkLent();
+        boolean isInside = index >= 0 && length >= 0 && length <= capacity - index;
+        return isInside && pool.hasAddresses() ? slab.region() : null;
+    }
+
+    /** This object as a plain {@code ByteBuf}. */
     public ByteBuf buffer() {
         return this;
     }
@@ -64,7 +85,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
 
     @Override
     public long address() {
-        return slab.region().address() + offset();
+        return slab.registered + offset();
     }
 
     @Override
@@ -74,7 +95,43 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
 
     @Override
     protected void deallocate() {
+        isLent = false;
         pool.takeBack(this);
+    }
+
+    private void checkLent() {
+        if (!isLent) {
+            ensureAccessible();
+        }
+    }
+
+    @Override
+    void check(int index, int length) {
+        if (!isLent || index < 0 || length < 0 || index > capacity - length) {
+            checkIndex(index, length); // names what is wrong
+        }
+    }
+
+    /** {@link #setBytes} checks all but that the capacity may grow. */
+    @Override
+    public ByteBuf writeBytes(ByteBuf source, int sourceIndex, int length) {
+        int index = writerIndex();
+        if (length > capacity - index) {
+            return super.writeBytes(source, sourceIndex, length);
+        }
+        setBytes(index, source, sourceIndex, length);
+        return writerIndex(index + length);
+    }
+
+    /** As {@link #writeBytes(ByteBuf, int, int)}. */
+    @Override
+    public ByteBuf writeBytes(byte[] source, int sourceIndex, int length) {
+        int index = writerIndex();
+        if (length > capacity - index) {
+            return super.writeBytes(source, sourceIndex, length);
+        }
+        setBytes(index, source, sourceIndex, length);
+        return writerIndex(index + length);
     }
 
     @Override
@@ -90,10 +147,10 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
         return this;
     }
 
-    /** Nothing is moved: the room in front is given up, and the buffer begins behind it. */
+    /** Moves no bytes: the buffer gives up the space before its reader index. */
     @Override
     public ByteBuf discardReadBytes() {
-        ensureAccessible();
+        checkLent();
         int discarded = readerIndex();
         if (discarded > 0) {
             int readable = readableBytes();
@@ -112,10 +169,10 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
 
     @Override
     public long memoryAddress() {
-        ensureAccessible();
+        checkLent();
         if (!hasMemoryAddress()) {
             throw new UnsupportedOperationException();
         }
-        return slab.address() + offset();
+        return nativeAddress();
     }
 }

@@ -4,20 +4,19 @@ package org.rpcrdma.channel.memory;
 import java.util.function.Consumer;
 
 /**
- * Small buffers that were released a moment ago, each with its memory: who needs one of that size has it without
- * cutting a block and joining it again.
+ * Cache of recently released small buffers with their memory, by size class: avoids splitting and coalescing blocks.
  */
 final class SizeClassBufferCache {
 
     /** In bytes. */
     private static final int LARGEST = 8 << 10;
 
-    /** What stays at most, in bytes: larger pieces cannot be made of it. */
+    /** The most bytes in the cache, because cached blocks cannot be coalesced. */
     private static final int MOST_BYTES = 128 << 10;
 
     private static final int MOST_OF_A_SIZE = 64;
 
-    /** By {@link FreeBlockLists#list}; those of no size that is used have no room. */
+    /** By size class, see {@link FreeBlockLists#list}. */
     private final RegisteredByteBuf[][] buffers =
             new RegisteredByteBuf[FreeBlockLists.list(LARGEST) + 1][];
 
@@ -70,7 +69,7 @@ final class SizeClassBufferCache {
         return true;
     }
 
-    /** Gives all buffers to somebody, with their memory. */
+    /** Passes all buffers with their memory to a consumer. */
     void drain(Consumer<RegisteredByteBuf> taker) {
         for (int list = 0; list < counts.length; list++) {
             while (counts[list] > 0) {

@@ -11,20 +11,24 @@ final class Slab {
     private final long address;
     private final MemoryRegion region;
 
-    /** The block that begins where the slab does: all of the slab when the others are joined with it. */
+    /** The address of the first byte in work requests. */
+    final long registered;
+
+    /** The first block, which covers the whole slab when all blocks are coalesced. */
     SlabBlock first;
 
-    /** Buffers that have a block of this. */
+    /** Number of buffers with a block of this slab. */
     int lent;
 
     /**
-     * @param memory for absolute access only; its position and limit stay as they are
-     * @param address the native address of the first byte, 0 where the JVM does not tell
+     * @param memory for absolute access only; its position and limit never change
+     * @param address the native address of the first byte, 0 if the JVM does not expose it
      */
     Slab(ByteBuffer memory, long address, MemoryRegion region) {
         this.memory = memory;
         this.address = address;
         this.region = region;
+        registered = region.address();
     }
 
     ByteBuffer memory() {

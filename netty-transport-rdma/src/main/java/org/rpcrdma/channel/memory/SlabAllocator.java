@@ -7,18 +7,17 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Cuts slabs into blocks and joins them again. A free block never has a free neighbour, so that memory which is free
- * serves every size.
+ * Splits slabs into blocks and coalesces free ones. Invariant: no two free blocks are adjacent.
  */
 final class SlabAllocator {
 
-    /** Objects of blocks that are kept for later. */
+    /** The most block objects in the free list. */
     private static final int MOST_SHELLS = 1024;
 
     private final FreeBlockLists free = new FreeBlockLists();
     private final ArrayDeque<SlabBlock> shells = new ArrayDeque<>();
 
-    /** All of a new slab, not free. */
+    /** The block that covers a new slab, in use. */
     SlabBlock whole(Slab slab) {
         slab.first = newBlock(slab, 0, slab.size());
         return slab.first;
@@ -35,7 +34,7 @@ final class SlabAllocator {
     }
 
     /**
-     * Makes a block that small; the rest of it is free.
+     * Splits a block to that size; the rest becomes free.
      *
      * @param size as {@link FreeBlockLists#size} has it, less than the block has
      */
@@ -52,7 +51,7 @@ final class SlabAllocator {
         free.add(rest);
     }
 
-    /** Makes a block that is not lent any more free, in one piece with its free neighbours. */
+    /** Frees a block and coalesces it with its free neighbours. */
     void free(SlabBlock block) {
         joinRight(block);
         SlabBlock left = block.left;
@@ -65,14 +64,14 @@ final class SlabAllocator {
         free.add(left);
     }
 
-    /** Forgets a slab of which all is free. */
+    /** Removes a completely free slab. */
     void forget(Slab slab) {
         free.remove(slab.first);
         drop(slab.first);
         slab.first = null;
     }
 
-    /** Gives each slab of which all is free to somebody, who forgets it. */
+    /** Passes each completely free slab to a consumer, which removes it. */
     void eachWhole(int size, Consumer<Slab> taker) {
         List<SlabBlock> found = new ArrayList<>();
         for (SlabBlock block = free.poll(size); block != null; block = free.poll(size)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel.memory;
 
-/** A part of a {@link Slab}, lent or free. The blocks of a slab stand side by side without gaps. */
+/** A part of a {@link Slab}, in use or free. The blocks of a slab are contiguous. */
 final class SlabBlock {
     Slab slab;
 

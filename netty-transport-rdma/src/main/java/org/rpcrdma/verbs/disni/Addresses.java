@@ -38,7 +38,7 @@ final class Addresses {
     }
 
     /**
-     * What to bind to.
+     * Address to bind to.
      *
      * @param local where the user wants to, or {@code null}
      * @param device an address of the device, for one that names none

@@ -6,7 +6,7 @@ import com.ibm.disni.verbs.IbvQP;
 import java.io.IOException;
 import org.rpcrdma.verbs.hardware.NativeMemory;
 
-/** The three calls that are made all the time, on C structures laid out by the caller. */
+/** The three calls of the data path, on C structures laid out by the caller. */
 interface DataPath {
 
     /** Posts a list of {@code ibv_send_wr} that begins at an index. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.disni;
 
-/** Tells whether RDMA hardware can be used through DiSNI here, and if not what is missing. */
+/** Availability of RDMA hardware through DiSNI, and the reason if unavailable. */
 public final class Disni {
 
     private Disni() {}
@@ -14,7 +14,7 @@ public final class Disni {
         return unavailabilityCause() == null;
     }
 
-    /** {@return what is missing, in one sentence of its message; {@code null} when nothing is} */
+    /** {@return why DiSNI is unavailable, in one sentence; {@code null} if available} */
     public static Throwable unavailabilityCause() {
         return Availability.CAUSE;
     }
@@ -38,7 +38,7 @@ public final class Disni {
 
         static final Throwable CAUSE = find();
 
-        /** The first step that fails says what is missing; later ones need the earlier ones. */
+        /** The first failing step gives the reason; later steps depend on earlier ones. */
         private static Throwable find() {
             try {
                 Class.forName(

@@ -7,7 +7,7 @@ import io.netty.util.internal.PlatformDependent;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 
-/** Tries what DiSNI needs, step by step. Loaded only when DiSNI is on the class path. */
+/** Checks the prerequisites of DiSNI step by step. Loaded only when DiSNI is on the class path. */
 final class DisniAvailabilityProbe {
 
     private DisniAvailabilityProbe() {}
@@ -39,7 +39,7 @@ final class DisniAvailabilityProbe {
                     e);
         }
         try {
-            DisniContexts.open(DisniConfig.defaults()).close();
+            DisniContextFactory.open(DisniConfig.defaults()).close();
             return null;
         } catch (IOException | RuntimeException e) {
             return new IllegalStateException(

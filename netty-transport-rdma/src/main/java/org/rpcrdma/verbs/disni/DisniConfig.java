@@ -13,10 +13,10 @@ import java.net.UnknownHostException;
  * @param completions the most entries of an event loop's completion queue, which limits its connections: each takes
  *     its send and receive depths. A device that has less gives less. 1 to 2^22
  *     ({@code -Dorg.rpcrdma.disni.completions}, 32767)
- * @param registrationCache bytes of memory, not the transport's own, that stay registered for local use after a work
- *     request, per event loop; 0 for none ({@code -Dorg.rpcrdma.disni.registrationCache}, 0). Only for programs whose
- *     large buffers are not freed as long as the event loop runs: a device goes on using the old pages of memory that
- *     was freed and mapped anew
+ * @param registrationCache bytes of memory outside of the transport's pools that stay registered for local use after a
+ *     work request, per event loop; 0 for none ({@code -Dorg.rpcrdma.disni.registrationCache}, 0). Only for programs
+ *     whose large buffers are not freed as long as the event loop runs: a device goes on using the old pages of memory
+ *     that was freed and mapped anew
  * @param resolveMillis how long the resolution of an address, and of a route, may take, in milliseconds ({@code
  *     -Dorg.rpcrdma.disni.resolveMillis}, 2000)
  */
@@ -48,7 +48,7 @@ public record DisniConfig(
     }
 
     /**
-     * {@return what the system properties say}
+     * {@return the settings of the system properties}
      *
      * @throws IllegalArgumentException when a value is out of its range or the address is not one
      */

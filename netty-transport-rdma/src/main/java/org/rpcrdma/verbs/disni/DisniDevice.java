@@ -24,7 +24,7 @@ import org.rpcrdma.verbs.hardware.NativeMemory;
 import org.rpcrdma.verbs.hardware.NativeRegion;
 
 /**
- * One event loop's share of a device through DiSNI, with the threads that wait for what DiSNI shows by waiting alone.
+ * Device resources of one event loop through DiSNI, with threads for its blocking waits.
  */
 final class DisniDevice implements NativeDevice {
 
@@ -34,7 +34,7 @@ final class DisniDevice implements NativeDevice {
     /** DiSNI asks for the device's limit in both directions and does not tell it. */
     private static final int MAX_READ_DEPTH = 128;
 
-    /** What {@code libdisni} gives every queue pair. */
+    /** Sizes that {@code libdisni} gives every queue pair. */
     private static final int MAX_RANGES = 4;
 
     private final DeviceCapabilities capabilities;

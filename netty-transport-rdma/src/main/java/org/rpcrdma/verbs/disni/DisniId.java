@@ -26,7 +26,7 @@ final class DisniId implements NativeId, EventTarget {
     /** Receives that are not posted in time are waited for, without a limit: credits see to it that they come. */
     private static final byte MOST_RETRIES = 7;
 
-    /** Who hears of it, and on which event loop. */
+    /** Target of events, and its event loop. */
     private record Owner(DisniDevice loop, CmTarget target) {}
 
     private final CmEvents events;

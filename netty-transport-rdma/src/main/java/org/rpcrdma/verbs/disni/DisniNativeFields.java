@@ -40,7 +40,7 @@ final class DisniNativeFields {
         }
     }
 
-    /** Makes an event channel forget an identifier that is destroyed; DiSNI never does. */
+    /** Removes a destroyed identifier from an event channel, which DiSNI never does. */
     static void forget(RdmaEventChannel channel, Object id) throws IOException {
         if (channel instanceof NatRdmaEventChannel && id instanceof NatCmaIdPrivate identifier) {
             ((HashMap<?, ?>) get(field(NatRdmaEventChannel.class, "idMap"), channel))

@@ -46,7 +46,7 @@ public final class DisniProvider implements VerbsProvider {
 
     @Override
     public VerbsContext open() throws IOException {
-        return DisniContexts.open(config == null ? DisniConfig.defaults() : config);
+        return DisniContextFactory.open(config == null ? DisniConfig.defaults() : config);
     }
 
     @Override

@@ -41,7 +41,8 @@ final class ThreadWakeup {
                     LockSupport.parkNanos(this, left);
                 }
                 if (Thread.interrupted()) {
-                    // Parking does not block with the flag set. Nobody here means anything by it.
+                    // Parking does not block while the thread is interrupted, which has no meaning
+                    // here.
                     break;
                 }
             }

@@ -10,8 +10,8 @@ import org.rpcrdma.Experimental;
 import org.rpcrdma.verbs.VerbsContext;
 
 /**
- * Tells whether RDMA hardware can be used through libibverbs and librdmacm, called by the JDK itself, and if not what
- * is missing. The classes that call them are for Java 22 and newer, and are not touched before.
+ * Availability of RDMA hardware through libibverbs and librdmacm, called by the JDK itself, and the reason if
+ * unavailable. The classes that call them are for Java 22 and newer, and are not touched before.
  */
 @Experimental
 public final class Ffm {
@@ -23,7 +23,7 @@ public final class Ffm {
 
     private Ffm() {}
 
-    /** What the classes for newer Java do. */
+    /** Factory implemented by the classes for newer Java. */
     interface Entrance {
 
         /** The first thing that is missing, or {@code null}. */
@@ -40,7 +40,7 @@ public final class Ffm {
         return unavailabilityCause() == null;
     }
 
-    /** {@return what is missing, in one sentence of its message; {@code null} when nothing is} */
+    /** {@return why this provider is unavailable, in one sentence; {@code null} if available} */
     public static Throwable unavailabilityCause() {
         return Availability.CAUSE;
     }
@@ -71,7 +71,7 @@ public final class Ffm {
 
         static final Throwable CAUSE = find();
 
-        /** The first step that fails says what is missing; later ones need the earlier ones, and cost more. */
+        /** The first failing step gives the reason; later steps depend on earlier ones, and cost more. */
         private static Throwable find() {
             if (!System.getProperty("os.name").equals("Linux")
                     || !System.getProperty("sun.arch.data.model", "64").equals("64")

@@ -11,10 +11,10 @@ import io.netty.util.internal.SystemPropertyUtil;
  * @param completions the most entries of an event loop's completion queue, which limits its connections: each takes
  *     its send and receive depths, and with memory windows its send depth again. A device that has less gives less. 1
  *     to 2^22 ({@code -Dorg.rpcrdma.ffm.completions}, 32767)
- * @param registrationCache bytes of memory, not the transport's own, that stay registered for local use after a work
- *     request, per event loop; 0 for none ({@code -Dorg.rpcrdma.ffm.registrationCache}, 0). Only for programs whose
- *     large buffers are not freed as long as the event loop runs: a device goes on using the old pages of memory that
- *     was freed and mapped anew
+ * @param registrationCache bytes of memory outside of the transport's pools that stay registered for local use after a
+ *     work request, per event loop; 0 for none ({@code -Dorg.rpcrdma.ffm.registrationCache}, 0). Only for programs
+ *     whose large buffers are not freed as long as the event loop runs: a device goes on using the old pages of memory
+ *     that was freed and mapped anew
  * @param resolveMillis how long the resolution of an address, and of a route, may take, in milliseconds ({@code
  *     -Dorg.rpcrdma.ffm.resolveMillis}, 2000)
  * @param windows whether memory is exposed by memory windows of type 2 where the device has them, so that peers may
@@ -60,7 +60,7 @@ public record FfmConfig(
     }
 
     /**
-     * {@return what the system properties say}
+     * {@return the settings of the system properties}
      *
      * @throws IllegalArgumentException when a value is out of its range
      */

@@ -32,8 +32,8 @@ final class ActiveConnect {
         reach(() -> id.resolveAddress(remote, resolveMillis));
     }
 
-    private void reach(NativeError.Call step) throws IOException {
-        NativeError.explain(
+    private void reach(NativeErrorMessages.Call step) throws IOException {
+        NativeErrorMessages.explain(
                 step,
                 reason ->
                         new ConnectException(
@@ -47,7 +47,7 @@ final class ActiveConnect {
      * Goes on after an event.
      *
      * @return whether the connection exists
-     * @throws IOException when it cannot be made, with the reason
+     * @throws IOException when the connection fails, with the reason
      */
     boolean proceed(CmEvent event) throws IOException {
         switch (event.type()) {
@@ -66,7 +66,7 @@ final class ActiveConnect {
         return false;
     }
 
-    /** What an event says about a connection that is being made, or {@code null} when it says nothing. */
+    /** Outcome of an event for a connection in progress, or {@code null} if the event has none. */
     static IOException failure(CmEvent event, InetSocketAddress remote) {
         return switch (event.type()) {
             case REJECTED -> rejected(event, remote);
@@ -90,7 +90,7 @@ final class ActiveConnect {
         };
     }
 
-    /** Not all libraries tell whether it was a listener that has refused. */
+    /** Not all libraries report whether a listener has rejected the connection. */
     private static IOException rejected(CmEvent event, InetSocketAddress remote) {
         return event.isRefused()
                 ? new ConnectException("Connection refused: nobody listens at " + remote)

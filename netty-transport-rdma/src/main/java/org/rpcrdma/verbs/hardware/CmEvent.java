@@ -2,7 +2,7 @@
 package org.rpcrdma.verbs.hardware;
 
 /**
- * What has happened to an identifier ({@code rdma_cm_event}).
+ * Event of a connection manager identifier ({@code rdma_cm_event}).
  *
  * @param connection of a request the identifier that it made, which is the target's from now on; otherwise {@code null}
  * @param isRefused of REJECTED: nobody listens, as far as that is known
@@ -53,7 +53,7 @@ public record CmEvent(
         }
     }
 
-    /** An event that says no more than what it is. */
+    /** An event without further data. */
     public static CmEvent of(Type type, NativeId connection) {
         return new CmEvent(type, connection, false, NO_DATA, UNKNOWN_READS, UNKNOWN_READS);
     }

@@ -7,9 +7,9 @@ public interface CmTarget {
     void happened(CmEvent event);
 
     /**
-     * The device says that the queue pair is broken.
+     * The device reports that the queue pair has failed.
      *
-     * @param what in words of verbs
+     * @param what name of the event in verbs
      */
     default void broken(String what) {}
 }

@@ -26,7 +26,7 @@ final class CompletionQueue {
 
     private static final int BATCH = 32;
 
-    /** The room to begin with for what comes while one completion is waited for, a multiple of a batch. */
+    /** Initial capacity for completions that arrive while waiting for one, a multiple of a batch. */
     private static final int FIRST_ROOM = 4 * BATCH;
 
     /** No {@code ibv_wc_status}: the completion has not come. */
@@ -49,7 +49,7 @@ final class CompletionQueue {
     /** By the ordinal of {@link CompletionError}. Any thread may read, and see numbers that are a little old. */
     private final long[] failed = new long[CompletionError.values().length];
 
-    /** @param queuePairs by serial number; one that is not there hears nothing any more */
+    /** @param queuePairs by serial number; completions of absent ones are dropped */
     CompletionQueue(NativeDevice device, IntObjectMap<? extends Target> queuePairs) {
         this.device = device;
         this.queuePairs = queuePairs;
@@ -83,7 +83,7 @@ final class CompletionQueue {
         return next != end;
     }
 
-    /** A queue pair that is closed may have left so many completions in the queue. */
+    /** Adds to the number of completions that a closed queue pair may have left in the queue. */
     void leave(int count) {
         leftBehind += count;
     }
@@ -94,8 +94,8 @@ final class CompletionQueue {
     }
 
     /**
-     * Waits for the completion of a work request that was just posted and waits for nothing itself, and takes it.
-     * Those of others are delivered in their turn.
+     * Waits for the completion of a work request just posted, which depends on no other work, and consumes it. Those of
+     * others are delivered in their turn.
      *
      * @return its {@code ibv_wc_status}, or {@link #NONE} when it does not come
      */
@@ -145,7 +145,7 @@ final class CompletionQueue {
         end -= from - to;
     }
 
-    /** Delivers up to so many completions, and returns how many. */
+    /** Delivers up to that many completions; returns their number. */
     int deliver(int budget) throws IOException {
         int delivered = 0;
         while (delivered < budget && fetch()) {

@@ -2,7 +2,7 @@
 package org.rpcrdma.verbs.hardware;
 
 /**
- * What this side tells the connection manager of a connection.
+ * Parameters of a connection for the connection manager.
  *
  * @param privateData for the peer
  * @param inboundReads the most Reads that the peer may have outstanding ({@code responder_resources})

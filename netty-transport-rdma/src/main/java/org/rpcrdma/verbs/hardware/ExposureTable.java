@@ -14,7 +14,7 @@ final class ExposureTable implements Exposure.Registry {
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(ExposureTable.class);
 
-    private final Registrations registrations;
+    private final MemoryRegistrar registrations;
     private final MemoryWindowPool windows;
     private final WindowBinder binder;
     private final IntObjectMap<Exposure> byKey = new IntObjectHashMap<>(4);
@@ -23,7 +23,7 @@ final class ExposureTable implements Exposure.Registry {
      * @param windows {@code null} where there are none
      * @param binder binds them
      */
-    ExposureTable(Registrations registrations, MemoryWindowPool windows, WindowBinder binder) {
+    ExposureTable(MemoryRegistrar registrations, MemoryWindowPool windows, WindowBinder binder) {
         this.registrations = registrations;
         this.windows = windows;
         this.binder = binder;
@@ -40,7 +40,7 @@ final class ExposureTable implements Exposure.Registry {
         }
         region.checked(address, length);
         if (windows != null && length > 0 && binder.canBind()) {
-            // A key of its own costs no registration, and is one that the peer may invalidate.
+            // A separate key needs no registration, and the peer may invalidate it.
             return bind(region, address, length, right);
         }
         if (isShared) {
@@ -132,7 +132,7 @@ final class ExposureTable implements Exposure.Registry {
         }
     }
 
-    /** Ends the peer's access to everything, when its queue pair is gone. */
+    /** Ends all access of the peer, after the queue pair was destroyed. */
     void clear() {
         while (!byKey.isEmpty()) {
             end(byKey.values().iterator().next());

@@ -17,7 +17,7 @@ final class FlushDeadlines {
         queue.add(new Deadline(System.nanoTime() + nanos, overdue));
     }
 
-    /** Ends the waits whose time has come. One that is over already minds not. */
+    /** Ends all expired waits. No effect on waits that have already ended. */
     void expire() {
         while (!queue.isEmpty() && queue.peek().nanos - System.nanoTime() <= 0) {
             queue.poll().overdue.run();

@@ -23,7 +23,7 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
     private final InetSocketAddress remote;
     private final AtomicBoolean answered = new AtomicBoolean();
 
-    /** Who has taken the connection over, and may live on another event loop. */
+    /** Target that has taken over the connection, possibly on another event loop. */
     private volatile Consumer<CmEvent> successor;
 
     private volatile boolean gone;
@@ -54,7 +54,7 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
         return remote;
     }
 
-    /** What the peer says of the Reads that it has in mind. */
+    /** Read depths requested by the peer. */
     CmEvent event() {
         return event;
     }
@@ -77,7 +77,7 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
     }
 
     /**
-     * Takes the connection over.
+     * Takes over the connection.
      *
      * @throws IOException when it was answered before
      */

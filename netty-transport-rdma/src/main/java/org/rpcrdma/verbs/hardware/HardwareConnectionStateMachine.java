@@ -20,7 +20,7 @@ final class HardwareConnectionStateMachine implements CmTarget {
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(HardwareConnectionStateMachine.class);
 
-    /** How long the device may take to flush what is posted, before the queue pair is taken from it. */
+    /** Time that the device may take to flush posted work, before the queue pair is destroyed. */
     private static final long FLUSH_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     private enum State {
@@ -29,7 +29,7 @@ final class HardwareConnectionStateMachine implements CmTarget {
         REQUESTED,
         ACCEPTING,
         OPEN,
-        /** The user wants the end; what the device has is sent first. */
+        /** The user has disconnected; posted work is sent first. */
         DRAINING,
         /** The queue pair is broken; its completions are awaited. */
         FLUSHING,
@@ -37,19 +37,19 @@ final class HardwareConnectionStateMachine implements CmTarget {
         CLOSED
     }
 
-    /** Who posts work on the connection. */
+    /** Owner of the work queues. */
     interface Owner {
 
-        /** What was opened before may be posted. */
+        /** Work opened before may be posted. */
         void opened();
 
         /** The device is about to lose the queue pair. */
         void queuePairEnds();
     }
 
-    private final LoopDevice loop;
+    private final EventLoopDevice loop;
     private final QueuePairHandler handler;
-    private final NativeEndpoint end;
+    private final NativeEndpointResources end;
     private final WorkQueues work;
     private final Owner owner;
     private State state;
@@ -57,9 +57,9 @@ final class HardwareConnectionStateMachine implements CmTarget {
 
     /** @param isRequested whether a peer waits for an answer */
     HardwareConnectionStateMachine(
-            LoopDevice loop,
+            EventLoopDevice loop,
             QueuePairHandler handler,
-            NativeEndpoint end,
+            NativeEndpointResources end,
             WorkQueues work,
             Owner owner,
             boolean isRequested) {
@@ -71,7 +71,7 @@ final class HardwareConnectionStateMachine implements CmTarget {
         state = isRequested ? State.REQUESTED : State.IDLE;
     }
 
-    /** Whether it exists, and nobody wants its end. */
+    /** Whether the connection is established and not being ended. */
     boolean isOpen() {
         return state == State.OPEN;
     }
@@ -152,7 +152,7 @@ final class HardwareConnectionStateMachine implements CmTarget {
                     flush();
                 }
                 if (isGone) {
-                    loop.later(this::flushOverdue); // what is in the queue already comes before
+                    loop.later(this::flushOverdue); // after the completions already in the queue
                 }
             }
             default -> logger.trace("{} in state {}", event, state);
@@ -195,7 +195,7 @@ final class HardwareConnectionStateMachine implements CmTarget {
         }
     }
 
-    /** From inside a call of the user, who is told by the next poll. */
+    /** Within a call of the user: reported by the next poll. */
     private void connectFailed(IOException failure) {
         state = State.ENDED;
         loop.later(
@@ -230,7 +230,7 @@ final class HardwareConnectionStateMachine implements CmTarget {
     boolean admitCompletion(int status) {
         if (state == State.CONNECTING || state == State.ACCEPTING) {
             if (status == VerbsConstants.FLUSHED) {
-                return false; // the connection manager says what has happened
+                return false; // the connection manager reports the cause
             }
             hearWhatWasOvertaken();
         }
@@ -239,22 +239,22 @@ final class HardwareConnectionStateMachine implements CmTarget {
 
     private void hearWhatWasOvertaken() {
         if (state == State.CONNECTING) {
-            loop.deliverEvents(); // it has the peer's private data
+            loop.deliverEvents(); // the pending event has the peer's private data
         }
         if (state == State.CONNECTING || state == State.ACCEPTING) {
             established(end.requestData());
         }
     }
 
-    /** Some work requests may be posted, and nobody can tell which: the connection ends. */
+    /** It is unknown which work requests were posted: the connection ends. */
     void broken(String what, IOException e) {
-        cause = new IOException(what + ": " + NativeError.reason(e), e);
+        cause = new IOException(what + ": " + NativeErrorMessages.reason(e), e);
         if (state == State.OPEN || state == State.DRAINING) {
             flush();
         }
     }
 
-    /** The peer does what nobody here has a use for. */
+    /** Ignores an unused event of the peer. */
     void unexpected(String what) {
         if (cause == null) {
             cause =
@@ -296,7 +296,7 @@ final class HardwareConnectionStateMachine implements CmTarget {
         }
     }
 
-    /** Something that the device had is complete: an end that waits for it goes on. */
+    /** Posted work has completed: continues an end that waits for it. */
     void proceedToEnd() {
         if (state == State.DRAINING && work.sends().isIdle()) {
             flush();

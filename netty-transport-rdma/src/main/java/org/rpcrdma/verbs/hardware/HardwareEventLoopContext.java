@@ -24,7 +24,7 @@ import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.VerbsContext;
 
 /**
- * One event loop's share of a device: its memory, its queue pairs and listeners, and what is to be done in which order.
+ * Device context of one event loop: memory, queue pairs, listeners, and the order of their work.
  */
 public final class HardwareEventLoopContext implements VerbsContext {
 
@@ -33,7 +33,7 @@ public final class HardwareEventLoopContext implements VerbsContext {
 
     private final NativeDevice device;
     private final ProviderSettings config;
-    private final LoopDevice loop;
+    private final EventLoopDevice loop;
 
     private final CompletionQueue completions;
     private int completionsPromised;
@@ -50,7 +50,7 @@ public final class HardwareEventLoopContext implements VerbsContext {
     public HardwareEventLoopContext(NativeDevice device, ProviderSettings config) {
         this.device = device;
         this.config = config;
-        loop = new LoopDevice(device, config);
+        loop = new EventLoopDevice(device, config);
         completions = new CompletionQueue(device, queuePairs);
     }
 

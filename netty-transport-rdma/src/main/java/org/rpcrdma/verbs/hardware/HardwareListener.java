@@ -38,7 +38,7 @@ final class HardwareListener implements Listener, CmTarget {
         try {
             id.target(this);
             InetSocketAddress wanted = device.listenAt(address);
-            NativeError.explain(
+            NativeErrorMessages.explain(
                     () -> {
                         id.bind(wanted);
                         id.listen(this.backlog);

@@ -19,7 +19,7 @@ final class HardwareQueuePair
                 HardwareConnectionStateMachine.Owner,
                 WindowBinder,
                 CompletionQueue.Target,
-                LoopDevice.ReceiveBatch {
+                EventLoopDevice.ReceiveBatch {
 
     /** Maker of queue pairs, which forgets those that are closed. */
     interface Owner {
@@ -32,15 +32,15 @@ final class HardwareQueuePair
         void closed(HardwareQueuePair queuePair, int left);
     }
 
-    /** How long the device may take for what takes microseconds. */
+    /** Time limit of operations that take microseconds on a working device. */
     private static final long UNBIND_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private final LoopDevice loop;
+    private final EventLoopDevice loop;
     private final CompletionQueue completions;
     private final Owner owner;
     private final QueuePairConfig size;
     private final int serial;
-    private final NativeEndpoint end;
+    private final NativeEndpointResources end;
     private final HardwareConnectionStateMachine connection;
     private final WorkQueues work;
     private final SendWorkRequestRing sends;
@@ -53,7 +53,7 @@ final class HardwareQueuePair
      * @param request that of a passive end, or {@code null}
      */
     HardwareQueuePair(
-            LoopDevice loop,
+            EventLoopDevice loop,
             CompletionQueue completions,
             Owner owner,
             QueuePairConfig size,
@@ -66,7 +66,7 @@ final class HardwareQueuePair
         this.size = size;
         this.serial = serial;
         Objects.requireNonNull(handler, "handler");
-        end = new NativeEndpoint(loop, size, request);
+        end = new NativeEndpointResources(loop, size, request);
         work = new WorkQueues(loop, size, serial, handler);
         sends = work.sends();
         exposures = new ExposureTable(loop.registrations(), loop.windows(), this);
@@ -88,7 +88,7 @@ final class HardwareQueuePair
 
     // ------------------------------------------------------------------ beginning
 
-    /** As {@link NativeEndpoint#createQueuePair}. */
+    /** As {@link NativeEndpointResources#createQueuePair}. */
     void createNative() throws IOException {
         end.createQueuePair();
     }
@@ -96,6 +96,11 @@ final class HardwareQueuePair
     @Override
     public void connect(InetSocketAddress peer, InetSocketAddress from, byte[] privateData) {
         connection.connect(peer, from, privateData);
+    }
+
+    @Override
+    public void trafficClass(int octet) {
+        end.trafficClass(octet);
     }
 
     @Override
@@ -285,7 +290,7 @@ final class HardwareQueuePair
         window.bound();
     }
 
-    /** Where the device has nothing else to do for this queue pair: else it would be behind the others. */
+    /** Only if no other work is in flight on this queue pair, which would delay this request. */
     @Override
     public boolean unbind(NativeWindow window) {
         if (!loop.device().invalidatesWindows() || !connection.isOpen() || !sends.isEmpty()) {

@@ -14,13 +14,13 @@ final class IwarpReadSinkKeys implements ReadSinkKeys {
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(IwarpReadSinkKeys.class);
 
-    private final Registrations registrations;
+    private final MemoryRegistrar registrations;
     private final NativeRegion[] open;
 
     /**
      * @param ranges how many there are, numbered from 0
      */
-    IwarpReadSinkKeys(Registrations registrations, int ranges) {
+    IwarpReadSinkKeys(MemoryRegistrar registrations, int ranges) {
         this.registrations = registrations;
         this.open = new NativeRegion[ranges];
     }

@@ -31,7 +31,7 @@ final class MemoryWindowPool {
                                 + " gives no memory window, with "
                                 + inUse
                                 + " in use here: "
-                                + NativeError.reason(e),
+                                + NativeErrorMessages.reason(e),
                         e);
             }
         }
@@ -39,7 +39,7 @@ final class MemoryWindowPool {
         return taken;
     }
 
-    /** It is not bound any more. */
+    /** Returns an unbound window. */
     void give(WindowExposure window) {
         inUse--;
         unbound.add(window);
@@ -56,7 +56,7 @@ final class MemoryWindowPool {
             window.window().free();
         } catch (IOException e) {
             throw new IllegalStateException(
-                    "The device does not end a memory window: " + NativeError.reason(e), e);
+                    "The device does not end a memory window: " + NativeErrorMessages.reason(e), e);
         }
     }
 

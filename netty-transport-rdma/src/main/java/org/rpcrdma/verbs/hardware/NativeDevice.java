@@ -8,15 +8,15 @@ import java.nio.ByteBuffer;
 import org.rpcrdma.verbs.DeviceCapabilities;
 
 /**
- * One event loop's share of a device, as a library gives it: a protection domain, a completion queue, connection events
- * and a wait that others can end. Called by the thread of the loop alone, but for {@link #wakeup()}.
+ * Native device resources of one event loop: a protection domain, a completion queue, connection events and a wait that
+ * others can end. Called by the thread of the loop alone, but for {@link #wakeup()}.
  *
- * <p>Failed calls are told by an {@link IOException} that {@link NativeError#reason} can read. An object that was
- * destroyed, or that {@link #close()} has found, forgets its native one first: to destroy it again does nothing.
+ * <p>Failed calls throw an {@link IOException} that {@link NativeErrorMessages#reason} can parse. Destroying an
+ * object a second time, or after {@link #close()}, has no effect.
  */
 public interface NativeDevice {
 
-    /** What the device and the library can do. */
+    /** Capabilities of device and library. */
     DeviceCapabilities capabilities();
 
     /** How many completions the completion queue can hold. */
@@ -42,12 +42,12 @@ public interface NativeDevice {
     /** Registers memory that the caller keeps in place. */
     NativeRegion register(long address, int length, int access) throws IOException;
 
-    /** A memory window that is not bound. Where {@link DeviceCapabilities#remoteInvalidation()} says so. */
+    /** Creates an unbound memory window. Only if {@link DeviceCapabilities#remoteInvalidation()} says so. */
     default NativeWindow newWindow() throws IOException {
         throw new UnsupportedOperationException("the library has no memory windows");
     }
 
-    /** The flags of an {@code ibv_wc} of which each says that the peer has invalidated a key. */
+    /** The flags of an {@code ibv_wc}, each of which means that the peer has invalidated a key. */
     default int invalidationFlags() {
         return VerbsConstants.WC_WITH_INVALIDATE;
     }
@@ -79,10 +79,10 @@ public interface NativeDevice {
      */
     InetSocketAddress listenAt(InetSocketAddress local) throws SocketException;
 
-    /** Takes up to so many completions off the queue, as {@code ibv_wc} from an index of the memory in bytes. */
+    /** Polls up to that many completions, as {@code ibv_wc} from a byte index of the memory. */
     int poll(NativeMemory completions, int index, int most) throws IOException;
 
-    /** Tells the targets of identifiers what has happened, at most so many times, and returns how often. */
+    /** Delivers up to that many events to the targets of identifiers; returns their number. */
     int deliverEvents(int most);
 
     /** Has the next completion end the wait. One that is there already does not: look again after this call. */
@@ -99,8 +99,8 @@ public interface NativeDevice {
     void wakeup();
 
     /**
-     * Frees everything. Queue pairs, identifiers and regions are destroyed before. What still happens to identifiers is
-     * told: their targets know that they are closed.
+     * Releases all resources. Queue pairs, identifiers and regions must be destroyed before. Late events of identifiers
+     * are still delivered to their closed targets.
      */
     void close();
 }

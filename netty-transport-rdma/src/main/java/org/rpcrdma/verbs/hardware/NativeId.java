@@ -7,7 +7,7 @@ import java.net.InetSocketAddress;
 /** An identifier of the connection manager: of a connection, or of a listener. */
 public interface NativeId {
 
-    /** Sets who is told of what happens from now on, by {@link NativeDevice#deliverEvents}. */
+    /** Sets the target of later events, delivered by {@link NativeDevice#deliverEvents}. */
     void target(CmTarget target);
 
     /**
@@ -16,7 +16,7 @@ public interface NativeId {
      */
     void adopt(NativeDevice loop, CmTarget target) throws IOException;
 
-    /** Whether it is bound to the same device. */
+    /** Whether the identifier is bound to the same device. */
     boolean isOn(NativeDevice device) throws IOException;
 
     void bind(InetSocketAddress local) throws IOException;
@@ -26,6 +26,16 @@ public interface NativeId {
     void resolveAddress(InetSocketAddress remote, int millis) throws IOException;
 
     void resolveRoute(int millis) throws IOException;
+
+    /**
+     * Sets the octet of the IP header with DSCP and ECN. Effective for what is connected or accepted afterwards.
+     *
+     * @param octet 0 to 255
+     * @throws UnsupportedOperationException if the library has no such setting
+     */
+    default void trafficClass(int octet) throws IOException {
+        throw new UnsupportedOperationException("the library has no option for a traffic class");
+    }
 
     /**
      * Makes the queue pair, with the completion queue of an event loop. The identifier has to be bound to its device.
@@ -51,6 +61,6 @@ public interface NativeId {
 
     InetSocketAddress remoteAddress() throws IOException;
 
-    /** Nobody is told of anything any more. The queue pair is destroyed before. */
+    /** Destroys the identifier; no more events are delivered. The queue pair must be destroyed before. */
     void destroy();
 }

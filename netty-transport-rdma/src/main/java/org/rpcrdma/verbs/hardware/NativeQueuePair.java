@@ -13,7 +13,7 @@ public interface NativeQueuePair {
      * Posts a list of {@code ibv_send_wr}.
      *
      * @param first the index of the first
-     * @throws IOException when the device has refused one; how many were taken before nobody can tell
+     * @throws IOException when the device has refused a work request; the number accepted before is unknown
      */
     void postSend(NativeMemory memory, int first) throws IOException;
 

@@ -15,7 +15,7 @@ public abstract class NativeRegion {
     /**
      * @param length in bytes
      * @param localKey for work requests of this side
-     * @param remoteKey for the peer, if the registration gives it a right
+     * @param remoteKey for the peer, if the registration grants remote access
      */
     protected NativeRegion(long address, int length, int localKey, int remoteKey) {
         this.address = address;
@@ -45,7 +45,7 @@ public abstract class NativeRegion {
         throw new UnsupportedOperationException("the library has no memory windows");
     }
 
-    /** Ends the registration; once, however often it is called. */
+    /** Ends the registration. Idempotent. */
     final void deregister() throws IOException {
         if (isRegistered) {
             isRegistered = false;

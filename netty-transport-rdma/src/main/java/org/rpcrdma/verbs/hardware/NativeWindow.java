@@ -14,12 +14,12 @@ public abstract class NativeWindow {
     private int key;
     private boolean isAllocated = true;
 
-    /** @param key what the library says that it is */
+    /** @param key reported by the library */
     protected NativeWindow(int key) {
         this.key = key;
     }
 
-    /** The key that it was bound under last. */
+    /** Key of the last binding. */
     final int key() {
         return key;
     }
@@ -35,13 +35,13 @@ public abstract class NativeWindow {
         remember(key);
     }
 
-    /** Tells the library the key, which it does not see for itself and names to the device when it is bound again. */
+    /** Informs the library of the key, which it passes to the device at the next binding. */
     protected abstract void remember(int boundKey);
 
     /** The {@code ibv_mw}. */
     protected abstract long pointer();
 
-    /** Ends the peer's access before it returns, and the window; once, however often it is called. */
+    /** Ends the peer's access before this method returns, and destroys the window. Idempotent. */
     final void free() throws IOException {
         if (isAllocated) {
             isAllocated = false;

@@ -26,6 +26,6 @@ interface ReadSinkKeys {
      */
     int open(int range, long address, int length, int localKey);
 
-    /** The Read is over. For a range that was not opened nothing happens. */
+    /** The Read has ended. No effect on a range that was not opened. */
     void close(int range);
 }

@@ -34,7 +34,7 @@ final class ReceiveWorkRequestRing extends WorkRequestRing {
         queuePair.postReceive(memory, first);
     }
 
-    /** Completes the oldest, which has to be that one. False when it is not: it is complete already. */
+    /** Completes the oldest receive if it has that position; {@code false} if the receive is already complete. */
     boolean complete(int position) {
         if (position != head || isEmpty()) {
             return false;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.hardware;
 
-/** The key is that of a registration: one of its own, or the region's, which stays because other connections use it. */
+/**
+ * Exposure by the key of a registration: a separate one, or that of the region, which outlives the exposure because
+ * other connections use it.
+ */
 final class RegisteredExposure extends Exposure {
 
-    private final Registrations registrations;
+    private final MemoryRegistrar registrations;
     private final NativeRegion registration;
     private final boolean isShared;
 
-    RegisteredExposure(Registrations registrations, NativeRegion registration, boolean isShared) {
+    RegisteredExposure(MemoryRegistrar registrations, NativeRegion registration, boolean isShared) {
         this.registrations = registrations;
         this.registration = registration;
         this.isShared = isShared;

@@ -13,18 +13,18 @@ import org.rpcrdma.verbs.MemoryRegion;
  */
 final class RegisteredMemoryRegion implements MemoryRegion, Exposure.Registry {
 
-    private final Registrations registrations;
+    private final MemoryRegistrar registrations;
     private final ByteBuffer memory;
     private final long address;
 
-    /** Each knows its place here. */
+    /** Each registration stores its index here. */
     private final List<Exposure> exposures = new ArrayList<>(0);
 
     private NativeRegion local;
     private NativeRegion shared;
     private boolean registered = true;
 
-    RegisteredMemoryRegion(Registrations registrations, ByteBuffer memory, long address) {
+    RegisteredMemoryRegion(MemoryRegistrar registrations, ByteBuffer memory, long address) {
         this.registrations = registrations;
         this.memory = memory;
         this.address = address;
@@ -64,7 +64,7 @@ final class RegisteredMemoryRegion implements MemoryRegion, Exposure.Registry {
         }
     }
 
-    boolean isOf(Registrations context) {
+    boolean isOf(MemoryRegistrar context) {
         return registrations == context;
     }
 
@@ -126,7 +126,7 @@ final class RegisteredMemoryRegion implements MemoryRegion, Exposure.Registry {
         end(registrations::release);
     }
 
-    /** A device keeps a registration as long as a window is bound to it: what is exposed ends first. */
+    /** A device keeps a registration while a window is bound to it: end all exposures first. */
     private void end(Consumer<NativeRegion> localEnd) {
         if (!registered) {
             return;

@@ -21,12 +21,12 @@ final class RegistrationCache {
     private record Entry(NativeRegion region, ByteBuffer memory) {}
 
     private final long limit;
-    private final Registrations registrations;
+    private final MemoryRegistrar registrations;
     private final Map<Range, Entry> entries = new LinkedHashMap<>();
     private long bytes;
 
     /** @param limit the most bytes kept; 0 keeps nothing */
-    RegistrationCache(long limit, Registrations registrations) {
+    RegistrationCache(long limit, MemoryRegistrar registrations) {
         this.limit = limit;
         this.registrations = registrations;
     }

@@ -34,13 +34,13 @@ final class SendWorkRequestRing extends WorkRequestRing {
     /** The first structure of the work request that was opened last. */
     private int opened;
 
-    /** What the device has said of each, an {@code ibv_wc_status} or {@code UNKNOWN}. */
+    /** Status of each work request, an {@code ibv_wc_status} or {@code UNKNOWN}. */
     private final int[] statuses;
 
-    /** The position behind the last one that the device has completed. */
+    /** Position after the last work request completed by the device. */
     private int completed;
 
-    /** Of each: whether it is of the machine itself, and nobody else hears of it. */
+    /** Whether each work request is internal, and not reported. */
     private final boolean[] own;
 
     /** The most work requests of the user, and of the machine itself, at a time. */
@@ -215,7 +215,7 @@ final class SendWorkRequestRing extends WorkRequestRing {
     }
 
     /**
-     * Notes what the device says of a work request. What it has completed before, or never had, is left alone.
+     * Records the device's status of a work request. Ignores work requests already completed or never posted.
      *
      * @param status an {@code ibv_wc_status}
      */
@@ -301,7 +301,7 @@ final class SendWorkRequestRing extends WorkRequestRing {
         return signaled[position & mask];
     }
 
-    /** Whether a work request is of the machine itself: nothing of it is reported. */
+    /** Whether a work request is internal, and not reported. */
     boolean isOwn(int position) {
         return own[position & mask];
     }

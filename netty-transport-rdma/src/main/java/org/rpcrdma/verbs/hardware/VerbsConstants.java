@@ -60,7 +60,7 @@ public final class VerbsConstants {
     /** {@code IBV_WC_RECV}. */
     public static final int WC_RECEIVE = 1 << 7;
 
-    /** {@code IBV_WC_RECV_RDMA_WITH_IMM}: the memory of the receive is as it was. */
+    /** {@code IBV_WC_RECV_RDMA_WITH_IMM}: the memory of the receive is unchanged. */
     public static final int WC_RECEIVE_WRITTEN = WC_RECEIVE + 1;
 
     /** {@code IBV_WC_WITH_IMM}. */
@@ -119,7 +119,7 @@ public final class VerbsConstants {
                 : Integer.reverseBytes(value);
     }
 
-    /** What an {@code ibv_wc_status} means. One that says nothing of the work request itself is FLUSHED. */
+    /** Maps an {@code ibv_wc_status}. A status unrelated to the work request itself becomes FLUSHED. */
     static WorkStatus status(int code) {
         return switch (code) {
             case SUCCESS -> WorkStatus.SUCCESS;

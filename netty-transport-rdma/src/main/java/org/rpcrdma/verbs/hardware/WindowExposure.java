@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.hardware;
 
-/** The key is that of a memory window, which is used again. */
+/** Exposure by the key of a memory window, which is reused. */
 final class WindowExposure extends Exposure {
 
     private final MemoryWindowPool windows;

@@ -7,7 +7,7 @@ import java.io.IOException;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
 
-/** The two queues of a queue pair, and who is told of what has become of the work requests in them. */
+/** Send and receive queue of a queue pair, with the handler of their completions. */
 final class WorkQueues {
 
     private static final InternalLogger logger =
@@ -18,7 +18,7 @@ final class WorkQueues {
     private final QueuePairHandler handler;
     private boolean isClosed;
 
-    WorkQueues(LoopDevice loop, QueuePairConfig size, int serial, QueuePairHandler handler) {
+    WorkQueues(EventLoopDevice loop, QueuePairConfig size, int serial, QueuePairHandler handler) {
         this.handler = handler;
         sends =
                 new SendWorkRequestRing(
@@ -108,7 +108,7 @@ final class WorkQueues {
         }
     }
 
-    /** What the device never had, and what it did not give back. */
+    /** Flushes work requests never posted, and those that the device has not completed. */
     void flushSends() {
         while (!isClosed && !sends.isEmpty()) {
             long number = sends.id(sends.head());
@@ -137,12 +137,12 @@ final class WorkQueues {
         }
     }
 
-    /** Hands what is opened of the send queue to the device. */
+    /** Passes opened work requests of the send queue to the device. */
     void postSends(NativeQueuePair queuePair) throws IOException {
         sends.post(queuePair);
     }
 
-    /** Hands what is opened of the receive queue to the device. */
+    /** Passes opened work requests of the receive queue to the device. */
     void postReceives(NativeQueuePair queuePair) throws IOException {
         receives.post(queuePair);
     }

@@ -20,7 +20,7 @@ abstract class WorkRequestRing {
     /** Bytes of one structure. */
     final int size;
 
-    /** Of a position, what is the slot in the ring. */
+    /** Mask from position to slot in the ring. */
     final int mask;
 
     int head;

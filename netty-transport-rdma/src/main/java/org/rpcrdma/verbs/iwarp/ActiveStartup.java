@@ -28,7 +28,7 @@ import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
 /** The start-up of an initiator: TCP connection, MPA Request, MPA Reply (RFC 5044, 7.1.2). */
 final class ActiveStartup implements SelectionKeyHandler, Timer, AutoCloseable {
 
-    /** Owner of a start-up, which is told its outcome, once. */
+    /** Owner of a start-up; receives its outcome once. */
     interface Owner {
 
         /** The peer has accepted. */

@@ -13,19 +13,19 @@ import java.nio.channels.ScatteringByteChannel;
  */
 interface ByteTransport extends ScatteringByteChannel, GatheringByteChannel {
 
-    /** Who is told from now on. */
+    /** Sets the listener. */
     void carry(ByteTransportListener user);
 
-    /** What the user waits for. */
+    /** Sets the events of interest. */
     void await(boolean bytes, boolean room);
 
     /** The largest ULPDU that suits it. */
     int mulpdu(boolean markers);
 
-    /** Nothing more is written: the peer reads what was, and then the end. */
+    /** Shuts down the output: the peer reads all written bytes, then the end. */
     void shutdownOutput() throws IOException;
 
-    /** Closes; what the peer has not read is still there for it, unless something is unread here. */
+    /** Closes. The peer can still read all written bytes, unless this end has unread ones. */
     @Override
     void close();
 

@@ -10,29 +10,32 @@ import org.rpcrdma.verbs.iwarp.mpa.MarkerStripper;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
 
-/** Receives the FPDUs of one stream: reads its byte transport, and watches what the peer leaves incomplete. */
+/**
+ * Receives the FPDUs of one stream: reads its byte transport, and limits the time that FPDUs and messages stay
+ * incomplete.
+ */
 final class FpduReadLoop {
 
     /** Bytes after which the next connection has its turn. */
     private static final int BUDGET = 256 * 1024;
 
     /**
-     * How long a message waits for memory: what others hold may wait for what is behind it. Longer than peers may leave
-     * what they have begun, so that whoever pins the memory goes first.
+     * Time that a message may wait for memory, bounded because holders of memory may depend on later data. Longer than
+     * the time-out of incomplete data, so that a peer that pins memory is disconnected first.
      */
     private static final long HELD_NANOS = TimeUnit.SECONDS.toNanos(60);
 
     private final LoopResources loop;
     private final RdmapReceiver receiver;
 
-    /** Lends what FPDUs are staged in: whole, where their CRC is checked before anything is placed. */
+    /** Pool of staging buffers; with CRC they hold whole FPDUs, which are checked before placement. */
     private final ReceiveStagingPool staging;
 
     private final MarkerStripper stripper;
     private final ScatteringByteChannel source;
     private final FpduReceiver fpdus;
-    private final Stall frame;
-    private final Stall message;
+    private final ReceiveStallDetector frame;
+    private final ReceiveStallDetector message;
 
     /** Bytes that the last call has read. */
     private long bytes;
@@ -59,8 +62,8 @@ final class FpduReadLoop {
         this.stripper = agreed.markersIn() ? new MarkerStripper(transport, null, crc) : null;
         this.source = agreed.markersIn() ? stripper : transport;
         this.fpdus = new FpduReceiver(null, receiver, crcIn);
-        this.frame = new Stall("an FPDU", loop.config.frameTimeout());
-        this.message = new Stall("a Send", loop.config.messageTimeout());
+        this.frame = new ReceiveStallDetector("an FPDU", loop.config.frameTimeout());
+        this.message = new ReceiveStallDetector("a Send", loop.config.messageTimeout());
     }
 
     /** FPDUs received so far. */
@@ -192,13 +195,17 @@ final class FpduReadLoop {
     }
 
     /** While a message waits for memory nothing is read, and the peer is not to blame. */
-    private boolean look(Stall stall, boolean isOpen, long position) throws IOException {
+    private boolean look(ReceiveStallDetector stall, boolean isOpen, long position)
+            throws IOException {
         if (!isOpen || isHeld) {
             stall.end();
-        } else if (stall.look(position)) {
+            return isOpen;
+        }
+        stall.look(position);
+        if (stall.isStalled()) {
             loop.counters.connectionsStalled++;
             throw stall.failure();
         }
-        return isOpen;
+        return true;
     }
 }

@@ -19,7 +19,7 @@ public final class IwarpConfig {
 
     private static final IwarpConfig DEFAULTS = builder().build();
 
-    /** A copy that nobody changes. */
+    /** Private copy of the builder. */
     private final Builder settings;
 
     private final MpaOptions mpa;
@@ -65,12 +65,12 @@ public final class IwarpConfig {
         return settings.markers;
     }
 
-    /** What of this the start-up frames are about. */
+    /** Options of the start-up frames. */
     MpaOptions mpa() {
         return mpa;
     }
 
-    /** {@return the largest ULPDU to send in bytes; 0 where the MTU says} */
+    /** {@return the largest ULPDU to send in bytes; 0 to derive it from the MTU} */
     public int maxUlpdu() {
         return settings.maxUlpdu;
     }
@@ -100,12 +100,12 @@ public final class IwarpConfig {
         return settings.initiatorTimeout;
     }
 
-    /** {@return how long an ended connection may take to send what it owes and to see the peer's end} */
+    /** {@return the time that an ended connection may take to send its last bytes and to see the peer's end} */
     public Duration drainTimeout() {
         return settings.drainTimeout;
     }
 
-    /** How long what was sent first may be left without any answer; zero for any time. */
+    /** Time that the first message may stay unanswered; zero for any time. */
     Duration probeAfter() {
         return settings.probeAfter;
     }
@@ -130,7 +130,7 @@ public final class IwarpConfig {
         return settings.maxExposures;
     }
 
-    /** {@return bytes of the TCP send and receive buffers; 0 where the operating system says} */
+    /** {@return bytes of the TCP send and receive buffers; 0 for the default of the operating system} */
     public int socketBuffer() {
         return settings.socketBuffer;
     }
@@ -232,8 +232,8 @@ public final class IwarpConfig {
 
         /**
          * Whether to ask peers for markers (RFC 5044, 4.3). Off by default: they serve hardware that looks for FPDUs in
-         * TCP segments out of order, and cost a copy here; soft-iWARP refuses who asks for them. A peer that asks gets
-         * them always.
+         * TCP segments out of order, and cost a copy here; soft-iWARP rejects peers that request them. A peer that asks
+         * gets them always.
          *
          * @param asked {@code true} to ask for them
          * @return this builder
@@ -324,8 +324,8 @@ public final class IwarpConfig {
         }
 
         /**
-         * How long an ended connection may take to send what it owes and to see the peer's end; 2 s by default, at most
-         * a day.
+         * Time that an ended connection may take to send its last bytes and to see the peer's end; 2 s by default, at
+         * most a day.
          *
          * @param time more than zero, up to a day
          * @return this builder

@@ -15,8 +15,8 @@ import org.rpcrdma.verbs.iwarp.shared.PrivateDataTrailer;
 import org.rpcrdma.verbs.iwarp.shared.SharedOffer;
 
 /**
- * A peer whose MPA Request was read and that waits for the Reply. It is answered once, by any thread: by {@link #take},
- * or by {@link #reject}.
+ * Received MPA Request whose peer waits for the Reply. Answered once, by any thread: by {@link #take}, or by {@link
+ * #reject}.
  */
 final class IwarpConnectionRequest implements ConnectionRequest {
 
@@ -111,7 +111,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
         }
     }
 
-    /** Lets the selector of the listener forget the socket. */
+    /** Removes the socket from the listener's selector. */
     private void release() {
         SelectionKey key = origin.keyOf(channel);
         if (key != null) {
@@ -149,7 +149,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
             channel.write(ByteBuffer.wrap(MpaNegotiation.rejection(request, privateData).encode()));
             channel.shutdownOutput();
         } catch (IOException e) {
-            // The peer has gone away; it hears nothing.
+            // The peer has disconnected.
         } finally {
             Sockets.close(channel);
         }

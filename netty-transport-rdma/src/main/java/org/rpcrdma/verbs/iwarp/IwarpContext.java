@@ -8,7 +8,7 @@ import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.DeviceCounter;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.MemoryRegion;
@@ -33,26 +33,26 @@ public final class IwarpContext implements VerbsContext {
     private boolean closed;
 
     IwarpContext(IwarpConfig config) throws IOException {
-        this(config, DirectMemory.jvm());
+        this(config, DirectMemoryBudget.jvm());
     }
 
     /** @param budget of all memory that streams are sent from and received into */
-    IwarpContext(IwarpConfig config, DirectMemory budget) throws IOException {
+    IwarpContext(IwarpConfig config, DirectMemoryBudget budget) throws IOException {
         this(config, IwarpHost.SYSTEM, budget, new SharedMemoryNegotiation(config));
     }
 
     IwarpContext(IwarpConfig config, SharedMemoryNegotiation sharedWire) throws IOException {
-        this(config, IwarpHost.SYSTEM, DirectMemory.jvm(), sharedWire);
+        this(config, IwarpHost.SYSTEM, DirectMemoryBudget.jvm(), sharedWire);
     }
 
     IwarpContext(IwarpConfig config, IwarpHost host) throws IOException {
-        this(config, host, DirectMemory.jvm(), new SharedMemoryNegotiation(config));
+        this(config, host, DirectMemoryBudget.jvm(), new SharedMemoryNegotiation(config));
     }
 
     private IwarpContext(
             IwarpConfig config,
             IwarpHost host,
-            DirectMemory budget,
+            DirectMemoryBudget budget,
             SharedMemoryNegotiation sharedWire)
             throws IOException {
         this.capabilities = capabilities(config);
@@ -76,7 +76,7 @@ public final class IwarpContext implements VerbsContext {
                 .ipv6(true)
                 .receivesWithoutMemory(true)
                 .exposesWithoutMemory(true)
-                .keepAlive(KeepAlive.isAvailable())
+                .keepAlive(TcpKeepAliveOptions.isAvailable())
                 .build();
     }
 
@@ -113,7 +113,7 @@ public final class IwarpContext implements VerbsContext {
             return delivered;
         }
         if (delivered > 0 && unpolled < MOST_UNPOLLED) {
-            // It was seen a moment ago that there is no more, at the cost of a system call.
+            // The poll has just found no more events, by a system call.
             unpolled++;
             return delivered;
         }

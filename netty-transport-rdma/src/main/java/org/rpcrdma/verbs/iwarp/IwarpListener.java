@@ -28,7 +28,7 @@ final class IwarpListener
 
     private static final int ACCEPTS_PER_POLL = 64;
 
-    /** How long accepting rests after it has failed, so that a lack of file descriptors does not make the loop spin. */
+    /** Pause after a failed accept, so that a lack of file descriptors does not make the loop spin. */
     private static final long REST_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private static final byte[] NO_DATA = {};
@@ -96,8 +96,8 @@ final class IwarpListener
     }
 
     /**
-     * Whether one more can be accepted, with a place among the requests that wait for an answer once it has sent its
-     * own. Until then newcomers wait in TCP's backlog, and those that are there are not harmed.
+     * Whether another connection can be accepted, counting start-ups and unanswered requests. If not, new connections
+     * wait in TCP's backlog.
      */
     @Override
     public boolean hasRoom() {

@@ -24,7 +24,7 @@ import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapSender;
 import org.rpcrdma.verbs.iwarp.rdmap.ReceiveQueue;
 import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
-import org.rpcrdma.verbs.iwarp.rdmap.WorkSource;
+import org.rpcrdma.verbs.iwarp.rdmap.WorkRequestPayloadSource;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
 
 /** The verbs face of a connection: its queues, its exposed memory, and how it begins and ends. */
@@ -221,7 +221,12 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
     @Override
     public RdmapSender newSender(FpduSender out, int mulpdu) {
         return new RdmapSender(
-                work, outboundReads, inboundReads, new WorkSource(work, loop.memory), out, mulpdu);
+                work,
+                outboundReads,
+                inboundReads,
+                new WorkRequestPayloadSource(work, loop.memory),
+                out,
+                mulpdu);
     }
 
     @Override
@@ -336,12 +341,18 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
 
     @Override
     public void keepAlive(int idleSeconds) {
-        if (!KeepAlive.isAvailable()) {
+        if (!TcpKeepAliveOptions.isAvailable()) {
             QueuePair.super.keepAlive(idleSeconds);
         }
         if (state == State.OPEN) {
             socket.keepAlive(idleSeconds);
         }
+    }
+
+    /** The start-up frames are sent before, without it. */
+    @Override
+    public void trafficClass(int octet) {
+        socket.trafficClass(octet);
     }
 
     QueuePairExposures exposures() {

@@ -204,7 +204,7 @@ final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer
             return state != State.ENDED;
         }
         updateInterest();
-        // What a stripper has read already nobody tells of.
+        // The selector does not report bytes that the marker stripper has already read.
         receive();
         return fpdusIn.isHeld();
     }
@@ -226,14 +226,14 @@ final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer
         }
     }
 
-    /** Sends what can be sent now, unless the carrier is known to take nothing. Calls no handler. */
+    /** Sends as much as possible, unless the transport is known to be full. Calls no handler. */
     void doorbell() {
         if (!wantsWrite) {
             transmit();
         }
     }
 
-    /** Sends what can be sent now, the rest when there is room. Calls no handler. */
+    /** Sends as much as possible now, and the rest when there is room. Calls no handler. */
     void transmit() {
         if (state == State.ENDED || state == State.OUTPUT_SHUT || brokenBy != null) {
             return;
@@ -265,7 +265,7 @@ final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer
             }
             terminate(e, segment, request);
         } catch (IOException e) {
-            // The peer may have said why: what it sent is read before the connection is given up.
+            // The peer may have sent a Terminate: reads all data before the connection is closed.
             brokenBy = e;
             loop.streams.broken(this);
         } catch (IllegalStateException | OutOfMemoryError e) {
@@ -394,7 +394,7 @@ final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer
         end(cause);
     }
 
-    /** First of all nobody looks at the carrier any more, whatever goes wrong later. May be called again then. */
+    /** First removes the transport from polling, even if a later step fails. May be called repeatedly. */
     private void end(Exception cause) {
         carrier.close();
         leave(cause);
@@ -421,7 +421,7 @@ final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer
         fpdusIn.dropStaging();
     }
 
-    /** Ends at once. Nothing is reported; what the carrier has taken arrives. */
+    /** Ends at once, without events. Bytes already written to the transport arrive. */
     void close() {
         if (state != State.ENDED) {
             release();

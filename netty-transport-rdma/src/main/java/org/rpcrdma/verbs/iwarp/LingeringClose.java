@@ -5,9 +5,9 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
- * The end of a carrier whose stream is over: sends a last message, if there is one, shuts the output down, and discards
- * what still comes until the peer's end, or until the peer has taken nothing for the drain time-out. Closed at once, a
- * socket with unread input is reset, and the reset can overtake the last message, and all that was sent before it.
+ * Closes the transport of an ended stream: sends the last message, if any, shuts the output down, and discards input
+ * until the peer's end, or until the peer has accepted no byte for the drain time-out. Closed at once, a socket with
+ * unread input is reset, and the reset can overtake the last message, and all that was sent before it.
  */
 final class LingeringClose implements ByteTransportListener, Timer, AutoCloseable {
 
@@ -25,7 +25,7 @@ final class LingeringClose implements ByteTransportListener, Timer, AutoCloseabl
     private final long start;
     private long deadline;
 
-    /** Sends what the carrier has taken, and no more. */
+    /** Sends only bytes already written to the transport. */
     LingeringClose(LoopResources loop, ByteTransport carrier) {
         this(loop, carrier, NO_MESSAGE);
     }

@@ -7,8 +7,8 @@ import java.io.IOException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.util.zip.CRC32C;
-import org.rpcrdma.verbs.DirectMemory;
-import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
+import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
 import org.rpcrdma.verbs.iwarp.mpa.FpduBatchPool;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
@@ -30,7 +30,7 @@ final class LoopResources {
     final StreamScheduler streams;
     final PausedListeners pausedListeners = new PausedListeners();
     final StagTable stags;
-    final LocalMemory memory;
+    final LocalKeyTable memory;
     final CRC32C crc = new CRC32C();
     final StreamErrorLog log = new StreamErrorLog();
     final IwarpCounters counters = new IwarpCounters();
@@ -54,7 +54,7 @@ final class LoopResources {
     LoopResources(
             IwarpConfig config,
             IwarpHost host,
-            DirectMemory budget,
+            DirectMemoryBudget budget,
             SharedMemoryNegotiation sharedWire)
             throws IOException {
         this.config = config;
@@ -66,7 +66,7 @@ final class LoopResources {
         this.batches = FpduBatchPool.plain(budget);
         this.markedBatches = FpduBatchPool.marked(budget);
         this.stags = new StagTable(config.maxExposures());
-        this.memory = new LocalMemory(stags, streams::detachAll);
+        this.memory = new LocalKeyTable(stags, streams::detachAll);
         this.sharedWire = sharedWire;
         this.poller = new SocketPoller(host.sockets().openSelector(), log);
     }

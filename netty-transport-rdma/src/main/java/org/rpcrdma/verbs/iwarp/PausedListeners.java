@@ -5,7 +5,7 @@ import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.Set;
 
-/** Listeners of one context that accept nobody until there is room. */
+/** Listeners of one context that pause accepting until there is room. */
 final class PausedListeners {
 
     /** Listener that can be paused. */

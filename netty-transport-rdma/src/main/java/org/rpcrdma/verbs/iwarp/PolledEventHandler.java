@@ -14,6 +14,6 @@ interface PolledEventHandler {
         ACCEPT_FAILED
     }
 
-    /** Calls the handler, if it still wants to hear of it. */
+    /** Calls the handler, unless it is closed. */
     void deliver(Kind kind, Object argument, long id, int length, int key);
 }

@@ -45,7 +45,7 @@ final class PolledEventQueue {
         keys[slot] = key;
     }
 
-    /** Delivers up to so many events, and returns how many. */
+    /** Delivers up to that many events; returns their number. */
     int deliver(int budget) {
         int delivered = 0;
         while (delivered < budget && head != tail) {

@@ -8,14 +8,15 @@ import java.util.function.Consumer;
 import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
-import org.rpcrdma.verbs.iwarp.rdmap.Completions;
-import org.rpcrdma.verbs.iwarp.rdmap.PlacementMemorySource;
+import org.rpcrdma.verbs.iwarp.rdmap.OnDemandPlacementMemory;
+import org.rpcrdma.verbs.iwarp.rdmap.WorkCompletionHandler;
 
 /**
  * Queues the completions and connection events of one queue pair, and delivers them to its handler in that order. The
  * end of the connection is delivered behind the last completion.
  */
-final class QueuePairEvents implements PolledEventHandler, Completions, PlacementMemorySource {
+final class QueuePairEvents
+        implements PolledEventHandler, WorkCompletionHandler, OnDemandPlacementMemory {
 
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(QueuePairEvents.class);

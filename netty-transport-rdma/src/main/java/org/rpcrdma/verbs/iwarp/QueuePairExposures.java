@@ -7,19 +7,19 @@ import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.iwarp.memory.Exposure;
 import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
-import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
+import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
 
 /** Memory exposed to the peer of one queue pair. */
 final class QueuePairExposures extends ExposureOwner {
 
     private final StagTable stags;
-    private final LocalMemory memory;
+    private final LocalKeyTable memory;
     private final Consumer<Exposure> onRevoke;
     private boolean closed;
 
     /** @param onRevoke called before the peer loses access to a range */
-    QueuePairExposures(StagTable stags, LocalMemory memory, Consumer<Exposure> onRevoke) {
+    QueuePairExposures(StagTable stags, LocalKeyTable memory, Consumer<Exposure> onRevoke) {
         this.stags = stags;
         this.memory = memory;
         this.onRevoke = onRevoke;

@@ -5,6 +5,7 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
 import java.nio.channels.SocketChannel;
 
 /** Addresses of a queue pair, and the TCP socket behind them. */
@@ -15,6 +16,9 @@ final class QueuePairSocket {
 
     /** A socket that is bound and not yet connected. */
     private SocketChannel bound;
+
+    /** -1 while nobody has set it: the system's default. */
+    private int trafficClass = -1;
 
     private SocketChannel connection;
     private InetSocketAddress local;
@@ -81,12 +85,32 @@ final class QueuePairSocket {
 
     void connection(SocketChannel channel) {
         connection = channel;
+        if (trafficClass >= 0) {
+            applyTrafficClass();
+        }
+    }
+
+    /** Sets the octet now, or once there is a connection. */
+    void trafficClass(int octet) {
+        trafficClass = octet;
+        if (connection != null) {
+            applyTrafficClass();
+        }
+    }
+
+    /** A system that refuses the value leaves the connection as it is. */
+    private void applyTrafficClass() {
+        try {
+            connection.setOption(StandardSocketOptions.IP_TOS, trafficClass);
+        } catch (IOException | RuntimeException e) {
+            LOGGER.debug("Traffic class {} of {} failed", trafficClass, connection, e);
+        }
     }
 
     /** Starts the keep-alive of TCP; a connection that cannot have it does without. */
     void keepAlive(int idleSeconds) {
         try {
-            KeepAlive.start(connection, idleSeconds);
+            TcpKeepAliveOptions.start(connection, idleSeconds);
         } catch (IOException | RuntimeException e) {
             LOGGER.debug("Keep-alive of {} failed", connection, e);
         }

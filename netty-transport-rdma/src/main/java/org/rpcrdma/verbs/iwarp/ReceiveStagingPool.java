@@ -3,7 +3,7 @@ package org.rpcrdma.verbs.iwarp;
 
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
 import org.rpcrdma.verbs.iwarp.mpa.StagingBufferHolder;
 
@@ -14,7 +14,7 @@ import org.rpcrdma.verbs.iwarp.mpa.StagingBufferHolder;
  */
 final class ReceiveStagingPool {
 
-    /** So many buffers are kept for the next stream, and so many may stay with streams that do not receive. */
+    /** The most buffers kept for the next stream, and the most that idle streams may keep. */
     static final int KEPT = 32;
 
     /** Enough for many small messages; of a large one only the beginning is staged. */
@@ -23,27 +23,27 @@ final class ReceiveStagingPool {
     /** With the CRC or markers, FPDUs are staged whole: one of the largest size and a part of the next. */
     static final int WHOLE_BYTES = Fpdu.MAX_BYTES + 64 * 1024;
 
-    private final DirectMemory budget;
+    private final DirectMemoryBudget budget;
     private final int bytes;
     private final ArrayDeque<ByteBuffer> free = new ArrayDeque<>();
     private int lent;
 
-    private ReceiveStagingPool(DirectMemory budget, int bytes) {
+    private ReceiveStagingPool(DirectMemoryBudget budget, int bytes) {
         this.budget = budget;
         this.bytes = bytes;
     }
 
     /** For streams whose FPDUs are handled piece by piece. */
-    static ReceiveStagingPool plain(DirectMemory budget) {
+    static ReceiveStagingPool plain(DirectMemoryBudget budget) {
         return new ReceiveStagingPool(budget, PLAIN_BYTES);
     }
 
     /** For streams whose FPDUs are staged whole: each buffer has room for one of any size. */
-    static ReceiveStagingPool whole(DirectMemory budget) {
+    static ReceiveStagingPool whole(DirectMemoryBudget budget) {
         return new ReceiveStagingPool(budget, WHOLE_BYTES);
     }
 
-    /** Lends a buffer to a reader that is about to receive, if it has none. */
+    /** Gives a buffer to a reader that is about to receive, if it has none. */
     void lend(StagingBufferHolder reader) {
         if (reader.hasStaging()) {
             return;
@@ -97,7 +97,7 @@ final class ReceiveStagingPool {
         }
     }
 
-    /** Frees what is not lent. */
+    /** Frees unused buffers. */
     void close() {
         free.forEach(budget::free);
         free.clear();

@@ -44,7 +44,7 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
 
     private IOException broken;
 
-    /** What nobody was told yet: the memory is gone. */
+    /** Failure not yet reported: the shared memory is unusable. */
     private IOException lost;
 
     /** @param memory is closed with the carrier */
@@ -74,7 +74,7 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
         wantsBytes = bytes;
         wantsRoom = room;
         if (wantsMore && !closed) {
-            // What has come meanwhile was not rung for.
+            // Data that arrived meanwhile did not ring the doorbell.
             wakeToTell();
         }
     }
@@ -198,7 +198,7 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
         }
     }
 
-    /** Nobody looks at it any more when its user is told. */
+    /** Removed from polling before the listener is notified. */
     @Override
     public void failed(Exception cause) {
         close();
@@ -278,7 +278,7 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
         return bytes;
     }
 
-    /** Whoever reads or writes is told by the exception, now and later, and ends. */
+    /** Every read and write throws this exception from now on. */
     private IOException lost(LostMemoryException e) {
         lost = e;
         close();

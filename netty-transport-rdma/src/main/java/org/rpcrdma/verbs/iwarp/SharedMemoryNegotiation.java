@@ -25,7 +25,7 @@ final class SharedMemoryNegotiation {
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(SharedMemoryNegotiation.class);
 
-    /** What a file has before the responder has put its nonce there. */
+    /** Content of the file before the responder writes its nonce. */
     private static final UUID NONE = new UUID(0, 0);
 
     /** Where files are, {@code null} when there is to be no shared memory. */
@@ -53,11 +53,11 @@ final class SharedMemoryNegotiation {
         }
     }
 
-    /** What an initiator has announced. */
+    /** Announcement of an initiator. */
     record Offered(SharedOffer offer, InetSocketAddress to, SharedSegment segment) {
 
         /**
-         * What comes of it.
+         * Completes the negotiation.
          *
          * @param privateData of the Reply
          * @return the memory, or {@code null}: it is closed then, and TCP carries the stream
@@ -86,7 +86,7 @@ final class SharedMemoryNegotiation {
      * Announces memory to a peer on this machine.
      *
      * @param room the bytes that the private data leave
-     * @return {@code null} when it is better not to
+     * @return {@code null} to use TCP
      */
     Offered offer(SocketChannel channel, int room) {
         if (memory == null) {
@@ -127,7 +127,7 @@ final class SharedMemoryNegotiation {
     }
 
     /**
-     * Maps what an initiator has announced, if that can be.
+     * Maps the memory announced by an initiator, if possible.
      *
      * @param offer may be {@code null}
      * @param room the bytes that the private data of the Reply leave
@@ -161,6 +161,6 @@ final class SharedMemoryNegotiation {
         }
     }
 
-    /** What a responder has mapped, and what it answers. */
+    /** Memory mapped by a responder, and its answer. */
     record Joined(SharedAnswer answer, SharedSegment segment) {}
 }

@@ -21,7 +21,7 @@ final class SocketPoller {
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(SocketPoller.class);
 
-    /** After so many bytes the selector is asked at once: it costs little beside them. */
+    /** Bytes after which the selector is polled at once, which is cheap in comparison. */
     private static final long BYTES_PER_SELECT = 128 * 1024;
 
     /** Whether the thread waits, runs, or runs and was told not to wait. */
@@ -67,7 +67,7 @@ final class SocketPoller {
     /** A closed channel keeps its descriptor, and a listener its port, until a selection has dropped its key. */
     void dropClosedChannels() {
         try {
-            selector.selectNow(key -> {}); // what is ready stays so
+            selector.selectNow(key -> {}); // level-triggered: ready keys stay ready
         } catch (IOException e) {
             LOGGER.debug("Dropping the keys of closed channels failed", e);
         }

@@ -32,7 +32,7 @@ final class Sockets {
         }
     }
 
-    /** What a connection ends with that asked for memory when there was none. No other connection is concerned. */
+    /** The failure of a connection for lack of memory. Other connections are not affected. */
     static IOException noMemory(OutOfMemoryError e) {
         return new IOException("No memory is left: " + e.getMessage(), e);
     }

@@ -7,7 +7,7 @@ import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapSender;
 
-/** Queue pair of a stream: has the queues, and is told of failed work and of the end. */
+/** Queue pair of a stream: owns the queues, and receives failures of work and the end of the stream. */
 interface StreamOwner {
 
     RdmapReceiver newReceiver();
@@ -20,10 +20,10 @@ interface StreamOwner {
     void culprit(WorkStatus status);
 
     /**
-     * Sets how the oldest work request completes when the stream ends, unless what has failed is of another kind: a
-     * Write is complete once it is sent, and what is the oldest then is innocent.
+     * Sets the status of the oldest work request when the stream ends, if it is of the failed kind: a failed Write has
+     * already completed when sent, and the oldest work request then is not its cause.
      *
-     * @param opcode what has failed, -1 when the peer does not tell
+     * @param opcode of the failed operation, -1 if the peer does not report it
      */
     void oldestCulprit(WorkStatus status, int opcode);
 

@@ -16,17 +16,17 @@ final class StreamScheduler {
     private final Set<ScheduledStream> held = new LinkedHashSet<>();
 
     /** FPDUs that have arrived in part. */
-    final StalledReceiveTimer frames;
+    final ReceiveStallTimer frames;
 
     /** Messages of which some segments have arrived. */
-    final StalledReceiveTimer messages;
+    final ReceiveStallTimer messages;
 
     StreamScheduler(Timers timers, IwarpConfig config) {
         frames =
-                new StalledReceiveTimer(
+                new ReceiveStallTimer(
                         timers, open, ScheduledStream::lookAtFrame, config.frameTimeout());
         messages =
-                new StalledReceiveTimer(
+                new ReceiveStallTimer(
                         timers, open, ScheduledStream::lookAtMessage, config.messageTimeout());
     }
 

@@ -56,7 +56,7 @@ final class Timers {
         return entries.first().deadline - nanoTime();
     }
 
-    /** Tells what has expired. What is added meanwhile expires in the next round at the earliest. */
+    /** Runs all expired timers. Timers added meanwhile expire in the next round at the earliest. */
     void expire() {
         if (isEmpty()) {
             return;

@@ -2,9 +2,9 @@
 package org.rpcrdma.verbs.iwarp;
 
 /**
- * Wakes a peer that has missed what was sent to it first. soft-iWARP of Linux 6.1 sends its MPA Reply before it listens
- * to its socket: an FPDU that arrives in between is read when another one comes, and not before. So an initiator that
- * has sent something and heard nothing sends a zero-length RDMA Write, which touches no memory (RFC 5040, 5.2.1).
+ * Wakes a peer that has missed the first message. soft-iWARP of Linux 6.1 sends its MPA Reply before it listens to its
+ * socket: an FPDU that arrives in between is read when another one comes, and not before. So an initiator that has sent
+ * something and heard nothing sends a zero-length RDMA Write, which touches no memory (RFC 5040, 5.2.1).
  */
 final class ZeroLengthWriteProbe implements Timer {
 
@@ -28,7 +28,7 @@ final class ZeroLengthWriteProbe implements Timer {
         timers.add(this);
     }
 
-    /** The peer was heard, or the stream has ended. */
+    /** The peer has answered, or the stream has ended. */
     void stop() {
         timers.remove(this);
     }

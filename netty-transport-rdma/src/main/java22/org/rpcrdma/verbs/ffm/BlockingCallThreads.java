@@ -6,7 +6,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/** Threads for the calls that block over iWARP, made when they are first needed. Nobody waits for them. */
+/** Threads for calls that block over iWARP, created lazily. No thread waits for them. */
 final class BlockingCallThreads {
 
     private static final ExecutorService THREADS =

@@ -5,7 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 
-/** Memory of C, by address. Nobody checks an address: it has to come from C, or from memory that is still held. */
+/** Native memory by address. Addresses are unchecked: they must come from C, or from memory that is still held. */
 final class CMemory {
 
     /** All of it: an address is the offset. */

@@ -18,7 +18,7 @@ import java.lang.invoke.MethodHandle;
  * time; the JIT sees through constant handles alone, so each is one.
  */
 @SuppressWarnings({"restricted", "NullAway"})
-final class Downcalls implements NativeLibraries {
+final class Downcalls implements NativeFunctions {
 
     /** Names of the package that every distribution has. */
     static final String LIBIBVERBS = "libibverbs.so.1";
@@ -30,7 +30,7 @@ final class Downcalls implements NativeLibraries {
     private static final Linker LINKER = Linker.nativeLinker();
     private static final Linker.Option ERRNO = Linker.Option.captureCallState("errno");
 
-    /** Where a call leaves errno. The garbage collector frees it, after whoever may still make a call. */
+    /** Memory for errno after a call. Freed by the garbage collector, after the last caller. */
     private final MemorySegment state = Arena.ofAuto().allocate(Linker.Option.captureStateLayout());
 
     /**

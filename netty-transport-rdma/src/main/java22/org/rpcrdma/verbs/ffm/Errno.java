@@ -52,7 +52,7 @@ final class Errno {
         return TEXTS.getOrDefault(number, "error " + number);
     }
 
-    /** What {@link org.rpcrdma.verbs.hardware.NativeError} can read. */
+    /** A message that {@link org.rpcrdma.verbs.hardware.NativeErrorMessages} can parse. */
     static IOException failed(String call, int number) {
         return new IOException(call + " failed: " + text(Math.abs(number)));
     }
@@ -62,7 +62,7 @@ final class Errno {
      *
      * @throws IOException when it did
      */
-    static void check(NativeLibraries library, String call, int result) throws IOException {
+    static void check(NativeFunctions library, String call, int result) throws IOException {
         if (result == -1) {
             throw failed(call, library.errno());
         }
@@ -73,7 +73,7 @@ final class Errno {
      *
      * @throws IOException when it is null
      */
-    static long checkPointer(NativeLibraries library, String call, long result) throws IOException {
+    static long checkPointer(NativeFunctions library, String call, long result) throws IOException {
         if (result == 0) {
             throw failed(call, library.errno());
         }

@@ -38,9 +38,9 @@ final class FfmDevice implements NativeDevice {
     /** Room for the largest structure that is passed, and private data behind it. */
     private static final int SCRATCH = 1024;
 
-    private final Supplier<NativeLibraries> libraries;
-    private final NativeLibraries library;
-    private final NativeLibraries.Operations operations;
+    private final Supplier<NativeFunctions> libraries;
+    private final NativeFunctions library;
+    private final NativeFunctions.Operations operations;
     private final LocalDevice device;
     private final CmEvents connections;
     private final DeviceCapabilities capabilities;
@@ -54,10 +54,10 @@ final class FfmDevice implements NativeDevice {
     private final long bad = arena.allocate(Long.BYTES, Long.BYTES).address();
     private final long event = arena.allocate(Long.BYTES, Long.BYTES).address();
 
-    /** What other threads want to be done here. */
+    /** Tasks from other threads. */
     private final Queue<Runnable> tasks = PlatformDependent.newMpscQueue();
 
-    /** The loop, and whatever else still needs what {@link #free} frees. */
+    /** Reference count: the loop, and other users of the resources that {@link #free} releases. */
     private final AtomicInteger users = new AtomicInteger(1);
 
     private volatile boolean isClosed;
@@ -67,7 +67,7 @@ final class FfmDevice implements NativeDevice {
     /**
      * @param libraries makes one for each thread
      */
-    FfmDevice(FfmConfig config, Supplier<NativeLibraries> libraries) throws IOException {
+    FfmDevice(FfmConfig config, Supplier<NativeFunctions> libraries) throws IOException {
         this.libraries = libraries;
         library = libraries.get();
         ConstructorCleanup undo = new ConstructorCleanup();
@@ -122,7 +122,7 @@ final class FfmDevice implements NativeDevice {
         return config.windows() == null ? !device.isSoftRoce() : config.windows();
     }
 
-    /** Some libraries do not know what their device says that it can. */
+    /** Some libraries do not support capabilities that their device reports. */
     private boolean givesWindow() throws IOException {
         long window = operations.allocMw(domain, StructLayouts.MW_TYPE_2);
         if (window == 0) {
@@ -133,21 +133,21 @@ final class FfmDevice implements NativeDevice {
         return true;
     }
 
-    /** Who is told of connection events. */
+    /** Targets of connection events. */
     CmEvents connections() {
         return connections;
     }
 
-    NativeLibraries library() {
+    NativeFunctions library() {
         return library;
     }
 
     /** For another thread. */
-    NativeLibraries newLibrary() {
+    NativeFunctions newLibrary() {
         return libraries.get();
     }
 
-    NativeLibraries.Operations operations() {
+    NativeFunctions.Operations operations() {
         return operations;
     }
 
@@ -171,12 +171,12 @@ final class FfmDevice implements NativeDevice {
         return device.isIwarp();
     }
 
-    /** Memory for what one call is given. */
+    /** Memory for the arguments of one call. */
     long scratch() {
         return scratch;
     }
 
-    /** Where posts write what was refused; nobody reads it. */
+    /** Memory for the refused work request of a post; never read. */
     long bad() {
         return bad;
     }
@@ -290,7 +290,7 @@ final class FfmDevice implements NativeDevice {
         }
     }
 
-    /** The loop has ended, so that its memory is nobody's. */
+    /** The loop has ended, so that its memory is unused. */
     private synchronized void runLateTasks() {
         for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
             CmEvents.guard(task);
@@ -390,7 +390,7 @@ final class FfmDevice implements NativeDevice {
     }
 
     /** @param mine of the calling thread */
-    void release(NativeLibraries mine) {
+    void release(NativeFunctions mine) {
         if (users.decrementAndGet() == 0) {
             free(mine);
         }
@@ -404,7 +404,7 @@ final class FfmDevice implements NativeDevice {
         release(library);
     }
 
-    private void free(NativeLibraries mine) {
+    private void free(NativeFunctions mine) {
         report("ibv_destroy_cq", mine.destroyCq(queue));
         report("ibv_destroy_comp_channel", mine.destroyCompChannel(channel));
         report("ibv_dealloc_pd", mine.deallocPd(domain));

@@ -92,8 +92,9 @@ final class FfmId implements NativeId {
 
     @Override
     public void bind(InetSocketAddress local) throws IOException {
+        // A listener at all addresses of IPv6 is to leave those of IPv4 alone.
         if (local.getAddress() instanceof Inet6Address) {
-            setOption(StructLayouts.OPTION_AFONLY, 1);
+            setOption(StructLayouts.OPTION_AFONLY, 1, Integer.BYTES);
         }
         Errno.check(
                 loop.library(),
@@ -101,15 +102,24 @@ final class FfmId implements NativeId {
                 loop.library().bindAddr(pointer, loop.put(local)));
     }
 
-    /** A listener at all addresses of IPv6 is to leave those of IPv4 alone. */
-    private void setOption(int name, int value) throws IOException {
+    /** {@code RDMA_OPTION_ID_TOS} takes one byte, and nothing longer. */
+    @Override
+    public void trafficClass(int octet) throws IOException {
+        setOption(StructLayouts.OPTION_TOS, octet, Byte.BYTES);
+    }
+
+    /** An int, or a byte. */
+    private void setOption(int name, int value, int length) throws IOException {
         long at = loop.scratch();
-        CMemory.putInt(at, value);
+        if (length == Byte.BYTES) {
+            CMemory.putByte(at, value);
+        } else {
+            CMemory.putInt(at, value);
+        }
         Errno.check(
                 loop.library(),
                 "rdma_set_option",
-                loop.library()
-                        .setOption(pointer, StructLayouts.OPTION_ID, name, at, Integer.BYTES));
+                loop.library().setOption(pointer, StructLayouts.OPTION_ID, name, at, length));
     }
 
     @Override
@@ -195,7 +205,7 @@ final class FfmId implements NativeId {
         long connecting = pointer;
         return BlockingCallThreads.run(
                 () -> {
-                    NativeLibraries library = waiting.newLibrary();
+                    NativeFunctions library = waiting.newLibrary();
                     try {
                         if (library.connect(connecting, memory.address()) == -1) {
                             int number = library.errno();
@@ -288,7 +298,7 @@ final class FfmId implements NativeId {
             BlockingCallThreads.runAfter(
                     elsewhere,
                     () -> {
-                        NativeLibraries library = user.newLibrary();
+                        NativeFunctions library = user.newLibrary();
                         destroyElsewhere(library, gone);
                         user.release(library);
                     });
@@ -300,7 +310,7 @@ final class FfmId implements NativeId {
     }
 
     /** Behind a channel of its own: what the event loop takes from the other one may change the queue pair. */
-    private static void destroyElsewhere(NativeLibraries library, long gone) {
+    private static void destroyElsewhere(NativeFunctions library, long gone) {
         long spare = library.createEventChannel();
         if (spare == 0 || library.migrateId(gone, spare) == -1) {
             logger.debug("An identifier could not be moved: {}", Errno.text(library.errno()));

@@ -7,7 +7,7 @@ import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.hardware.HardwareEventLoopContext;
 import org.rpcrdma.verbs.hardware.ProviderSettings;
 
-/** Entry point behind {@link Ffm}: loaded by name, and only by a JVM that can. */
+/** Entry point for {@link Ffm}: loaded by name, only on a supported JVM. */
 final class FfmProviderFactory implements Ffm.Entrance {
 
     private static final String PACKAGES =
@@ -20,7 +20,7 @@ final class FfmProviderFactory implements Ffm.Entrance {
     }
 
     /** Over any library. */
-    static VerbsContext open(FfmConfig config, Supplier<NativeLibraries> libraries)
+    static VerbsContext open(FfmConfig config, Supplier<NativeFunctions> libraries)
             throws IOException {
         return new HardwareEventLoopContext(
                 new FfmDevice(config, libraries),
@@ -48,7 +48,7 @@ final class FfmProviderFactory implements Ffm.Entrance {
         return findMissing(config, new Downcalls());
     }
 
-    static Throwable findMissing(FfmConfig config, NativeLibraries library) {
+    static Throwable findMissing(FfmConfig config, NativeFunctions library) {
         long channel = library.createEventChannel();
         if (channel == 0) {
             int number = library.errno();

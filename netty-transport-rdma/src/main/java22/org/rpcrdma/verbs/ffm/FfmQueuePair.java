@@ -9,12 +9,12 @@ import org.rpcrdma.verbs.hardware.NativeQueuePair;
 final class FfmQueuePair implements NativeQueuePair {
 
     private final FfmId id;
-    private final NativeLibraries.Operations operations;
+    private final NativeFunctions.Operations operations;
     private final long bad;
     private long pointer;
 
     /** @param bad where the library writes the first work request that it has refused */
-    FfmQueuePair(FfmId id, NativeLibraries.Operations operations, long bad, long pointer) {
+    FfmQueuePair(FfmId id, NativeFunctions.Operations operations, long bad, long pointer) {
         this.id = id;
         this.operations = operations;
         this.bad = bad;

@@ -7,10 +7,10 @@ import org.rpcrdma.verbs.hardware.NativeWindow;
 /** An {@code ibv_mw} of type 2. */
 final class FfmWindow extends NativeWindow {
 
-    private final NativeLibraries.Operations operations;
+    private final NativeFunctions.Operations operations;
     private final long pointer;
 
-    FfmWindow(NativeLibraries.Operations operations, long pointer) {
+    FfmWindow(NativeFunctions.Operations operations, long pointer) {
         super(CMemory.getInt(pointer + StructLayouts.MW_KEY));
         this.operations = operations;
         this.pointer = pointer;

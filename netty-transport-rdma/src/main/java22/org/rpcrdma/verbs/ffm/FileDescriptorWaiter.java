@@ -29,7 +29,7 @@ final class FileDescriptorWaiter {
     }
 
     private final AtomicReference<State> state = new AtomicReference<>(State.AWAKE);
-    private final NativeLibraries library;
+    private final NativeFunctions library;
     private final Arena arena = Arena.ofShared();
     private final long fds =
             arena.allocate((long) COUNT * StructLayouts.POLL_SIZE, Long.BYTES).address();
@@ -43,7 +43,7 @@ final class FileDescriptorWaiter {
     private boolean hasCompletions;
     private boolean hasEvents = true;
 
-    FileDescriptorWaiter(NativeLibraries library, int completionsFd, int eventsFd, int deviceFd)
+    FileDescriptorWaiter(NativeFunctions library, int completionsFd, int eventsFd, int deviceFd)
             throws IOException {
         this.library = library;
         eventFd = library.eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

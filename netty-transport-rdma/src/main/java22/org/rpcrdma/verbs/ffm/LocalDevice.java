@@ -49,7 +49,7 @@ final class LocalDevice {
     /** Those of this machine's addresses that are the device's; found when first asked for. */
     private List<InterfaceAddress> addresses;
 
-    private LocalDevice(NativeLibraries library, long devices, long context) throws IOException {
+    private LocalDevice(NativeFunctions library, long devices, long context) throws IOException {
         this.devices = devices;
         this.context = context;
         long device = CMemory.getLong(context + StructLayouts.CONTEXT_DEVICE);
@@ -114,7 +114,7 @@ final class LocalDevice {
      * @param wanted its name, or {@code null} for the first that has an active port
      * @throws IOException when there is none, in one sentence
      */
-    static LocalDevice open(NativeLibraries library, String wanted) throws IOException {
+    static LocalDevice open(NativeFunctions library, String wanted) throws IOException {
         long devices;
         List<Long> contexts = new ArrayList<>();
         try (Arena arena = Arena.ofConfined()) {
@@ -151,7 +151,7 @@ final class LocalDevice {
                 : "there is no RDMA device " + wanted + ", only " + names;
     }
 
-    private static boolean hasActivePort(NativeLibraries library, long context) {
+    private static boolean hasActivePort(NativeFunctions library, long context) {
         try (Arena arena = Arena.ofConfined()) {
             long attributes = arena.allocate(StructLayouts.ATTR_SIZE, Long.BYTES).address();
             long port = arena.allocate(StructLayouts.PORT_SIZE, Long.BYTES).address();
@@ -215,7 +215,7 @@ final class LocalDevice {
      *
      * @param channel for the identifiers by which addresses are tried
      */
-    InetAddress addressTowards(NativeLibraries library, long channel, InetSocketAddress peer)
+    InetAddress addressTowards(NativeFunctions library, long channel, InetSocketAddress peer)
             throws SocketException {
         if (addresses == null) {
             addresses = findAddresses(library, channel);
@@ -253,7 +253,7 @@ final class LocalDevice {
         return true;
     }
 
-    private List<InterfaceAddress> findAddresses(NativeLibraries library, long channel)
+    private List<InterfaceAddress> findAddresses(NativeFunctions library, long channel)
             throws SocketException {
         List<InterfaceAddress> found = new ArrayList<>();
         try (Arena arena = Arena.ofConfined()) {
@@ -283,7 +283,7 @@ final class LocalDevice {
      * A device that is gone is closed when librdmacm has seen that it is, which it looks for when it is asked for a
      * new list.
      */
-    void close(NativeLibraries library) {
+    void close(NativeFunctions library) {
         try (Arena arena = Arena.ofConfined()) {
             long fresh = library.getDevices(arena.allocate(Integer.BYTES, Long.BYTES).address());
             library.freeDevices(devices);

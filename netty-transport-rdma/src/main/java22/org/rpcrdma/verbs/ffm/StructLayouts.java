@@ -113,6 +113,7 @@ final class StructLayouts {
 
     // rdma_set_option
     static final int OPTION_ID = 0;
+    static final int OPTION_TOS = 0;
     static final int OPTION_AFONLY = 2;
 
     // pollfd, and what is not of rdma-core

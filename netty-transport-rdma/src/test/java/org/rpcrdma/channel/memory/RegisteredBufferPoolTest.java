@@ -17,7 +17,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.channel.Rdma;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.disni.software.SoftwareDisniProvider;
 import org.rpcrdma.verbs.disni.software.SoftwareRdmaProvider;
@@ -27,12 +27,12 @@ class RegisteredBufferPoolTest {
     private static final int MIB = 1 << 20;
 
     private interface Body {
-        void run(RegisteredBufferPool pool, DirectMemory budget) throws Exception;
+        void run(RegisteredBufferPool pool, DirectMemoryBudget budget) throws Exception;
     }
 
     /** A pool of the device under test that has so many bytes; all are back when it ends. */
     private static void within(long limit, Body body) throws Exception {
-        DirectMemory budget = new DirectMemory(limit);
+        DirectMemoryBudget budget = new DirectMemoryBudget(limit);
         try (VerbsContext context = Rdma.provider().open()) {
             RegisteredBufferPool pool =
                     new RegisteredBufferPool(
@@ -92,7 +92,7 @@ class RegisteredBufferPoolTest {
     /** The budget lets one slab stay: that of a loop with little to do, whether it is used at the moment or not. */
     @Test
     void aLoopThatIsBusyLeavesItsSpareMemoryToOthers() throws Exception {
-        DirectMemory budget = new DirectMemory(16 * MIB);
+        DirectMemoryBudget budget = new DirectMemoryBudget(16 * MIB);
         try (VerbsContext context = Rdma.provider().open()) {
             RegisteredBufferPool idle =
                     new RegisteredBufferPool(
@@ -122,7 +122,7 @@ class RegisteredBufferPoolTest {
     @Test
     void memoryThatTheDeviceRefusesIsNotKept() throws IOException {
         SoftwareRdmaProvider device = SoftwareRdmaProvider.install();
-        DirectMemory budget = new DirectMemory(4 * MIB);
+        DirectMemoryBudget budget = new DirectMemoryBudget(4 * MIB);
         try (VerbsContext context = new SoftwareDisniProvider().open()) {
             RegisteredBufferPool pool =
                     new RegisteredBufferPool(
@@ -202,7 +202,7 @@ class RegisteredBufferPoolTest {
 
     @Test
     void whatIsReleasedAfterTheEndIsFreedThen() throws Exception {
-        DirectMemory budget = new DirectMemory(4 * MIB);
+        DirectMemoryBudget budget = new DirectMemoryBudget(4 * MIB);
         try (VerbsContext context = Rdma.provider().open()) {
             RegisteredBufferPool pool =
                     new RegisteredBufferPool(
@@ -323,7 +323,7 @@ class RegisteredBufferPoolTest {
 
     @Test
     void directMemoryRefusesAtOnce() {
-        DirectMemory memory = new DirectMemory(1000);
+        DirectMemoryBudget memory = new DirectMemoryBudget(1000);
         ByteBuffer first = memory.allocate(600);
         assertThatThrownBy(() -> memory.allocate(401))
                 .isInstanceOf(IllegalStateException.class)

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.channel.Rdma;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.VerbsContext;
 
 /** A registered buffer does what Netty's heap buffer does, and touches nothing outside of itself. */
@@ -48,7 +48,11 @@ class RegisteredByteBufTest {
         context = Rdma.provider().open();
         pool =
                 new RegisteredBufferPool(
-                        context, DirectMemory.jvm(), () -> true, () -> {}, (bytes, why) -> {});
+                        context,
+                        DirectMemoryBudget.jvm(),
+                        () -> true,
+                        () -> {},
+                        (bytes, why) -> {});
         before = pool.registered(256).writeZero(256);
         buffer = pool.registered(SIZE);
         behind = pool.registered(256).writeZero(256);
@@ -87,6 +91,23 @@ class RegisteredByteBufTest {
                 .isInstanceOf(IndexOutOfBoundsException.class);
         assertThatThrownBy(() -> write.accept(buffer, -1))
                 .isInstanceOf(IndexOutOfBoundsException.class);
+    }
+
+    /** The device reads what it is told to: only the buffer's own bytes have a registration, while it is held. */
+    @Test
+    void onlyItsOwnBytesAreRegistered() {
+        RegisteredByteBuf taken = pool.take(SIZE);
+        assumeTrue(taken.hasMemoryAddress(), "found by address");
+        assertThat(taken.isOf(pool)).isTrue();
+        assertThat(taken.registration(0, SIZE)).isSameAs(taken.region());
+        assertThat(taken.registration(SIZE, 0)).isSameAs(taken.region());
+        assertThat(taken.registration(1, SIZE)).isNull();
+        assertThat(taken.registration(-1, 1)).isNull();
+        assertThat(taken.registration(0, -1)).isNull();
+        assertThat(taken.registration(Integer.MAX_VALUE, Integer.MAX_VALUE)).isNull();
+        taken.release();
+        assertThatThrownBy(() -> taken.registration(0, 1))
+                .isInstanceOf(IllegalReferenceCountException.class);
     }
 
     @Test

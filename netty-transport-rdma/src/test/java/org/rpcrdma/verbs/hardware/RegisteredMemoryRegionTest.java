@@ -43,7 +43,7 @@ class RegisteredMemoryRegionTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void windowsEndBeforeTheRegistration(boolean forgets) {
-        Registrations registrations = new Registrations(device, 0);
+        MemoryRegistrar registrations = new MemoryRegistrar(device, 0);
         MemoryWindowPool windows = new MemoryWindowPool(device);
         ExposureTable exposures = new ExposureTable(registrations, windows, new Binder());
         ByteBuffer memory = ByteBuffer.allocateDirect(1000);

@@ -9,7 +9,7 @@ import java.nio.channels.spi.SelectorProvider;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 
 /** The peer of a connection that lingers takes bytes slowly, or none. */
 class LingeringCloseTest {
@@ -36,7 +36,10 @@ class LingeringCloseTest {
                 };
         loop =
                 new LoopResources(
-                        CONFIG, host, DirectMemory.jvm(), new SharedMemoryNegotiation(CONFIG));
+                        CONFIG,
+                        host,
+                        DirectMemoryBudget.jvm(),
+                        new SharedMemoryNegotiation(CONFIG));
     }
 
     @AfterEach

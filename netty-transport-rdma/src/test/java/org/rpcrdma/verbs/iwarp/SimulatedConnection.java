@@ -7,6 +7,8 @@ public final class SimulatedConnection {
     private final int number;
     private final SimulatedPipe forward;
     private final SimulatedPipe backward;
+    private SimulatedSocket connecting;
+    private SimulatedSocket accepted;
 
     /**
      * @param number for the history
@@ -28,6 +30,36 @@ public final class SimulatedConnection {
     /** The direction of the end that has accepted. */
     SimulatedPipe backward() {
         return backward;
+    }
+
+    void begin(SimulatedSocket connectingEnd, SimulatedSocket acceptedEnd, long time) {
+        connecting = connectingEnd;
+        accepted = acceptedEnd;
+        forward.begin(time);
+        backward.begin(time);
+    }
+
+    SimulatedSocket connecting() {
+        return connecting;
+    }
+
+    SimulatedSocket accepted() {
+        return accepted;
+    }
+
+    /** Whether one direction delivers nothing any more, which keep-alive may notice. */
+    boolean isSilent() {
+        return forward.isSilent() || backward.isSilent();
+    }
+
+    /** Whether neither direction will ever deliver anything again, and no end waits for it. */
+    boolean isOver() {
+        return (forward.isOver() && backward.isOver())
+                || (isSilent()
+                        && !connecting.isOpen()
+                        && !accepted.isOpen()
+                        && !forward.isInFlight()
+                        && !backward.isInFlight());
     }
 
     /** Whether both directions were reset. */

@@ -66,6 +66,10 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpHos
     private final Map<Integer, SimulatedListener> listeners = new HashMap<>();
     private final List<Attempt> attempts = new ArrayList<>();
     private final List<SimulatedConnection> connections = new ArrayList<>();
+
+    /** Those of them that can have a step still, in the same order. */
+    private final List<SimulatedConnection> active = new ArrayList<>();
+
     private final Map<Integer, Long> pausedUntil = new HashMap<>();
     private final StringBuilder events = new StringBuilder();
     private final boolean isRecorded;
@@ -245,6 +249,9 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpHos
                 }
                 if (step instanceof SimulatedPipe pipe) {
                     deliver(pipe);
+                } else if (step instanceof SimulatedSocket socket) {
+                    note("keep-alive gives up at " + socket.getLocalAddress());
+                    socket.giveUp();
                 } else {
                     establish((Attempt) step);
                 }
@@ -271,9 +278,19 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpHos
         for (Attempt attempt : attempts) {
             addFrom(attempt.due, attempt);
         }
-        for (SimulatedConnection connection : connections) {
+        boolean hasEnded = false;
+        for (int i = 0; i < active.size(); i++) {
+            SimulatedConnection connection = active.get(i);
             add(connection.forward());
             add(connection.backward());
+            if (connection.isSilent()) {
+                addFrom(connection.connecting().givesUpAt(), connection.connecting());
+                addFrom(connection.accepted().givesUpAt(), connection.accepted());
+            }
+            hasEnded |= connection.isOver();
+        }
+        if (hasEnded) {
+            active.removeIf(SimulatedConnection::isOver);
         }
     }
 
@@ -303,7 +320,7 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpHos
         if (isRecorded) {
             note(pipe + " delivers " + Math.min(count, inFlight) + " of " + inFlight);
         }
-        pipe.deliver(count);
+        pipe.deliver(count, now);
     }
 
     private void establish(Attempt attempt) {
@@ -327,8 +344,10 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpHos
         SimulatedConnection connection = new SimulatedConnection(established++, capacity);
         note(connection + " to " + port + ", at most " + capacity + " bytes in flight");
         connections().add(connection);
+        active.add(connection);
         SimulatedSocket accepted = new SimulatedSocket(this);
         accepted.connected(attempt.to, attempt.from, connection.forward(), connection.backward());
+        connection.begin(attempt.socket, accepted, now);
         listener.add(accepted);
         attempt.socket.connected(
                 attempt.from, attempt.to, connection.backward(), connection.forward());

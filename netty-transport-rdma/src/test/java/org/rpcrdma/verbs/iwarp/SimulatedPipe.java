@@ -30,6 +30,7 @@ final class SimulatedPipe {
     private boolean isReset;
     private boolean isReaderClosed;
     private boolean isSilent;
+    private long lastArrival;
 
     /** How many bytes arrive before both directions are reset; negative for no end. */
     private long left = -1;
@@ -131,6 +132,30 @@ final class SimulatedPipe {
         isSilent = true;
     }
 
+    boolean isSilent() {
+        return isSilent;
+    }
+
+    /** Whether it has delivered all that it ever will. */
+    boolean isOver() {
+        return isReset || isEndDelivered;
+    }
+
+    /** Whether the sender waits for an acknowledgement, so that it retransmits instead of probing. */
+    boolean isUnacknowledged() {
+        return delivered < tail;
+    }
+
+    /** When bytes have last arrived. */
+    long lastArrival() {
+        return lastArrival;
+    }
+
+    /** Says when it begins. */
+    void begin(long time) {
+        lastArrival = time;
+    }
+
     /** Resets the connection behind so many more bytes. */
     void cutAfter(long bytes) {
         left = bytes;
@@ -155,7 +180,8 @@ final class SimulatedPipe {
     }
 
     /** Delivers up to so many bytes, and the FIN behind the last one. */
-    void deliver(int count) {
+    void deliver(int count, long time) {
+        lastArrival = time;
         if (isReaderClosed) {
             // A closed port answers with a reset (RFC 9293, 3.10.7.1).
             if (delivered < tail) {

@@ -17,7 +17,9 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.util.Set;
 
-/** One end of a {@link SimulatedConnection}. It never blocks, and ignores socket options. */
+/**
+ * One end of a {@link SimulatedConnection}. It never blocks, and ignores all socket options but those of keep-alive.
+ */
 final class SimulatedSocket extends SocketChannel implements SimulatedSelector.Socket {
 
     /** What Linux has by default on a local connection. */
@@ -30,6 +32,8 @@ final class SimulatedSocket extends SocketChannel implements SimulatedSelector.S
     private boolean isPending;
     private boolean isConnected;
     private boolean outputEnded;
+    private final SimulatedKeepAlive keepAlive = new SimulatedKeepAlive();
+    private boolean isGivenUp;
 
     /** Why the connection was refused; {@code null} if it was not. */
     private IOException refusal;
@@ -96,6 +100,9 @@ final class SimulatedSocket extends SocketChannel implements SimulatedSelector.S
         if (!isConnected) {
             return 0;
         }
+        if (isGivenUp) {
+            return SelectionKey.OP_READ | SelectionKey.OP_WRITE;
+        }
         return (in.isReadable() ? SelectionKey.OP_READ : 0)
                 | (out.isWritable() || outputEnded ? SelectionKey.OP_WRITE : 0);
     }
@@ -110,6 +117,27 @@ final class SimulatedSocket extends SocketChannel implements SimulatedSelector.S
         checkOpen();
         if (!isConnected) {
             throw new NotYetConnectedException();
+        }
+        if (isGivenUp) {
+            throw new IOException("Connection timed out");
+        }
+    }
+
+    // ------------------------------------------------------------------ keep-alive
+
+    /** When keep-alive gives the connection up, unless something arrives before; never while probes are answered. */
+    long givesUpAt() {
+        boolean isProbed = isOpen() && in != null && !isGivenUp && !out.isUnacknowledged();
+        return isProbed && (in.isSilent() || out.isSilent())
+                ? keepAlive.givesUpAt(in.lastArrival())
+                : Long.MAX_VALUE;
+    }
+
+    /** Both ends of the user see a time-out; the peer gets a reset if it can still arrive. */
+    void giveUp() {
+        isGivenUp = true;
+        if (!out.isSilent()) {
+            out.reset();
         }
     }
 
@@ -226,6 +254,7 @@ final class SimulatedSocket extends SocketChannel implements SimulatedSelector.S
 
     @Override
     public <T> SocketChannel setOption(SocketOption<T> option, T value) {
+        keepAlive.set(option.name(), value);
         return this;
     }
 

@@ -20,7 +20,7 @@ public final class SimulationSeeds {
     private static final Long COUNT = Long.getLong("simulation.seeds");
     private static final boolean IS_RECORDED = Boolean.getBoolean("simulation.record");
 
-    private static final int BLOCK = 250;
+    private static final int BLOCK = 100;
 
     private SimulationSeeds() {}
 

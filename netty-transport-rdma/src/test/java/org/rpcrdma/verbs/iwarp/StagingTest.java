@@ -15,7 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.rpcrdma.verbs.ConnectionRequest;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.WorkStatus;
@@ -34,7 +34,7 @@ class StagingTest {
 
     private final List<Served> connections = new ArrayList<>();
     private Framing framing;
-    private DirectMemory budget;
+    private DirectMemoryBudget budget;
     private IwarpContext context;
     private Listener listener;
     private ConnectionRequest request;
@@ -51,7 +51,7 @@ class StagingTest {
 
     private void listen(Framing wanted, long memory) throws IOException {
         framing = wanted;
-        budget = new DirectMemory(memory);
+        budget = new DirectMemoryBudget(memory);
         context =
                 new IwarpContext(
                         IwarpConfig.builder()

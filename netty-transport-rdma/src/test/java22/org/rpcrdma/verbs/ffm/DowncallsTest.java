@@ -117,7 +117,7 @@ class DowncallsTest {
                     stub(arena, "post", int.class, long.class, long.class, long.class));
             CMemory.putLong(
                     context + 64, stub(arena, "allocateWindow", long.class, long.class, int.class));
-            NativeLibraries.Operations operations = library.operations(context);
+            NativeFunctions.Operations operations = library.operations(context);
             assertThat(operations.reqNotifyCq(77, 1)).isEqualTo(5);
             assertThat(operations.postSend(1L << 40, 2, 3)).isEqualTo(12);
             assertThat(operations.allocMw(1L << 41, 2)).isEqualTo((1L << 41) + 2);

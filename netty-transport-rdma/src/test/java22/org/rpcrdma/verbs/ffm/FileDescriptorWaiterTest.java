@@ -15,7 +15,7 @@ class FileDescriptorWaiterTest {
 
     private static final int NONBLOCK = 0x800;
 
-    private final NativeLibraries library = new Downcalls();
+    private final NativeFunctions library = new Downcalls();
     private final int completions = library.eventfd(0, 0);
     private final int events = library.eventfd(0, 0);
     private final int device = library.eventfd(0, 0);

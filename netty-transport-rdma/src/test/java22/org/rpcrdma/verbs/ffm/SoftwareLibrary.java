@@ -23,7 +23,7 @@ import org.rpcrdma.verbs.hardware.WorkRequestLayout;
  * software RNIC. Private data has its length on each of its devices. On the one that is like soft-iWARP a connect
  * blocks, and refusals are no events.
  */
-final class SoftwareLibrary implements NativeLibraries {
+final class SoftwareLibrary implements NativeFunctions {
 
     private static final int EBUSY = 16;
     private static final int EINVAL = 22;

@@ -120,7 +120,7 @@ final class HdfsGateway implements AutoCloseable {
             int ignored = System.in.read();
             RpcRdmaMetrics metrics = gateway.metrics();
             System.out.println("READ_BYTES " + metrics.value(RpcRdmaCounter.READ_BYTES));
-            System.out.println("WRITE_BYTES " + metrics.value(RpcRdmaCounter.WRITE_BYTES));
+            System.out.println("WRITE_BYTES " + metrics.value(RpcRdmaCounter.WRITE_BYTES_SENT));
         }
         System.out.println("END");
         System.exit(0);

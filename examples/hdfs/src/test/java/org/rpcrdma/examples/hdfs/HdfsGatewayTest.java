@@ -31,9 +31,7 @@ import org.rpcrdma.examples.client.FileTransfer;
 import org.rpcrdma.examples.client.Nfs3Client;
 import org.rpcrdma.examples.client.NfsSession;
 import org.rpcrdma.examples.client.NfsStatusException;
-import org.rpcrdma.examples.rpc.RdmaRpcClient;
-import org.rpcrdma.examples.rpc.RpcClient;
-import org.rpcrdma.examples.rpc.TcpRpcClient;
+import org.rpcrdma.examples.rpc.RpcConnection;
 
 /**
  * Hadoop's NFS gateway on RDMA: files go through it into HDFS and back. Hadoop 3.4 asks the JDK whom a thread acts for
@@ -80,7 +78,7 @@ class HdfsGatewayTest {
         byte[] bytes = bytes(length);
         String name = "file." + length;
         long read = gateway.metrics().value(RpcRdmaCounter.READ_BYTES);
-        long written = gateway.metrics().value(RpcRdmaCounter.WRITE_BYTES);
+        long written = gateway.metrics().value(RpcRdmaCounter.WRITE_BYTES_SENT);
         try (NfsSession session = open(gateway.mountAddress())) {
             put(session, name, bytes);
             assertThat(get(session, name, length)).isEqualTo(bytes);
@@ -92,7 +90,7 @@ class HdfsGatewayTest {
             assertThat(gateway.metrics().value(RpcRdmaCounter.READ_BYTES) - read)
                     .as("bytes that the gateway has read from the client's memory")
                     .isGreaterThanOrEqualTo(length);
-            assertThat(gateway.metrics().value(RpcRdmaCounter.WRITE_BYTES) - written)
+            assertThat(gateway.metrics().value(RpcRdmaCounter.WRITE_BYTES_SENT) - written)
                     .as("bytes that the gateway has placed into the client's memory")
                     .isGreaterThanOrEqualTo(length);
         }
@@ -136,11 +134,11 @@ class HdfsGatewayTest {
 
     private static NfsSession open(InetSocketAddress mount) throws IOException {
         RpcRdmaConfig config = RpcRdmaConfig.defaults();
-        RpcClient nfs = RdmaRpcClient.connect(gateway.nfsAddress(), config);
-        RpcClient mounting =
+        RpcConnection nfs = RpcConnection.rdma(gateway.nfsAddress(), config);
+        RpcConnection mounting =
                 mount.equals(gateway.mountAddress())
-                        ? RdmaRpcClient.connect(mount, config)
-                        : TcpRpcClient.connect(mount);
+                        ? RpcConnection.rdma(mount, config)
+                        : RpcConnection.tcp(mount);
         return NfsSession.open(nfs, mounting, ROOT);
     }
 

@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import org.rpcrdma.verbs.iwarp.mpa.MpaError;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 
-/** The header of one DDP segment, RFC 5041, 4. Reused: one object stands for one received segment after another. */
+/** The header of one DDP segment, RFC 5041, 4. Reused for each received segment. */
 public final class DdpSegment {
 
     /** Bytes of the header of a tagged segment. */
@@ -20,6 +20,7 @@ public final class DdpSegment {
     private static final int VERSION = 1;
 
     private int ulpduLength;
+    private int headerBytes;
     private int control;
     private int ulpControl;
     private int stag;
@@ -29,7 +30,7 @@ public final class DdpSegment {
     private int messageOffset;
 
     /**
-     * Takes the header of a received segment.
+     * Decodes the header of a received segment.
      *
      * @param bytes holds at least the header, or the whole ULPDU if it is shorter
      * @param at the index of the first byte
@@ -38,7 +39,9 @@ public final class DdpSegment {
      */
     public void decode(ByteBuffer bytes, int at, int length) throws StreamException {
         ulpduLength = 0;
-        if (length < TAGGED_BYTES || length < headerBytes(bytes.get(at))) {
+        boolean isTagged = length > 0 && (bytes.get(at) & TAGGED) != 0;
+        headerBytes = isTagged ? TAGGED_BYTES : UNTAGGED_BYTES;
+        if (length < headerBytes) {
             throw new StreamException(
                     MpaError.FRAMING,
                     "ULPDU of " + length + " bytes is shorter than the header of a DDP segment");
@@ -47,7 +50,7 @@ public final class DdpSegment {
         control = bytes.get(at) & 0xff;
         ulpControl = bytes.get(at + 1) & 0xff;
         stag = bytes.getInt(at + 2);
-        if (isTagged()) {
+        if (isTagged) {
             taggedOffset = bytes.getLong(at + 6);
         } else {
             queueNumber = bytes.getInt(at + 6);
@@ -56,7 +59,7 @@ public final class DdpSegment {
         }
         if ((control & VERSION_MASK) != VERSION) {
             throw new StreamException(
-                    isTagged() ? DdpError.TAGGED_VERSION : DdpError.UNTAGGED_VERSION,
+                    isTagged ? DdpError.TAGGED_VERSION : DdpError.UNTAGGED_VERSION,
                     "DDP segment has version "
                             + (control & VERSION_MASK)
                             + ", expected "
@@ -64,9 +67,10 @@ public final class DdpSegment {
         }
     }
 
-    /** Takes the header that a segment had, to report it. */
+    /** Restores the header of an earlier segment, for a Terminate message. */
     public void restoreUntagged(int length, int ulpControlByte, int number, int message) {
         ulpduLength = length;
+        headerBytes = UNTAGGED_BYTES;
         control = LAST | VERSION;
         ulpControl = ulpControlByte;
         stag = 0;
@@ -75,7 +79,7 @@ public final class DdpSegment {
         messageOffset = 0;
     }
 
-    /** Whether a header was taken: false when the last ULPDU was too short for one. */
+    /** Whether a header was decoded: {@code false} if the last ULPDU was too short. */
     public boolean isPresent() {
         return ulpduLength != 0;
     }
@@ -110,21 +114,16 @@ public final class DdpSegment {
         out.putInt(ulpWord).putInt(queue).putInt(message).putInt(offset);
     }
 
-    /** Bytes of the header, by the DDP control byte that it begins with. */
-    private static int headerBytes(int control) {
-        return (control & TAGGED) != 0 ? TAGGED_BYTES : UNTAGGED_BYTES;
-    }
-
     public int ulpduLength() {
         return ulpduLength;
     }
 
     public int headerBytes() {
-        return headerBytes(control);
+        return headerBytes;
     }
 
     public int payloadBytes() {
-        return ulpduLength - headerBytes();
+        return ulpduLength - headerBytes;
     }
 
     public boolean isTagged() {

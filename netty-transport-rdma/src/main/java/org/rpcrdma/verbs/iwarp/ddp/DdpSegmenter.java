@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 
-/** Cuts one outbound message after another into segments: RFC 5041, 5.1 and 5.2. */
+/** Splits outbound messages into segments (RFC 5041, 5.1 and 5.2). */
 public final class DdpSegmenter {
 
     private final int mulpdu;

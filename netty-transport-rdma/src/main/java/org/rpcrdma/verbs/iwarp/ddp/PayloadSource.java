@@ -4,11 +4,11 @@ package org.rpcrdma.verbs.iwarp.ddp;
 import java.io.IOException;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 
-/** Source of the payload of an outbound message. It is asked segment by segment. */
+/** Source of the payload of an outbound message, read segment by segment. */
 public interface PayloadSource {
 
     /**
-     * How many bytes the next segment may take. A source of many small pieces limits it.
+     * Number of bytes for the next segment. A source with many small pieces limits it.
      *
      * @param wanted at least 1, not more than what is left of the message
      * @return 1 to {@code wanted}

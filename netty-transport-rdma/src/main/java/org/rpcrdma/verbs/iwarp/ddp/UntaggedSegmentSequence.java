@@ -28,7 +28,7 @@ public final class UntaggedSegmentSequence {
         return open;
     }
 
-    /** Where the stream of segments stands: a larger number for each that was {@linkplain #advance counted}. */
+    /** Position in the sequence, which increases with each {@linkplain #advance counted} segment. */
     public long position() {
         return ((long) expectedMessage << Integer.SIZE) + expectedOffset;
     }

@@ -4,8 +4,8 @@ package org.rpcrdma.verbs.iwarp.memory;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
- * A range that one peer may reach under an STag: a tagged buffer in the sense of RFC 5041, 5.2.2. It is a part of a
- * region, or has no memory: then it is filled from its first byte on, with what is given for each segment.
+ * Range exposed to one peer under an STag: a tagged buffer in the sense of RFC 5041, 5.2.2. Either a part of a region,
+ * or without memory: then it is filled sequentially from its first byte, into memory allocated for each segment.
  */
 public final class Exposure {
 
@@ -46,11 +46,17 @@ public final class Exposure {
         filled = 0;
     }
 
+    /** Ends the exposure; its STag is kept. */
+    void clear() {
+        region = null;
+        owner = null;
+    }
+
     public int stag() {
         return stag;
     }
 
-    /** The TO of the first byte, unsigned. It says nothing about where the memory is in this process. */
+    /** The TO of the first byte, unsigned. Unrelated to the address of the memory in this process. */
     public long offset() {
         return offset;
     }
@@ -76,8 +82,8 @@ public final class Exposure {
     }
 
     /**
-     * Whether a range lies inside, all numbers taken as unsigned; without memory what is filled is not inside any more,
-     * and only the next byte may be the first. Never adds, so nothing can wrap.
+     * Whether a range lies inside, with unsigned arithmetic that cannot overflow because it never adds. Without memory,
+     * the range must begin at the next byte to fill.
      */
     public boolean contains(long taggedOffset, long bytes) {
         long distance = taggedOffset - offset;
@@ -86,7 +92,7 @@ public final class Exposure {
                 && (region != null || distance == filled);
     }
 
-    /** Whether it gets its memory when bytes arrive; of a valid one. */
+    /** Whether memory is allocated when bytes arrive; only for a valid exposure. */
     public boolean isWithoutMemory() {
         return region == null;
     }
@@ -100,24 +106,24 @@ public final class Exposure {
         return address + (taggedOffset - offset);
     }
 
-    /** Notes that bytes were placed, if it has no memory. */
+    /** Counts placed bytes, if without memory. */
     public void placed(int bytes) {
         if (region == null) {
             filled += bytes;
         }
     }
 
-    /** The bytes that were placed, if it has no memory. */
+    /** Number of placed bytes, if without memory. */
     public int filled() {
         return filled;
     }
 
-    /** Notes that bytes of it wait to be written, up to a position in the owner's outbound stream. */
+    /** Records that bytes of this range are queued up to a position in the owner's outbound stream. */
     public void queuedUntil(long position) {
         queuedUntil = position;
     }
 
-    /** The position up to which bytes of it were queued. */
+    /** The position up to which bytes of this range are queued. */
     public long queuedUntil() {
         return queuedUntil;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp.memory;
 
-/** A stream to whose peer memory is exposed, or a set of such streams. */
+/** Stream to whose peer memory is exposed, or a set of such streams. */
 public abstract class ExposureOwner {
 
     Exposure exposures;
@@ -12,8 +12,7 @@ public abstract class ExposureOwner {
     }
 
     /**
-     * An exposure of this stream is about to end. What was queued of it and is not yet written must not be read from
-     * its memory after this call.
+     * An exposure of this stream is about to end. Its queued bytes must not be read from its memory after this call.
      */
     protected abstract void revoking(Exposure exposure);
 }

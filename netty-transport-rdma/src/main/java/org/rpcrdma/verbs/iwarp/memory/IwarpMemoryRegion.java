@@ -8,14 +8,14 @@ import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.iwarp.mpa.MemoryViewLender;
 
 /**
- * Registered memory. Lends views of itself, which are reused: nothing is allocated for an operation. Some regions live
- * for one operation only, so nothing is made that it might not need.
+ * Registered memory with reusable views, to avoid allocation per operation. Views are created lazily, because some
+ * regions live for one operation only.
  */
 public final class IwarpMemoryRegion implements MemoryRegion, MemoryViewLender {
 
     private static final ByteBuffer[] NONE = {};
 
-    /** The table that it is registered in, and what ends that. */
+    /** The table of this registration, and the action that ends it. */
     private final Object table;
 
     private final Consumer<IwarpMemoryRegion> deregister;
@@ -25,7 +25,7 @@ public final class IwarpMemoryRegion implements MemoryRegion, MemoryViewLender {
     private final int length;
     private final int localKey;
 
-    /** A view that is not lent: who lives for one operation has no more. */
+    /** A free view: a region for one operation needs no more. */
     private ByteBuffer first;
 
     private ByteBuffer[] spare = NONE;
@@ -80,7 +80,7 @@ public final class IwarpMemoryRegion implements MemoryRegion, MemoryViewLender {
         return table == memoryTable;
     }
 
-    /** Whether views are lent: bytes of this memory wait in a socket's batch. */
+    /** Whether views are in use: bytes of this memory wait in a socket's batch. */
     public boolean isLent() {
         return lent > 0;
     }
@@ -101,7 +101,7 @@ public final class IwarpMemoryRegion implements MemoryRegion, MemoryViewLender {
         return (int) (rangeAddress - address);
     }
 
-    /** Lends a view of a range that the region contains. It is given back by {@link #release}. */
+    /** Takes a view of a range inside the region, until {@link #release}. */
     public ByteBuffer borrow(long rangeAddress, int bytes) {
         ByteBuffer view = first;
         if (view != null) {
@@ -127,7 +127,7 @@ public final class IwarpMemoryRegion implements MemoryRegion, MemoryViewLender {
         spare[spareCount++] = view;
     }
 
-    /** The one view for placing bytes into a range that the region contains, valid until the next call. */
+    /** The shared view for placing bytes into a range inside the region, valid until the next call. */
     public ByteBuffer placement(long rangeAddress, int bytes) {
         if (placement == null) {
             placement = memory.duplicate();

@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.iwarp.memory;
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 
-/** Unpredictable numbers, drawn in blocks so that one costs little. */
+/** Buffer of unpredictable numbers, generated in blocks to reduce the cost of each. */
 final class RandomNumberBuffer {
 
     private final SecureRandom random = new SecureRandom();

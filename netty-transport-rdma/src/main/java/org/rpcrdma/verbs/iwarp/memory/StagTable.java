@@ -9,8 +9,8 @@ import org.rpcrdma.verbs.QueuePair;
 
 /**
  * The exposed ranges of one context, by STag: an unpredictable index in the high 24 bits and a key in the low 8, 1 to
- * 255, that changes each time the index is used again (RFC 5040, 3.1 and RFC 5042, 6.3). The index is drawn anew when
- * its keys are used up. Indices are used again in the order in which they came free.
+ * 255, that changes with each reuse of the index (RFC 5040, 3.1 and RFC 5042, 6.3). An index without unused keys is
+ * replaced by a new one. Indices are reused in the order in which they were freed.
  */
 public final class StagTable {
 
@@ -18,14 +18,14 @@ public final class StagTable {
     private static final int KEY_MASK = 0xff;
     private static final int OFFSET_SHIFT = 12;
 
-    /** So many STags are made before one is used again. */
+    /** The least number of free STags before one is reused. */
     private static final int SPARE = 64;
 
     private final IntObjectHashMap<Exposure> byIndex = new IntObjectHashMap<>();
     private final ArrayDeque<Exposure> free = new ArrayDeque<>();
     private final RandomNumberBuffer indices = new RandomNumberBuffer();
 
-    /** An offset guards nothing: it only must not tell an address. So a fast generator is good enough for it. */
+    /** Offsets need no secrecy, they only must not reveal addresses: a fast generator suffices. */
     private final SplittableRandom offsets = new SplittableRandom(new SecureRandom().nextLong());
 
     private final int maximum;
@@ -74,7 +74,7 @@ public final class StagTable {
     }
 
     /**
-     * Exposes a range that was checked, under an offset of the caller's.
+     * Exposes a checked range with a given offset.
      *
      * @throws IllegalStateException when all STags are in use
      */
@@ -103,8 +103,7 @@ public final class StagTable {
     public void invalidate(Exposure exposure) {
         exposure.owner.revoking(exposure);
         unlink(exposure);
-        exposure.region = null;
-        exposure.owner = null;
+        exposure.clear();
         free.addLast(exposure);
     }
 

@@ -40,7 +40,7 @@ final class FpduBatch {
         return control;
     }
 
-    /** Whether another FPDU may be added that puts so many bytes into the control buffer. */
+    /** Whether an FPDU with that many bytes in the control buffer may be added. */
     boolean hasRoom(int controlBytes) {
         return !sealed
                 && control.remaining() >= controlBytes
@@ -48,7 +48,7 @@ final class FpduBatch {
                 && fpduEndCount < MOST_FPDUS;
     }
 
-    /** Adds a view from its position to its limit; its owner, if it has one, gets it back once it is written. */
+    /** Adds a view from its position to its limit; returns the view to its owner, if any, once written. */
     void view(ByteBuffer view, MemoryViewLender owner) {
         closeControl();
         views[count] = view;

@@ -3,7 +3,7 @@ package org.rpcrdma.verbs.iwarp.mpa;
 
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 
 /**
  * Pool of batches for the {@link FpduSender}s of one thread, within the budget for direct memory. Each has a batch
@@ -25,26 +25,26 @@ public final class FpduBatchPool {
 
     private static final int SNAPSHOTS_KEPT = 4;
 
-    private final DirectMemory budget;
+    private final DirectMemoryBudget budget;
     private final int controlBytes;
     private final ArrayDeque<FpduBatch> free = new ArrayDeque<>();
     private final ArrayDeque<Snapshot> freeSnapshots = new ArrayDeque<>();
 
-    /** {@code null} until it is asked for. */
+    /** Created lazily. */
     private ByteBuffer fpdu;
 
-    private FpduBatchPool(DirectMemory budget, int controlBytes) {
+    private FpduBatchPool(DirectMemoryBudget budget, int controlBytes) {
         this.budget = budget;
         this.controlBytes = controlBytes;
     }
 
     /** For streams without markers. */
-    public static FpduBatchPool plain(DirectMemory budget) {
+    public static FpduBatchPool plain(DirectMemoryBudget budget) {
         return new FpduBatchPool(budget, CONTROL_BYTES);
     }
 
     /** For {@link MarkedFpduSender}s. */
-    public static FpduBatchPool marked(DirectMemory budget) {
+    public static FpduBatchPool marked(DirectMemoryBudget budget) {
         return new FpduBatchPool(budget, MARKED_BYTES);
     }
 
@@ -54,7 +54,7 @@ public final class FpduBatchPool {
         return batch == null ? new FpduBatch(allocate(controlBytes)) : batch;
     }
 
-    /** Takes a batch back, which gives back what it has borrowed. */
+    /** Returns a batch, which releases its borrowed views. */
     void give(FpduBatch batch) {
         batch.clear();
         if (batch.control().isDirect() && (free.size() + 1) * controlBytes <= KEPT_BYTES) {
@@ -79,7 +79,7 @@ public final class FpduBatchPool {
         }
     }
 
-    /** Room for one FPDU of any size on the heap, for whoever is making one: nobody comes between. */
+    /** Shared heap buffer for one FPDU of any size, used by one sender at a time. */
     ByteBuffer fpdu() {
         if (fpdu == null) {
             fpdu = ByteBuffer.allocate(Fpdu.MAX_BYTES);
@@ -101,7 +101,7 @@ public final class FpduBatchPool {
         }
     }
 
-    /** Frees what is not lent. */
+    /** Frees unused batches. */
     public void close() {
         free.forEach(batch -> free(batch.control()));
         free.clear();
@@ -109,7 +109,7 @@ public final class FpduBatchPool {
         freeSnapshots.clear();
     }
 
-    /** The payload of one batch, as it was when it was queued. */
+    /** Snapshot of the payload of one batch. */
     static final class Snapshot {
         private final ByteBuffer memory;
         private final ByteBuffer[] views = new ByteBuffer[FpduBatch.VIEWS];

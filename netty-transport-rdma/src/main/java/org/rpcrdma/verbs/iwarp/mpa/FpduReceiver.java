@@ -37,7 +37,7 @@ public final class FpduReceiver extends StagingBufferHolder {
     private boolean inUlpdu;
     private boolean drained;
 
-    /** Whether an FPDU waits until its handler takes it. */
+    /** Whether an FPDU waits for its handler to accept it. */
     private boolean held;
 
     private int payload;
@@ -62,22 +62,22 @@ public final class FpduReceiver extends StagingBufferHolder {
         return withCrc ? Fpdu.MAX_BYTES : 2 * BEHIND_DIRECT;
     }
 
-    /** Whether the stream stands between two FPDUs, where an orderly end is possible. */
+    /** Whether the stream is at an FPDU boundary, where an orderly end is possible. */
     public boolean atBoundary() {
         return start == end && !inUlpdu;
     }
 
-    /** Whether the last read took all that the channel had. */
+    /** Whether the last read has drained the channel. */
     public boolean drained() {
         return drained;
     }
 
-    /** Whether an FPDU waits until its handler takes it: nothing is read before. */
+    /** Whether an FPDU waits for its handler to accept it, during which reading is suspended. */
     public boolean isHeld() {
         return held;
     }
 
-    /** Offers the FPDU that waits again, and handles what is behind it. */
+    /** Offers the waiting FPDU again, and handles the data after it. */
     public void resume() throws IOException {
         held = false;
         parse();
@@ -89,7 +89,7 @@ public final class FpduReceiver extends StagingBufferHolder {
     }
 
     /**
-     * Reads once and handles what can be handled.
+     * Reads once and handles all complete FPDUs.
      *
      * @return the bytes read, -1 at the end of the stream
      * @throws StreamException when the peer broke a rule; nothing more may be received
@@ -113,7 +113,7 @@ public final class FpduReceiver extends StagingBufferHolder {
         return read;
     }
 
-    /** Of a large FPDU only the head is staged: what comes with it would have to be copied. */
+    /** Stages only the head of a large FPDU, because staged payload would have to be copied. */
     private int stagedMax() {
         return end == 0 && crc == null && sinceLarge < LARGE_EXPECTED
                 ? BEHIND_DIRECT
@@ -226,7 +226,7 @@ public final class FpduReceiver extends StagingBufferHolder {
             start += bytes;
             placed(bytes);
         }
-        // RFC 5044, 4.1: the content of the pad is not looked at.
+        // RFC 5044, 4.1: the content of the pad is ignored.
         if (end - start < trailer) {
             return false;
         }

@@ -18,7 +18,7 @@ public class FpduSender {
     /** The most payload pieces of one FPDU. */
     public static final int MAX_PIECES = 32;
 
-    /** A batch of at least so many bytes takes no more FPDUs: 256 KiB, their headers, and a message about them. */
+    /** Bytes after which a batch is closed: fits 256 KiB, their headers, and a message that announces them. */
     static final int BATCH_BYTES = 272 * 1024;
 
     /** Room for the control bytes of one FPDU: length, the longest header, pad and CRC. */
@@ -75,12 +75,12 @@ public class FpduSender {
         return batch == null || (queued - batchStart < BATCH_BYTES && batch.hasRoom(roomForFpdu()));
     }
 
-    /** The position in the stream behind the last byte that was queued. */
+    /** Stream position after the last queued byte. */
     public long queuedPosition() {
         return queued;
     }
 
-    /** The position in the stream behind the last byte that TCP has taken. */
+    /** Stream position after the last byte accepted by TCP. */
     public long writtenPosition() {
         return written;
     }
@@ -118,7 +118,7 @@ public class FpduSender {
         control.position(control.position() + bytes);
     }
 
-    /** Adds a piece of the payload: a view from its position to its limit, given back once it is written. */
+    /** Adds a piece of the payload: a view from its position to its limit, returned once written. */
     public void payload(ByteBuffer view, MemoryViewLender owner) {
         if (crc != null) {
             updateCrcWithControl();
@@ -130,8 +130,8 @@ public class FpduSender {
     }
 
     /**
-     * Adds a piece of the payload that may be changed by others until it is written. The CRC has to be that of the
-     * bytes which go out: with it the piece is looked at once, for a copy.
+     * Adds a piece of the payload that other threads may change before it is written. With CRC, copies the piece first,
+     * so that the CRC matches the bytes sent.
      */
     public void changingPayload(ByteBuffer view, MemoryViewLender owner) {
         if (crc == null) {
@@ -169,7 +169,7 @@ public class FpduSender {
         crcStart = position;
     }
 
-    /** Counts an FPDU that is complete, of so many bytes. */
+    /** Counts a complete FPDU of that length. */
     void queuedFpdu(int length) {
         queued += length;
         batch.end(queued);
@@ -198,8 +198,8 @@ public class FpduSender {
     }
 
     /**
-     * Gives back all borrowed views; what was not yet written is copied first. It is for memory that its owner wants
-     * back before it is written, which is rare.
+     * Copies all unwritten bytes and releases all borrowed views, for the rare case that the owner needs the memory
+     * before it is written.
      */
     public void detach() {
         if (!isEmpty()) {
@@ -208,7 +208,7 @@ public class FpduSender {
         }
     }
 
-    /** Drops what is queued; all borrowed views are given back. */
+    /** Drops all queued bytes and releases all borrowed views. */
     public void drop() {
         reset();
         queued = written;

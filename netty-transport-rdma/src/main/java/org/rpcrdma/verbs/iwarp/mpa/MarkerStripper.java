@@ -8,7 +8,7 @@ import java.nio.channels.ScatteringByteChannel;
 import java.util.zip.CRC32C;
 
 /**
- * Takes the markers out of a stream, for an {@link FpduReceiver} that knows nothing of them: RFC 5044, 4.3 and 5.2.
+ * Removes the markers from a stream in front of an {@link FpduReceiver} (RFC 5044, 4.3 and 5.2).
  *
  * <p>It hands out whole FPDUs only, each after its CRC and its markers were checked, so the receiver behind it checks
  * no CRC. The bytes of the CRC field pass through unchanged.
@@ -116,7 +116,7 @@ public final class MarkerStripper extends StagingBufferHolder implements Scatter
         return read;
     }
 
-    /** Takes the markers out of the next FPDU, in place; returns whether it was there in whole. */
+    /** Removes the markers of the next FPDU, in place; returns whether the FPDU was complete. */
     private boolean strip() throws StreamException {
         int first = Markers.distance(position);
         int begin = first == 0 ? start + Markers.BYTES : start;
@@ -151,7 +151,7 @@ public final class MarkerStripper extends StagingBufferHolder implements Scatter
     }
 
     private void verifyMarker(int at, int expected) throws StreamException {
-        // RFC 5044, 4.3: the two low bits of FPDUPTR and the reserved bits are not looked at.
+        // RFC 5044, 4.3: the two low bits of FPDUPTR and the reserved bits are ignored.
         int pointer = staging.getShort(at + 2) & 0xfffc;
         if (pointer != expected) {
             throw new StreamException(

@@ -17,7 +17,7 @@ import java.net.ConnectException;
 public record MpaNegotiation(
         boolean crc, boolean markersIn, boolean markersOut, int ird, int ord, Rtr rtr) {
 
-    /** Read depth taken for a peer of revision 1 or without enhanced data, which says nothing about it. */
+    /** Read depth assumed of a peer of revision 1 or without enhanced data, which does not negotiate it. */
     private static final int UNNEGOTIATED_ORD = 1;
 
     /** The Request of an initiator. */
@@ -44,7 +44,7 @@ public record MpaNegotiation(
     }
 
     /**
-     * Why a Request cannot be accepted, whatever the ULP says, or {@code null} when it can.
+     * Why a Request cannot be accepted, independent of the ULP; {@code null} if it can.
      */
     public static String objection(MpaFrame request, MpaOptions options) {
         if (request.crc() && options.crc() == CrcPolicy.OFF) {
@@ -72,7 +72,7 @@ public record MpaNegotiation(
     }
 
     /**
-     * What a responder agrees to.
+     * Computes the parameters that a responder agrees to.
      *
      * @param ird the most Reads to admit
      * @param ord the most Reads wanted
@@ -131,13 +131,13 @@ public record MpaNegotiation(
         return new MpaNegotiation(false, false, false, ird, ord, rtr);
     }
 
-    /** RFC 6581, 9.1: who does not negotiate a depth is not told one. */
+    /** RFC 6581, 9.1: send no depth to a peer that does not negotiate one. */
     private static int answer(int asked, int agreed) {
         return asked == MpaFrame.DEPTH_NOT_NEGOTIATED ? MpaFrame.DEPTH_NOT_NEGOTIATED : agreed;
     }
 
     /**
-     * What an initiator makes of a Reply that does not reject.
+     * Computes the parameters of an initiator from an accepting Reply.
      *
      * @throws StreamException when there is no agreement
      * @throws ConnectException when the peer asks for what is refused here

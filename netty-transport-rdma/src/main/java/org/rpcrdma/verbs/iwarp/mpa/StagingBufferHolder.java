@@ -12,13 +12,13 @@ public abstract class StagingBufferHolder {
     /** So few bytes are copied into memory that the reader has: the copy costs less than the buffer. */
     public static final int FEW_BYTES = 128;
 
-    /** What is between {@link #start} and {@link #end} of it was read and not handled yet. */
+    /** Bytes from {@link #start} to {@link #end} are read and not yet handled. */
     ByteBuffer staging;
 
     int start;
     int end;
 
-    /** Whether the staging buffer is lent, and not the copy of what was left in one. */
+    /** Whether the buffer is a pooled staging buffer, not the copy of a rest. */
     private boolean isLent;
 
     /** For copies; {@code null} until there is one. */
@@ -67,7 +67,7 @@ public abstract class StagingBufferHolder {
         isLent = true;
     }
 
-    /** Takes the staging buffer back, or {@code null} if none is lent; what is left in it is kept. */
+    /** Removes and returns the staging buffer, or {@code null} if there is none; keeps a copy of unhandled bytes. */
     public final ByteBuffer takeStaging() {
         if (!isLent) {
             return null;
@@ -96,7 +96,7 @@ public abstract class StagingBufferHolder {
         return few;
     }
 
-    /** What is left goes to the beginning of a buffer. */
+    /** Moves the unhandled bytes to the beginning of a buffer. */
     private void copyTo(ByteBuffer buffer) {
         int first = first();
         if (staging != null) {
@@ -105,7 +105,7 @@ public abstract class StagingBufferHolder {
         moved(first);
     }
 
-    /** Takes the staging buffer back, or {@code null} if none is lent. Nothing more may be received. */
+    /** Removes and returns the staging buffer, or {@code null} if there is none. No more data may be received. */
     public final ByteBuffer dropStaging() {
         ByteBuffer dropped = lent();
         staging = null;

@@ -11,8 +11,8 @@ public final class StreamException extends IOException {
     private final transient StreamError error;
 
     /**
-     * @param error what a Terminate message says to the peer
-     * @param message what came and what was expected, one sentence
+     * @param error for the Terminate message to the peer
+     * @param message the received and the expected value, one sentence
      */
     public StreamException(StreamError error, String message) {
         super(message);

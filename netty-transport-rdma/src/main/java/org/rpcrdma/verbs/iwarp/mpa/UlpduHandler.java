@@ -12,7 +12,7 @@ import java.nio.ByteBuffer;
  */
 public interface UlpduHandler {
 
-    /** As many bytes of an ULPDU, or the whole if it is shorter, are there when {@link #begin} is called. */
+    /** Bytes of an ULPDU available at {@link #begin}, unless the ULPDU is shorter. */
     int LOOK_AHEAD = 70;
 
     /** Instead of a number of bytes: nothing has begun, the same ULPDU is offered again later. */

@@ -60,7 +60,7 @@ public final class InboundReads implements PayloadSource {
         count++;
     }
 
-    /** The response to the oldest request is made. */
+    /** The response to the oldest request is complete. */
     void remove() {
         head = (head + 1) % requests.length;
         count--;

@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.iwarp.rdmap;
 import java.io.IOException;
 import org.rpcrdma.verbs.WorkStatus;
 
-/** A work request of our own cannot be carried out. Its stream ends. */
+/** A work request of this end failed on local memory, which ends its stream. */
 public final class LocalAccessException extends IOException {
 
     private static final long serialVersionUID = 1L;

@@ -6,7 +6,7 @@ import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.ddp.DdpError;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
-import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
+import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 
 /**
@@ -20,7 +20,7 @@ public final class OutboundReads {
     private static final int NO_WORK = 0;
 
     private final SendQueue work;
-    private final LocalMemory memory;
+    private final LocalKeyTable memory;
     private int[] sinkStags = new int[0];
     private int[] positions = new int[0];
     private boolean[] ofWork = new boolean[0];
@@ -33,7 +33,7 @@ public final class OutboundReads {
     private int rangeOffset;
 
     /** @param firstStag the first sink STag, an unpredictable number */
-    public OutboundReads(SendQueue work, LocalMemory memory, int firstStag) {
+    public OutboundReads(SendQueue work, LocalKeyTable memory, int firstStag) {
         this.work = work;
         this.memory = memory;
         this.nextStag = firstStag;
@@ -142,7 +142,7 @@ public final class OutboundReads {
         }
     }
 
-    /** Where the next bytes go, at most so many; {@code null} when that is not registered any more. */
+    /** Target of the next bytes, at most that many; {@code null} if its memory is no longer registered. */
     ByteBuffer target(int bytes) {
         long address = work.rangeAddress(range) + rangeOffset;
         int length = Math.min(bytes, work.rangeLength(range) - rangeOffset);

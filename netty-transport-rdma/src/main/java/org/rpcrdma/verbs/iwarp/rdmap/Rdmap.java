@@ -74,7 +74,7 @@ public final class Rdmap {
                             + (segment.isTagged() ? "a tagged" : "an untagged")
                             + " segment, which is not defined");
         }
-        // A Terminate is never answered by one, so nothing of it is held against it.
+        // A Terminate is never answered with a Terminate, so it is not validated further.
         if (!segment.isTagged() && opcode != TERMINATE && segment.queueNumber() != queue(opcode)) {
             throw new StreamException(
                     DdpError.UNTAGGED_QN,

@@ -10,26 +10,26 @@ import org.rpcrdma.verbs.iwarp.ddp.UntaggedSegmentSequence;
 import org.rpcrdma.verbs.iwarp.memory.Exposure;
 import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
-import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
+import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
 import org.rpcrdma.verbs.iwarp.mpa.MpaError;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 import org.rpcrdma.verbs.iwarp.mpa.UlpduHandler;
 
 /**
- * The inbound half of a stream: checks every segment (RFC 5040, 6; RFC 5041, 7), says where its payload goes, and
- * carries its message out when it is complete. TCP delivers in order, so placement and delivery are in order too.
+ * Inbound half of a stream: validates every segment (RFC 5040, 6; RFC 5041, 7), selects the target of its payload, and
+ * executes its message when complete. TCP delivers in order, so placement and delivery are in order too.
  */
 public final class RdmapReceiver implements UlpduHandler {
 
     private final ExposureOwner stream;
     private final StagTable stags;
-    private final LocalMemory memory;
+    private final LocalKeyTable memory;
     private final ReceiveQueue receives;
-    private final PlacementMemorySource source;
+    private final OnDemandPlacementMemory source;
     private final InboundReads inboundReads;
     private final OutboundReads outboundReads;
-    private final Completions completions;
+    private final WorkCompletionHandler completions;
 
     private final DdpSegment segment = new DdpSegment();
     private final ReadRequest request = new ReadRequest();
@@ -49,10 +49,10 @@ public final class RdmapReceiver implements UlpduHandler {
     private long cursor;
     private int remaining;
 
-    /** Whether no FPDU of ours was answered yet; tells two ambiguous Terminate codes apart. */
+    /** Whether the peer has not yet answered any FPDU, which disambiguates two Terminate codes. */
     private boolean starting = true;
 
-    /** Whether the next Send is the peer's ready-to-receive message, which the ULP knows nothing of. */
+    /** Whether the next Send is the peer's ready-to-receive message, which is not delivered to the ULP. */
     private boolean awaitsReadyToReceive;
 
     private WorkStatus receiveStatus = WorkStatus.FLUSHED;
@@ -61,12 +61,12 @@ public final class RdmapReceiver implements UlpduHandler {
     public RdmapReceiver(
             ExposureOwner stream,
             StagTable stags,
-            LocalMemory memory,
+            LocalKeyTable memory,
             ReceiveQueue receives,
-            PlacementMemorySource source,
+            OnDemandPlacementMemory source,
             InboundReads inboundReads,
             OutboundReads outboundReads,
-            Completions completions) {
+            WorkCompletionHandler completions) {
         this.stream = stream;
         this.stags = stags;
         this.memory = memory;
@@ -92,7 +92,7 @@ public final class RdmapReceiver implements UlpduHandler {
         return sendQueue.isMessageOpen();
     }
 
-    /** Where the open Send stands: another number whenever a byte of it has come. */
+    /** Progress of the open Send: changes with each received byte. */
     public long sendPosition() {
         return sendQueue.position() - (Rdmap.isSend(opcode) ? remaining : 0);
     }
@@ -166,7 +166,7 @@ public final class RdmapReceiver implements UlpduHandler {
         return true;
     }
 
-    /** What the segment may write into. */
+    /** Target of the segment. */
     private Exposure written() throws StreamException {
         Exposure found = stags.find(segment.stag());
         if (found == null) {
@@ -258,7 +258,7 @@ public final class RdmapReceiver implements UlpduHandler {
         long offset = Integer.toUnsignedLong(segment.messageOffset());
         checkLength(offset + remaining);
         if (!receives.hasMemory()) {
-            // Only a message of one segment says at once how long it is.
+            // Only a message of one segment has a known length at its start.
             int length = segment.isLast() ? remaining : receives.length();
             ReceiveMemory found = source.memory(receives.id(), length);
             if (found == null) {
@@ -292,13 +292,12 @@ public final class RdmapReceiver implements UlpduHandler {
                             + " bytes after its DDP header, expected "
                             + ReadRequest.BYTES);
         }
-        request.decode(bytes, body);
-        request.messageNumber = segment.messageNumber();
+        request.decode(bytes, body, segment.messageNumber());
         readQueue.check(segment);
         remaining = 0;
     }
 
-    /** RFC 5040, 5.4: the stream is over; nothing of what may follow is looked at. */
+    /** RFC 5040, 5.4: the stream has ended; further input is ignored. */
     private TerminatedException terminated(ByteBuffer bytes, int body) {
         int length = Math.min(remaining, LOOK_AHEAD - DdpSegment.UNTAGGED_BYTES);
         return new TerminatedException(Terminate.decode(bytes, body, length, starting));

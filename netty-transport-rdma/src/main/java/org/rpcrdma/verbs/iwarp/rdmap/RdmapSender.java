@@ -21,7 +21,7 @@ public final class RdmapSender {
 
     private static final int READ_REQUEST_ULPDU = DdpSegment.UNTAGGED_BYTES + ReadRequest.BYTES;
 
-    /** The STag of a zero-length Write; it is not looked at (RFC 5040, 5.1). */
+    /** The STag of a zero-length Write, which the peer ignores (RFC 5040, 5.1). */
     private static final int ANY_STAG = 1;
 
     private final SendQueue work;
@@ -29,7 +29,7 @@ public final class RdmapSender {
     private final InboundReads inboundReads;
     private final FpduSender out;
     private final DdpSegmenter segmenter;
-    private final WorkSource source;
+    private final WorkRequestPayloadSource source;
 
     private Rtr readyToReceive;
     private int sendMessage = 1;
@@ -41,7 +41,7 @@ public final class RdmapSender {
             SendQueue work,
             OutboundReads outboundReads,
             InboundReads inboundReads,
-            WorkSource source,
+            WorkRequestPayloadSource source,
             FpduSender out,
             int mulpdu) {
         this.work = work;
@@ -81,7 +81,7 @@ public final class RdmapSender {
         }
     }
 
-    /** Whether a message is under way or could start. */
+    /** Whether a message is in progress or could start. */
     private boolean hasMore() {
         return segmenter.isActive()
                 || readyToReceive != null
@@ -94,7 +94,7 @@ public final class RdmapSender {
         return out.isEmpty() && !hasMore();
     }
 
-    /** The Read Request whose response is being made, to report it when that fails; otherwise {@code null}. */
+    /** The Read Request whose response is being sent, for error reports; otherwise {@code null}. */
     public ReadRequest respondingTo() {
         return responding ? inboundReads.first() : null;
     }

@@ -19,8 +19,13 @@ public final class ReadRequest {
     /** The MSN of the request, which a Terminate about it names. */
     int messageNumber;
 
-    /** Takes the header at an index. */
-    public void decode(ByteBuffer bytes, int at) {
+    /**
+     * Takes the header at an index.
+     *
+     * @param msn the message sequence number of the request
+     */
+    public void decode(ByteBuffer bytes, int at, int msn) {
+        messageNumber = msn;
         sinkStag = bytes.getInt(at);
         sinkOffset = bytes.getLong(at + 4);
         size = Integer.toUnsignedLong(bytes.getInt(at + 12));

@@ -111,7 +111,8 @@ public final class ReceiveQueue {
     }
 
     /** Completes the oldest receive. */
-    void complete(Completions completions, WorkStatus status, int bytes, int invalidatedKey) {
+    void complete(
+            WorkCompletionHandler completions, WorkStatus status, int bytes, int invalidatedKey) {
         long id = ids[head];
         head = (head + 1) & (ids.length - 1);
         count--;
@@ -124,7 +125,7 @@ public final class ReceiveQueue {
      *
      * @param oldest the status of the oldest one
      */
-    public void flush(Completions completions, WorkStatus oldest) {
+    public void flush(WorkCompletionHandler completions, WorkStatus oldest) {
         WorkStatus status = oldest;
         while (count > 0) {
             complete(completions, status, 0, 0);

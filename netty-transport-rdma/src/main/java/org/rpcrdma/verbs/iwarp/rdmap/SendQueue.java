@@ -22,7 +22,7 @@ public final class SendQueue {
 
     private static final long NOT_SENT = Long.MAX_VALUE;
 
-    private final Completions completions;
+    private final WorkCompletionHandler completions;
     private final int depth;
     private int mask;
     private long[] ids;
@@ -47,7 +47,7 @@ public final class SendQueue {
     private int tail;
 
     /** @param depth the most work requests at a time */
-    public SendQueue(int depth, Completions completions) {
+    public SendQueue(int depth, WorkCompletionHandler completions) {
         this.completions = completions;
         this.depth = depth;
         // A power of two; an idle connection keeps few.
@@ -178,7 +178,7 @@ public final class SendQueue {
         rangeKeys = keys;
     }
 
-    /** Hands over all opened work requests. */
+    /** Passes all opened work requests to the sender. */
     public void post() {
         posted = tail;
     }
@@ -235,7 +235,7 @@ public final class SendQueue {
         return rangeKeys[range & (rangeKeys.length - 1)];
     }
 
-    /** All segments of the next work request are made; they end at a position of the outbound stream. */
+    /** All segments of the next work request are queued, up to a position of the outbound stream. */
     void made(long endPosition) {
         endPositions[next++ & mask] = endPosition;
     }

@@ -12,7 +12,7 @@ import org.rpcrdma.verbs.iwarp.mpa.StreamError;
  * @param layer the layer that found the error
  * @param type the error type
  * @param code the error code
- * @param opcode the RDMAP opcode of the message that caused it, -1 when it is not told
+ * @param opcode the RDMAP opcode of the message that caused it, -1 if unknown
  */
 public record Terminate(int layer, int type, int code, int opcode) {
 
@@ -71,7 +71,7 @@ public record Terminate(int layer, int type, int code, int opcode) {
      *
      * @param at the index of the Terminate control field
      * @param length the bytes from there on; without the control field the result says 'unknown'
-     * @param starting whether no FPDU of ours was answered yet, which tells two ambiguous codes apart
+     * @param starting whether the peer has not yet answered any FPDU, which disambiguates two codes
      */
     static Terminate decode(ByteBuffer bytes, int at, int length, boolean starting) {
         if (length < CONTROL_BYTES) {
@@ -105,8 +105,8 @@ public record Terminate(int layer, int type, int code, int opcode) {
     }
 
     /**
-     * How the work request that it is about completes. An error of the LLP, one local to the peer and one that is not
-     * understood are about no work request: what befell the stream is not its fault.
+     * Status of the work request to which the Terminate refers. Errors of the LLP, errors local to the peer and unknown
+     * errors refer to no work request.
      */
     public WorkStatus status() {
         return switch (layer << 4 | type) {

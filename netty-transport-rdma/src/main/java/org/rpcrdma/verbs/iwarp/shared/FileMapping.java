@@ -23,7 +23,7 @@ final class FileMapping implements AutoCloseable {
         this.arena = arena;
     }
 
-    /** Maps the beginning of a file, which grows when it is shorter. */
+    /** Maps the beginning of a file, and extends a shorter file. */
     static FileMapping of(FileChannel file, long bytes) throws IOException {
         if (PlatformDependent.hasUnsafe() || !MemoryArena.isSupported()) {
             return new FileMapping(file.map(FileChannel.MapMode.READ_WRITE, 0, bytes), null);
@@ -37,7 +37,7 @@ final class FileMapping implements AutoCloseable {
         }
     }
 
-    /** Nobody touches it once this is closed. */
+    /** Do not access after close. */
     ByteBuffer memory() {
         return memory;
     }

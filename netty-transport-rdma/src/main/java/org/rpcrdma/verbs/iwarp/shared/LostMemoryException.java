@@ -3,7 +3,7 @@ package org.rpcrdma.verbs.iwarp.shared;
 
 import java.io.IOException;
 
-/** Shared memory cannot be reached any more: its file was cut short, or the machine has lost a page of it. */
+/** Shared memory has become inaccessible: its file was truncated, or a page of it was lost. */
 public final class LostMemoryException extends IOException {
 
     private static final long serialVersionUID = 1;

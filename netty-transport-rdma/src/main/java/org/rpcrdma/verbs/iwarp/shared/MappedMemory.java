@@ -7,7 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * The mapping of a file that another process can cut short, and the only class that touches it. For one thread.
+ * Mapping of a file that another process can truncate; the only class that accesses it. Single-threaded.
  *
  * <p>HotSpot skips an access that faults: a load leaves anything behind, a store is lost. The {@code InternalError}
  * comes at a later entry into the JVM, which may be within code that has nothing to do with the memory: up to Java 17
@@ -27,10 +27,10 @@ class MappedMemory implements AutoCloseable {
     private static final VarHandle INTS =
             MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.nativeOrder());
 
-    /** What is touched once the memory is closed: every access is refused. */
+    /** Replaces the memory after close: every access is refused. */
     private static final ByteBuffer GONE = ByteBuffer.allocateDirect(0);
 
-    /** Not a constant, so that no compiler knows it. */
+    /** Not a constant, so that the compiler cannot fold it. */
     private static int noLength;
 
     /** Keeps compilers from leaving the allocation out. */
@@ -76,7 +76,7 @@ class MappedMemory implements AutoCloseable {
         return (long) LONGS.getAcquire(bytes, at);
     }
 
-    /** Publishes a position, behind all that was written before. */
+    /** Publishes a position with release semantics, after all earlier writes. */
     void release(int at, long value) {
         LONGS.setRelease(bytes, at, value);
     }
@@ -102,7 +102,7 @@ class MappedMemory implements AutoCloseable {
         return (int) INTS.getOpaque(bytes, flag) != 0;
     }
 
-    /** Takes a flag of the peer back. It sets the flag again if it wants more than what follows. */
+    /** Clears a flag of the peer, which sets the flag again for further doorbells. */
     void withdraw(int flag) {
         INTS.setOpaque(bytes, flag, 0);
     }
@@ -144,7 +144,7 @@ class MappedMemory implements AutoCloseable {
     /**
      * Ends a group of accesses that has failed.
      *
-     * @param fault what was thrown within it, {@code null} for nothing
+     * @param fault thrown within the group, {@code null} for none
      */
     LostMemoryException lost(InternalError fault) {
         InternalError pending = pendingFault();
@@ -155,7 +155,7 @@ class MappedMemory implements AutoCloseable {
      * Has HotSpot throw what is pending. It looks for that whenever its runtime returns to Java; compiled or not, code
      * always enters the runtime for an array of arrays whose lengths it does not know.
      *
-     * @return what was pending, {@code null} for nothing
+     * @return the pending error, {@code null} for none
      */
     static InternalError pendingFault() {
         try {

@@ -15,7 +15,7 @@ public final class PrivateDataTrailer {
 
     private PrivateDataTrailer() {}
 
-    /** A buffer for a trailer; what goes before the footer is to be put into it. */
+    /** A buffer for a trailer; the caller writes the content before the footer. */
     static ByteBuffer allocate(int bytes) {
         return ByteBuffer.allocate(bytes);
     }
@@ -32,7 +32,7 @@ public final class PrivateDataTrailer {
         return both;
     }
 
-    /** The length of the trailer behind private data, 0 for none. */
+    /** The length of the trailer after private data, 0 for none. */
     private static int length(byte[] data) {
         if (data.length < FOOTER_BYTES) {
             return 0;

@@ -16,16 +16,16 @@ final class RingLayout {
     /** Bytes that were read since the ring began; the reader's. */
     static final int HEAD = 128;
 
-    /** 1 while the reader wants a doorbell when there are bytes; whoever rings takes it back. */
+    /** 1 while the reader wants a doorbell when there are bytes; cleared by the end that rings. */
     static final int READER_SLEEPS = 256;
 
-    /** 1 while the writer wants a doorbell when there is room; whoever rings takes it back. */
+    /** 1 while the writer wants a doorbell when there is room; cleared by the end that rings. */
     static final int WRITER_SLEEPS = 384;
 
     /** The control bytes of one ring. */
     static final int CONTROL_BYTES = 512;
 
-    /** After so many bytes a position is published, so that one end copies in while the other one copies out. */
+    /** Bytes after which a position is published, so that writer and reader copy concurrently. */
     static final int PORTION_BYTES = 16 * 1024;
 
     private RingLayout() {}

@@ -5,9 +5,8 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
- * The reading end of a ring of bytes between two threads, maybe of two processes. For one thread. What the writer says
- * is checked before it is used; what it has written is copied out before anybody looks at it. After an exception it is
- * to be closed.
+ * Reading end of a byte ring between two threads, possibly of two processes. Single-threaded. Validates the positions
+ * of the writer before use, and copies data out before they are parsed. After an exception it is to be closed.
  */
 public final class RingReader {
 
@@ -38,8 +37,8 @@ public final class RingReader {
      * Reads as much as there is, or fits.
      *
      * @return the bytes read; the positions of the targets are behind them
-     * @throws LostMemoryException when the memory is gone; what the targets got is undefined
-     * @throws IOException when the writer claims what cannot be
+     * @throws LostMemoryException when the memory is inaccessible; the content of the targets is undefined
+     * @throws IOException when the writer's position is invalid
      */
     public long read(ByteBuffer[] targets, int offset, int length) throws IOException {
         try {
@@ -82,7 +81,7 @@ public final class RingReader {
         }
         long began = memory.opaque(control + RingLayout.START);
         if (began != start) {
-            // Only an empty ring begins anew: at what was read last.
+            // Only an empty ring is reset, at the last read position.
             if (began != head) {
                 throw lie("the ring begins at " + began + ", expected " + start + " or " + head);
             }
@@ -91,7 +90,7 @@ public final class RingReader {
         tail = now;
     }
 
-    /** What looks like a lie may come of memory that is gone. */
+    /** An invalid position may be the effect of lost memory. */
     private IOException lie(String what) throws LostMemoryException {
         memory.verify();
         return new IOException("The peer broke the rules of shared memory: " + what);
@@ -137,7 +136,7 @@ public final class RingReader {
         return sleeps;
     }
 
-    /** Whether the last read has made so much room that the writer, which sleeps, is to be woken: half of the ring. */
+    /** Whether the last read has freed half of the ring, enough to wake a sleeping writer. */
     public boolean owesBell() {
         return owesBell;
     }

@@ -5,12 +5,12 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
- * The writing end of a ring of bytes between two threads, maybe of two processes. For one thread. What the reader says
- * is checked before it is used. After an exception it is to be closed.
+ * Writing end of a byte ring between two threads, possibly of two processes. Single-threaded. Validates the positions
+ * of the reader before use. After an exception it is to be closed.
  */
 public final class RingWriter {
 
-    /** From this offset on the ring begins anew once it is empty, so that little traffic stays in the caches. */
+    /** Offset from which an empty ring is reset, so that light traffic stays in the caches. */
     static final int RESTART_BYTES = 4096;
 
     private final MappedMemory memory;
@@ -40,8 +40,8 @@ public final class RingWriter {
      * Writes as much as there is room for.
      *
      * @return the bytes written; the positions of the sources are behind them
-     * @throws LostMemoryException when the memory is gone
-     * @throws IOException when the reader claims what cannot be
+     * @throws LostMemoryException when the memory is inaccessible
+     * @throws IOException when the reader's position is invalid
      */
     public long write(ByteBuffer[] sources, int offset, int length) throws IOException {
         try {
@@ -83,7 +83,7 @@ public final class RingWriter {
     private void refreshHead() throws IOException {
         long now = memory.acquire(control + RingLayout.HEAD);
         if (now - head < 0 || tail - now < 0) {
-            // What looks like a lie may come of memory that is gone.
+            // An invalid position may be the effect of lost memory.
             memory.verify();
             throw new IOException(
                     "The peer broke the rules of shared memory: it has read up to "
@@ -123,7 +123,7 @@ public final class RingWriter {
         return bytes;
     }
 
-    /** What was lost is not announced: the peer would read anything in its place. */
+    /** Lost bytes are not published: the peer would read undefined data. */
     private void publish() throws LostMemoryException {
         memory.verify();
         memory.release(control + RingLayout.TAIL, tail);

@@ -7,7 +7,7 @@ import java.util.UUID;
 /**
  * Answer of a responder that has mapped the file of a {@link SharedOffer}.
  *
- * @param nonce what it has put into the file
+ * @param nonce written by the responder into the file
  */
 public record SharedAnswer(UUID nonce) {
 

@@ -14,7 +14,7 @@ import java.util.UUID;
  * @param initiator its end of the TCP connection, as it sees it: behind a relay the responder sees another one
  * @param process the number of its process, which is in the file's name
  * @param file the rest of the name
- * @param nonce what it has put into the file
+ * @param nonce written by the initiator into the file
  * @param ringBytes the size of a ring
  */
 public record SharedOffer(
@@ -50,7 +50,7 @@ public record SharedOffer(
         return mapped;
     }
 
-    /** The offer behind private data, or {@code null} when there is none, or none that can be taken. */
+    /** The offer after private data, or {@code null} if there is none, or none that is acceptable. */
     public static SharedOffer of(byte[] privateData) {
         ByteBuffer in = PrivateDataTrailer.find(privateData, KIND, BYTES);
         if (in == null) {

@@ -48,7 +48,7 @@ public final class SharedSegment implements AutoCloseable {
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(SharedSegment.class);
 
-    /** What a file is filled with. */
+    /** Initial content of a file. */
     private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(64 * 1024).asReadOnlyBuffer();
 
     private final Path path;
@@ -69,7 +69,7 @@ public final class SharedSegment implements AutoCloseable {
         reader = new RingReader(memory, peers, isInitiator ? ringBytes : 0, ringBytes);
     }
 
-    /** Where the header of a file is whose rings have so many bytes each. */
+    /** Offset of the header in a file with rings of that size. */
     static int headerAt(int ringBytes) {
         return 2 * ringBytes;
     }
@@ -82,7 +82,7 @@ public final class SharedSegment implements AutoCloseable {
     /**
      * Fills a new file, which is empty.
      *
-     * @throws IOException when there is no room for all of it: no page of it is missing later
+     * @throws IOException when there is no space for the whole file, which is allocated in advance
      */
     static SharedSegment create(
             Path path, FileChannel file, Mapper mapper, int ringBytes, UUID nonce)
@@ -113,7 +113,7 @@ public final class SharedSegment implements AutoCloseable {
     /**
      * Maps a file of another end, and puts this end's nonce into it.
      *
-     * @throws IOException when it is not what was announced
+     * @throws IOException when the file does not match the announcement
      */
     static SharedSegment join(
             Path path,
@@ -169,7 +169,7 @@ public final class SharedSegment implements AutoCloseable {
     }
 
     /**
-     * What the responder has put into the file.
+     * The nonce written by the responder.
      *
      * @throws LostMemoryException when the file cannot be reached any more
      */
@@ -183,17 +183,17 @@ public final class SharedSegment implements AutoCloseable {
         }
     }
 
-    /** What the peer writes. */
+    /** Ring written by the peer. */
     public RingReader reader() {
         return reader;
     }
 
-    /** What the peer reads. */
+    /** Ring read by the peer. */
     public RingWriter writer() {
         return writer;
     }
 
-    /** Takes the file's name away; what is mapped stays. */
+    /** Unlinks the file; the mapping stays. */
     public void unlink() {
         if (named) {
             named = false;

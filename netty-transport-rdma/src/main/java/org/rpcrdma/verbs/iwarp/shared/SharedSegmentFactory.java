@@ -20,7 +20,7 @@ import java.nio.file.attribute.UserPrincipal;
 import java.util.Set;
 import java.util.UUID;
 
-/** Makes and finds the files that are mapped, in a directory that both ends know. For one thread. */
+/** Creates and opens the mapped files, in a directory known to both ends. Single-threaded. */
 public final class SharedSegmentFactory {
 
     /** The smallest and the largest ring, a power of two. */
@@ -47,9 +47,9 @@ public final class SharedSegmentFactory {
     private final UserPrincipal user;
 
     /**
-     * Files in a directory. Deletes what processes have left there that are gone.
+     * Files in a directory. Deletes files left there by terminated processes.
      *
-     * @throws IOException when files cannot be made there, for their owner only
+     * @throws IOException when no files with access for the owner only can be created there
      */
     public SharedSegmentFactory(Path directory) throws IOException {
         this(directory, SharedSegment.MAPPER);
@@ -92,7 +92,7 @@ public final class SharedSegmentFactory {
         return directory.resolve(PREFIX + process + "-" + file);
     }
 
-    /** Deletes files whose processes are gone. One whose number was given to another process stays until that ends. */
+    /** Deletes files of terminated processes. If the process id was reused, a file stays until that process ends. */
     private void sweep() {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, PREFIX + "*-*")) {
             files.forEach(this::sweep);
@@ -144,7 +144,7 @@ public final class SharedSegmentFactory {
      * Maps a file that the initiator of a connection has announced, and takes its name away.
      *
      * @param responders this end's nonce, which goes into the file
-     * @throws IOException when it is not there, or not such a file of this user
+     * @throws IOException when the file does not exist, or is not a valid file of this user
      */
     public SharedSegment join(SharedOffer offer, UUID responders) throws IOException {
         Path path = path(offer.process(), offer.file());

@@ -17,7 +17,7 @@ class StagBoundsPropertyTest {
 
     private final StagTable table = new StagTable(1);
     private final IwarpMemoryRegion region =
-            new LocalMemory(table, () -> {}).register(ByteBuffer.allocateDirect(8192), BASE);
+            new LocalKeyTable(table, () -> {}).register(ByteBuffer.allocateDirect(8192), BASE);
     private final ExposureOwner owner =
             new ExposureOwner() {
                 @Override

@@ -17,7 +17,7 @@ class StagTableTest {
     private static final long BASE = 0x7fff_1234_5678_9000L;
 
     private final StagTable table = new StagTable(100);
-    private final LocalMemory memory = new LocalMemory(table, () -> {});
+    private final LocalKeyTable memory = new LocalKeyTable(table, () -> {});
     private final IwarpMemoryRegion region = memory.register(ByteBuffer.allocateDirect(8192), BASE);
     private final ExposureOwner owner =
             new ExposureOwner() {

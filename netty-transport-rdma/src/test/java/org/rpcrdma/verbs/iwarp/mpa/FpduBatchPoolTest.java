@@ -11,13 +11,13 @@ import java.util.List;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 
 class FpduBatchPoolTest {
 
     private static final int ULPDU = 1000;
 
-    private final FpduBatchPool batches = FpduBatchPool.plain(DirectMemory.jvm());
+    private final FpduBatchPool batches = FpduBatchPool.plain(DirectMemoryBudget.jvm());
     private final FpduSender sender = new FpduSender(null, batches);
 
     @AfterEach
@@ -83,7 +83,7 @@ class FpduBatchPoolTest {
     /** A connection that stands does not end because others have all the memory. */
     @Test
     void whereTheBudgetIsUsedUpABatchIsOnTheHeap() throws IOException {
-        DirectMemory budget = new DirectMemory(0);
+        DirectMemoryBudget budget = new DirectMemoryBudget(0);
         FpduBatchPool poor = FpduBatchPool.plain(budget);
         List<ByteBuffer> given = new ArrayList<>();
         FpduSender other = new FpduSender(new CRC32C(), poor);
@@ -137,7 +137,7 @@ class FpduBatchPoolTest {
 
     @Test
     void withMarkersABatchIsLentForAsLong() throws IOException {
-        FpduBatchPool marked = FpduBatchPool.marked(DirectMemory.jvm());
+        FpduBatchPool marked = FpduBatchPool.marked(DirectMemoryBudget.jvm());
         FpduSender first = new MarkedFpduSender(null, marked);
         FpduSender second = new MarkedFpduSender(null, marked);
         FpduBatch spare = marked.take();

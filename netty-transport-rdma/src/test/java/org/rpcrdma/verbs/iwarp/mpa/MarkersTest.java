@@ -23,7 +23,7 @@ import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.iwarp.MarkedStream;
 
 /** Markers, in both directions: RFC 5044, 4.3. */
@@ -36,7 +36,7 @@ class MarkersTest {
     }
 
     private static MarkedFpduSender sender(boolean crc) {
-        return new MarkedFpduSender(crc(crc), FpduBatchPool.marked(DirectMemory.jvm()));
+        return new MarkedFpduSender(crc(crc), FpduBatchPool.marked(DirectMemoryBudget.jvm()));
     }
 
     private static CRC32C crc(boolean on) {

@@ -13,14 +13,14 @@ import java.util.function.IntSupplier;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import java.util.zip.CRC32C;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
 import org.rpcrdma.verbs.iwarp.memory.Exposure;
 import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
-import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
+import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
 import org.rpcrdma.verbs.iwarp.mpa.FpduBatchPool;
@@ -37,7 +37,7 @@ import org.rpcrdma.verbs.iwarp.mpa.UlpduHandler;
  * may read, one of another connection and one that is not exposed any more, Reads that wait for their data, and guard
  * bytes around all of them.
  */
-final class FpduFuzzEnd extends ExposureOwner implements Completions, UlpduHandler {
+final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, UlpduHandler {
 
     /** What stands for an STag in an input. */
     static final int WRITABLE = 1;
@@ -110,7 +110,7 @@ final class FpduFuzzEnd extends ExposureOwner implements Completions, UlpduHandl
 
     private final Room room;
     private final StagTable stags = new StagTable(8);
-    private final LocalMemory local = new LocalMemory(stags, () -> {});
+    private final LocalKeyTable local = new LocalKeyTable(stags, () -> {});
     private final IwarpMemoryRegion region;
     private final List<String> completed = new ArrayList<>();
     private final SendQueue work = new SendQueue(4, this);
@@ -162,8 +162,8 @@ final class FpduFuzzEnd extends ExposureOwner implements Completions, UlpduHandl
                         work,
                         outboundReads,
                         inboundReads,
-                        new WorkSource(work, local),
-                        new FpduSender(null, FpduBatchPool.plain(DirectMemory.jvm())),
+                        new WorkRequestPayloadSource(work, local),
+                        new FpduSender(null, FpduBatchPool.plain(DirectMemoryBudget.jvm())),
                         MULPDU);
         for (int i = 0; i < SINKS.length; i++) {
             work.open(FIRST_READ + i, Rdmap.READ_REQUEST, QueuePair.SIGNALED, 0, 1);

@@ -11,7 +11,7 @@ import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
 import org.rpcrdma.verbs.iwarp.mpa.FpduBatchPool;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
@@ -121,7 +121,7 @@ class GoldenVectorsTest {
         FpduSender sender =
                 new FpduSender(
                         vector.validCrc ? new CRC32C() : null,
-                        FpduBatchPool.plain(DirectMemory.jvm()));
+                        FpduBatchPool.plain(DirectMemoryBudget.jvm()));
         boolean tagged = vector.flag("T");
         int header = tagged ? DdpSegment.TAGGED_BYTES : DdpSegment.UNTAGGED_BYTES;
         int length = vector.integer("payload_len");
@@ -162,7 +162,7 @@ class GoldenVectorsTest {
         request.sourceStag = vector.integer("SrcSTag");
         request.sourceOffset = vector.number("SrcTO");
         ReadRequest decoded = new ReadRequest();
-        decoded.decode(ByteBuffer.wrap(vector.bytes), 20);
+        decoded.decode(ByteBuffer.wrap(vector.bytes), 20, 0);
         assertThat(decoded).usingRecursiveComparison().isEqualTo(request);
         return request;
     }

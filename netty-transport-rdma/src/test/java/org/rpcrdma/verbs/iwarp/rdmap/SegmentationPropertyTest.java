@@ -16,13 +16,13 @@ import net.jqwik.api.Combinators;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
-import org.rpcrdma.verbs.DirectMemory;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.memory.Exposure;
 import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
-import org.rpcrdma.verbs.iwarp.memory.LocalMemory;
+import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
 import org.rpcrdma.verbs.iwarp.mpa.FpduBatchPool;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
@@ -152,10 +152,10 @@ class SegmentationPropertyTest {
     }
 
     /** One end of a stream, without a socket. */
-    private static final class Side extends ExposureOwner implements Completions {
+    private static final class Side extends ExposureOwner implements WorkCompletionHandler {
 
         final StagTable stags = new StagTable(1000);
-        final LocalMemory local = new LocalMemory(stags, () -> {});
+        final LocalKeyTable local = new LocalKeyTable(stags, () -> {});
         final ByteBuffer memory = ByteBuffer.allocateDirect(MOST * ROOM);
         final byte[] copy = new byte[MOST * ROOM];
         final IwarpMemoryRegion region = local.register(memory, BASE);
@@ -185,8 +185,8 @@ class SegmentationPropertyTest {
                             work,
                             outboundReads,
                             inboundReads,
-                            new WorkSource(work, local),
-                            new FpduSender(sum, FpduBatchPool.plain(DirectMemory.jvm())),
+                            new WorkRequestPayloadSource(work, local),
+                            new FpduSender(sum, FpduBatchPool.plain(DirectMemoryBudget.jvm())),
                             mulpdu);
             fpdus =
                     new FpduReceiver(

@@ -87,7 +87,7 @@ class TerminateFuzzTest extends FuzzTarget {
             return null;
         }
         ReadRequest request = new ReadRequest();
-        request.decode(ByteBuffer.wrap(ulpdu), at);
+        request.decode(ByteBuffer.wrap(ulpdu), at, 1);
         ByteBuffer encoded = ByteBuffer.allocate(ReadRequest.BYTES);
         request.encode(encoded);
         assertThat(encoded.array())

@@ -39,7 +39,7 @@ class TerminateTest {
 
     private static ReadRequest request() {
         ReadRequest request = new ReadRequest();
-        request.decode(ByteBuffer.wrap(hex(READ_HEADER)), 0);
+        request.decode(ByteBuffer.wrap(hex(READ_HEADER)), 0, 1);
         return request;
     }
 

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+import java.nio.channels.ClosedChannelException;
+import org.rpcrdma.codec.wire.Direction;
+import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.TransportHeader;
+
+/** Decides which messages are refused because of their header, and answers refused calls (RFC 8166, 4.5). */
+final class InboundMessageRefuser {
+
+    private final ConnectionContext link;
+    private final RequesterState requester;
+    private final ResponderState responder;
+    private final InboundReadListPulls pulls;
+
+    InboundMessageRefuser(RpcRdmaConnection connection) {
+        link = connection.link();
+        requester = connection.requester();
+        responder = connection.responder();
+        pulls = connection.pulls();
+    }
+
+    /** Reason to refuse a call that cannot be served here, or is in progress; {@code null} to serve it. */
+    Refusal ofCall(TransportHeader call) {
+        if (!responder.isOpen()) {
+            return Refusal.drop(RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, "call at a requester");
+        }
+        if (responder.call(call.xid()) != null || pulls.unclassified(call.xid()) != null) {
+            return Refusal.drop(RpcRdmaCounter.DROPPED_DUPLICATE_XID, "call that is in progress");
+        }
+        return null;
+    }
+
+    /**
+     * Reason to refuse a call because it has chunks; {@code null} if it may have them.
+     *
+     * @param isCall {@code false} for a message that may be the reply to an outbound call with this XID
+     */
+    Refusal ofChunks(TransportHeader header, boolean isCall) {
+        if (!header.hasChunks()) {
+            return null;
+        }
+        if (isCall && link.isFatal(header.xid())) {
+            return Refusal.chunkError(
+                    RpcRdmaCounter.FATAL_XIDS_REFUSED, "call that has ended an earlier connection");
+        }
+        if (!link.takesChunks()) {
+            return Refusal.chunkError("reverse call with chunks (expected: three empty lists)");
+        }
+        return null;
+    }
+
+    /** Refusal of a message in an unsupported version: answered if it may be a call (RFC 8166, 4.5.1). */
+    Refusal ofVersion(TransportHeader header) {
+        boolean isAnswered =
+                link.isServer() || (responder.isOpen() && requester.call(header.xid()) == null);
+        Refusal refusal = Refusal.unsupportedVersion(header.version());
+        return isAnswered
+                ? refusal
+                : Refusal.drop(RpcRdmaCounter.DROPPED_VERSION, refusal.problem());
+    }
+
+    /**
+     * Refusal of a message with a bad header: only calls are answered. A message of undetermined direction counts as a
+     * call at the accepting side.
+     *
+     * @param dropped counter for a message that is not a call
+     */
+    Refusal ofHeader(Direction direction, RpcRdmaCounter dropped, String what) {
+        boolean isCall =
+                direction == Direction.UNKNOWN
+                        ? link.isServer()
+                        : direction == Direction.CALL && responder.isOpen();
+        return isCall ? Refusal.chunkError(what) : Refusal.drop(dropped, what);
+    }
+
+    /** Refuses a message that has neither state nor a credit here. */
+    void refuse(ChannelHandlerContext ctx, TransportHeader header, Refusal refusal) {
+        link.report(header.xid(), refusal);
+        switch (refusal.answer()) {
+            case ERR_VERS -> sendVersions(ctx, header);
+            case ERR_CHUNK ->
+                    sendError(ctx, header, TransportError.ERR_CHUNK, responder.chunkErrorSent());
+            case INVAL_OPTION ->
+                    sendError(
+                            ctx,
+                            header,
+                            TransportError.INVAL_OPTION,
+                            ChannelFutureListener.CLOSE_ON_FAILURE);
+            default -> {} // no answer
+        }
+    }
+
+    private void sendVersions(ChannelHandlerContext ctx, TransportHeader header) {
+        responder.refused();
+        ByteBuf out = buffer(TransportError.ERR_VERS_BYTES);
+        if (out != null) {
+            TransportError.encodeVersions(
+                    out, header.xid(), header.version(), grant(), link.versions().highest());
+            sendError(ctx, out, ChannelFutureListener.CLOSE_ON_FAILURE);
+        }
+    }
+
+    private void sendError(
+            ChannelHandlerContext ctx,
+            TransportHeader header,
+            int code,
+            ChannelFutureListener then) {
+        responder.refused();
+        ByteBuf out = buffer(TransportError.ERR_CHUNK_BYTES);
+        if (out != null) {
+            TransportError.encode(out, header.xid(), header.version(), grant(), code);
+            sendError(ctx, out, then);
+        }
+    }
+
+    /**
+     * Allocates a Send; {@code null} for lack of memory, which closes the connection so that the requester learns of it
+     * (4.5.4).
+     */
+    private ByteBuf buffer(int bytes) {
+        try {
+            return link.buffer(bytes);
+        } catch (Throwable t) {
+            link.closeNow("an error message could not be built", t);
+            return null;
+        }
+    }
+
+    private void sendError(ChannelHandlerContext ctx, ByteBuf out, ChannelFutureListener then) {
+        ctx.write(out).addListener(then);
+        link.flushes().request();
+    }
+
+    private int grant() {
+        return responder.nextGrant();
+    }
+
+    /** ERR_CHUNK, or BAD_HEADER in version 2, in the place of a reply. Its refusal was already reported. */
+    void answer(ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise) {
+        ByteBuf out = buffer(TransportError.ERR_CHUNK_BYTES);
+        if (out == null) {
+            responder.finish(call);
+            promise.tryFailure(new ClosedChannelException());
+            return;
+        }
+        TransportError.encode(
+                out, call.xid, call.protocol.number(), grant(), TransportError.ERR_CHUNK);
+        responder.finish(call);
+        ctx.write(out, promise.unvoid().addListener(responder.chunkErrorSent()));
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
+import org.rpcrdma.channel.RdmaWrite;
+import org.rpcrdma.codec.wire.ReplyChunk;
+import org.rpcrdma.codec.wire.WriteList;
+
+/**
+ * Writes results into the chunks of the requester: Write chunks first, then the Reply chunk. The Send that follows
+ * makes the data visible (RFC 8166, 3.4.6).
+ */
+final class OutboundReplyRdmaWriter {
+
+    private final ConnectionContext link;
+    private final ResponderState responder;
+    private final ContiguousBufferPrefix piece = new ContiguousBufferPrefix();
+    private final ReducedPayloadIterator stream = new ReducedPayloadIterator();
+
+    OutboundReplyRdmaWriter(ConnectionContext link, ResponderState responder) {
+        this.link = link;
+        this.responder = responder;
+    }
+
+    /**
+     * Writes the items into their Write chunks and, in the form {@link OutboundReplyForm#REPLY_CHUNK}, the payload
+     * stream into the Reply chunk. Sets the lengths in the lists that the reply repeats.
+     */
+    void write(ChannelHandlerContext ctx, InboundCall call) {
+        boolean isInReplyChunk = call.reply.form == OutboundReplyForm.REPLY_CHUNK;
+        writeItems(ctx, call, call.chunks.header.writes());
+        writeStream(ctx, call, call.chunks.header.reply(), isInReplyChunk);
+    }
+
+    private void writeItems(ChannelHandlerContext ctx, InboundCall call, WriteList writes) {
+        OutboundReducedItems items = call.reply.payload.items();
+        int item = 0;
+        for (int c = 0; c < writes.chunks(); c++) {
+            boolean isUsed = item < items.count() && items.chunk(item) == c;
+            ByteBuf apart = isUsed ? items.apart(item) : null;
+            ByteBuf memory = apart == null ? call.reply.payload.stream() : apart;
+            int index = apart == null ? isUsed ? items.index(item) : 0 : apart.readerIndex();
+            int left = isUsed ? items.length(item) : 0;
+            for (int i = writes.firstSegment(c); i < writes.endSegment(c); i++) {
+                int length = (int) Math.min(left, writes.length(i));
+                writeSegment(ctx, call, memory, index, length, writes.handle(i), writes.offset(i));
+                writes.length(i, length);
+                index += length;
+                left -= length;
+            }
+            item += isUsed ? 1 : 0;
+        }
+    }
+
+    /**
+     * Writes the payload stream without the items into the Reply chunk; if the chunk is unused, sets its lengths to 0.
+     */
+    private void writeStream(
+            ChannelHandlerContext ctx, InboundCall call, ReplyChunk chunk, boolean isUsed) {
+        stream.of(call.reply.payload);
+        for (int i = 0; i < chunk.segments(); i++) {
+            long room = chunk.length(i);
+            long filled = 0;
+            while (isUsed && filled < room && stream.next(room - filled)) {
+                writeSegment(ctx, call, stream.piece(), chunk.handle(i), chunk.offset(i) + filled);
+                filled += stream.piece().length();
+            }
+            chunk.length(i, filled);
+        }
+    }
+
+    private void writeSegment(
+            ChannelHandlerContext ctx,
+            InboundCall call,
+            ByteBuf memory,
+            int index,
+            int length,
+            int handle,
+            long offset) {
+        for (int done = 0; done < length; done += piece.length()) {
+            piece.of(memory, index + done, length - done);
+            writeSegment(ctx, call, piece, handle, offset + done);
+        }
+    }
+
+    private void writeSegment(
+            ChannelHandlerContext ctx,
+            InboundCall call,
+            ContiguousBufferPrefix data,
+            int handle,
+            long offset) {
+        link.metrics().add(RpcRdmaCounter.WRITE_BYTES_SENT, data.length());
+        ByteBuf slice = data.memory().retainedSlice(data.index(), data.length());
+        ctx.write(new RdmaWrite(slice, handle, offset), responder.work(call.xid));
+    }
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.rpc;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.util.ReferenceCountUtil;
+import io.netty.util.ReferenceCounted;
+import java.io.IOException;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import org.rpcrdma.codec.RpcMessage;
+import org.rpcrdma.codec.rpc.ReplyHeader.Status;
+
+/**
+ * A received call of a program: who calls, with which arguments, and the means to answer it, once. The call owns its
+ * message until it is answered: credential and arguments are not to be used afterwards.
+ *
+ * <p>Not thread-safe, but may be handed from one thread to another; the answer may come from any thread.
+ */
+public final class RpcServerCall {
+
+    private static final AtomicIntegerFieldUpdater<RpcServerCall> ANSWERED =
+            AtomicIntegerFieldUpdater.newUpdater(RpcServerCall.class, "answered");
+
+    /** Longer results are not copied behind their header. */
+    private static final int COPIED_RESULT_BYTES = 4096;
+
+    private static final int FIRST_RESULT_BYTES = 232;
+    private static final int CREDENTIAL_OFFSET = 24;
+
+    /**
+     * Whoever waits for a reply that there was no memory to send asks again on another connection. Other replies that
+     * fail are answered for by the codec, or their connection is lost.
+     */
+    private static final ChannelFutureListener REPORT_ERROR =
+            written -> {
+                if (written.cause() instanceof Error) {
+                    written.channel().pipeline().fireExceptionCaught(written.cause());
+                }
+            };
+
+    private final Channel channel;
+    private final ReferenceCounted message;
+
+    /** At the arguments, once the verifier was skipped. */
+    private final ByteBuf payload;
+
+    private final int start;
+    private volatile int answered;
+
+    /**
+     * A call whose header is complete as far as lengths go.
+     *
+     * @param message a buffer or an {@link RpcMessage}, taken over
+     * @param payload of the message, at the XID
+     */
+    RpcServerCall(Channel channel, ReferenceCounted message, ByteBuf payload) {
+        this.channel = channel;
+        this.message = message;
+        this.payload = payload;
+        start = payload.readerIndex();
+    }
+
+    // ------------------------------------------------------------------ header
+
+    /** {@return the XID} */
+    public int xid() {
+        return payload.getInt(start);
+    }
+
+    /** {@return the program, unsigned} */
+    public int program() {
+        return payload.getInt(start + 12);
+    }
+
+    /** {@return the version of the program, unsigned} */
+    public int version() {
+        return payload.getInt(start + 16);
+    }
+
+    /** {@return the procedure, unsigned} */
+    public int procedure() {
+        return payload.getInt(start + 20);
+    }
+
+    /** {@return the flavor of the credential, unsigned} */
+    public int flavor() {
+        return payload.getInt(start + CREDENTIAL_OFFSET);
+    }
+
+    /** {@return a copy of the credential} */
+    public OpaqueAuth credential() {
+        return authAt(start + CREDENTIAL_OFFSET);
+    }
+
+    /** {@return a copy of the verifier} */
+    public OpaqueAuth verifier() {
+        return authAt(verifierIndex());
+    }
+
+    private OpaqueAuth authAt(int index) {
+        try {
+            return OpaqueAuth.read(payload.slice(index, payload.writerIndex() - index));
+        } catch (MalformedXdrException e) {
+            throw new IllegalStateException(e); // the lengths were checked
+        }
+    }
+
+    private int verifierIndex() {
+        int length = payload.getInt(start + CREDENTIAL_OFFSET + 4);
+        return start + CREDENTIAL_OFFSET + 8 + (length + 3 & ~3);
+    }
+
+    /** {@return the channel that the call has come by} */
+    public Channel channel() {
+        return channel;
+    }
+
+    /** As {@link RpcAuthenticator#NONE_OR_SYS}; allocates nothing. */
+    int checkUnprovenCredential() {
+        int flavor = flavor();
+        int length = payload.getInt(start + CREDENTIAL_OFFSET + 4);
+        if (flavor != OpaqueAuth.AUTH_NONE && flavor != OpaqueAuth.AUTH_SYS) {
+            return RpcAuthenticator.AUTH_REJECTEDCRED;
+        }
+        int body = start + CREDENTIAL_OFFSET + 8;
+        boolean isValid =
+                flavor == OpaqueAuth.AUTH_NONE
+                        ? length == 0
+                        : AuthSys.isWellFormed(payload, body, length);
+        if (!isValid) {
+            return RpcAuthenticator.AUTH_BADCRED;
+        }
+        int verifier = verifierIndex();
+        int verifierFlavor = payload.getInt(verifier);
+        boolean isUnproven =
+                verifierFlavor == OpaqueAuth.AUTH_NONE || verifierFlavor == OpaqueAuth.AUTH_SYS;
+        return isUnproven && payload.getInt(verifier + 4) == 0
+                ? RpcAuthenticator.AUTH_OK
+                : RpcAuthenticator.AUTH_BADVERF;
+    }
+
+    // ------------------------------------------------------------------ arguments
+
+    /** {@return the arguments in XDR, from the reader index on; borrowed} */
+    public ByteBuf arguments() {
+        return payload;
+    }
+
+    /**
+     * Reads the arguments.
+     *
+     * @param <T> what they become
+     * @param decoder of the arguments
+     * @return what was read
+     * @throws IOException what the decoder throws; a {@link MalformedXdrException} that leaves the procedure is
+     *     answered with GARBAGE_ARGS
+     */
+    public <T> T read(XdrDecoder<T> decoder) throws IOException {
+        return decoder.read(new XdrReader(payload));
+    }
+
+    /**
+     * {@return the message with the arguments that have memory of their own, borrowed ({@link
+     * org.rpcrdma.codec.RpcRdmaConfig.Builder#annotatedCalls}); {@code null} if they are all in {@link #arguments}}
+     */
+    public RpcMessage message() {
+        return message instanceof RpcMessage parts ? parts : null;
+    }
+
+    // ------------------------------------------------------------------ answers
+
+    /** {@return whether the call was answered or dropped} */
+    public boolean isAnswered() {
+        return answered != 0;
+    }
+
+    /**
+     * Answers without results.
+     *
+     * @throws IllegalStateException if the call was answered
+     */
+    public void reply() {
+        reply(Unpooled.EMPTY_BUFFER);
+    }
+
+    /**
+     * Answers with results.
+     *
+     * @param results in XDR, a multiple of 4 bytes; taken over. Short ones are copied behind the header.
+     * @throws IllegalStateException if the call was answered
+     */
+    public void reply(ByteBuf results) {
+        ByteBuf reply;
+        try {
+            int length = results.readableBytes();
+            boolean isCopied = length <= COPIED_RESULT_BYTES;
+            reply = newReply(Status.SUCCESS, isCopied ? length : 0);
+            if (isCopied) {
+                reply.writeBytes(results, results.readerIndex(), length);
+                results.release();
+            } else {
+                reply =
+                        reply.alloc()
+                                .compositeBuffer(2)
+                                .addComponent(true, reply)
+                                .addComponent(true, results);
+            }
+        } catch (Throwable t) {
+            results.release();
+            throw t;
+        }
+        answer(reply);
+    }
+
+    /**
+     * Answers with results that write themselves.
+     *
+     * @param results written on this thread, before this method returns, and before the arguments are released
+     * @throws IllegalStateException if the call was answered
+     */
+    public void reply(XdrEncodable results) {
+        XdrWriter out = XdrWriter.ofMessage(newReply(Status.SUCCESS, FIRST_RESULT_BYTES));
+        try {
+            results.writeTo(out);
+        } catch (Throwable t) {
+            out.release();
+            throw t;
+        }
+        answer(out.message());
+    }
+
+    /**
+     * Answers with a reply that was built by somebody else.
+     *
+     * @param reply a whole RPC reply with the XID of the call, a {@link ByteBuf} or an {@link RpcMessage}; taken over
+     * @throws IllegalStateException if the call was answered
+     */
+    public void replyWhole(ReferenceCounted reply) {
+        answer(reply);
+    }
+
+    /**
+     * Answers with a status that has no results.
+     *
+     * @param status such as GARBAGE_ARGS, PROC_UNAVAIL or SYSTEM_ERR
+     * @throws IllegalStateException if the call was answered
+     */
+    public void refuse(Status status) {
+        refuse(ReplyHeader.of(xid(), status));
+    }
+
+    /**
+     * Answers with AUTH_ERROR.
+     *
+     * @param authStatus an {@code auth_stat} (RFC 5531, 9), such as {@link RpcAuthenticator#AUTH_TOOWEAK}
+     * @throws IllegalStateException if the call was answered
+     */
+    public void refuseAuthentication(int authStatus) {
+        refuse(ReplyHeader.authError(xid(), authStatus));
+    }
+
+    void refuse(ReplyHeader header) {
+        ByteBuf reply = channel.alloc().buffer(header.encodedBytes());
+        header.writeTo(reply);
+        answer(reply);
+    }
+
+    /**
+     * Ends the call without an answer: its caller asks again, or gives up.
+     *
+     * @throws IllegalStateException if the call was answered
+     */
+    public void drop() {
+        end();
+        message.release();
+    }
+
+    private ByteBuf newReply(Status status, int resultBytes) {
+        requireUnanswered();
+        ByteBuf reply = channel.alloc().buffer(24 + resultBytes);
+        reply.writeInt(xid()).writeInt(1).writeInt(status.state);
+        OpaqueAuth.NONE.writeTo(reply);
+        return reply.writeInt(status.word);
+    }
+
+    /** To the channel and not to a context: a lost connection still shows the reply to the duplicate request cache. */
+    private void answer(ReferenceCounted reply) {
+        try {
+            end();
+        } catch (IllegalStateException e) {
+            reply.release();
+            throw e;
+        }
+        message.release();
+        if (channel.eventLoop().inEventLoop()) {
+            write(reply);
+            return;
+        }
+        try {
+            channel.eventLoop().execute(() -> write(reply));
+        } catch (RejectedExecutionException e) {
+            ReferenceCountUtil.release(
+                    reply); // the event loop has ended, and the connection with it
+        }
+    }
+
+    private void write(ReferenceCounted reply) {
+        channel.writeAndFlush(reply).addListener(REPORT_ERROR);
+    }
+
+    private void requireUnanswered() {
+        if (answered != 0) {
+            throw new IllegalStateException("the call was answered (expected: one answer)");
+        }
+    }
+
+    private void end() {
+        if (!ANSWERED.compareAndSet(this, 0, 1)) {
+            throw new IllegalStateException("the call was answered (expected: one answer)");
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "RpcServerCall(" + channel + (isAnswered() ? ", answered)" : ")");
+    }
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.rpc;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandler.Sharable;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.ReferenceCounted;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import org.rpcrdma.codec.RpcMessage;
+import org.rpcrdma.codec.internal.LogRateLimiter;
+import org.rpcrdma.codec.internal.UserExceptionLog;
+import org.rpcrdma.codec.rpc.ReplyHeader.Status;
+
+/**
+ * Serves {@link RpcProgram}s on a channel that delivers whole RPC messages: behind {@link
+ * org.rpcrdma.codec.RpcRdmaCodec}, or behind {@link RecordMarkingHandler}. Answers by itself what no procedure should
+ * see: other RPC versions, programs, versions and procedures, and callers who are not believed (RFC 5531, 9).
+ *
+ * <p>Replies in its inbound messages are passed on. A message that is neither closes the channel, as an exception does.
+ * Sharable: one may serve all channels.
+ */
+@Sharable
+public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
+
+    private static final InternalLogger LOGGER =
+            InternalLoggerFactory.getInstance(RpcServerHandler.class);
+
+    private static final LogRateLimiter LIMIT = new LogRateLimiter(System::nanoTime);
+
+    private static final int CALL = 0;
+    private static final int RPC_VERSION = 2;
+    private static final int VERSION_END = 12;
+    private static final int CREDENTIAL_OFFSET = 24;
+    private static final int SHORTEST_CALL = 40;
+
+    private final RpcProgram[] programs;
+    private final RpcAuthenticator authenticator;
+
+    /**
+     * A handler that believes AUTH_NONE and AUTH_SYS ({@link RpcAuthenticator#NONE_OR_SYS}).
+     *
+     * @param programs that are served
+     */
+    public RpcServerHandler(RpcProgram... programs) {
+        this(RpcAuthenticator.NONE_OR_SYS, List.of(programs));
+    }
+
+    /**
+     * A handler with an authenticator.
+     *
+     * @param authenticator decides whether a caller is believed
+     * @param programs that are served
+     */
+    public RpcServerHandler(RpcAuthenticator authenticator, List<RpcProgram> programs) {
+        this.authenticator = Objects.requireNonNull(authenticator, "authenticator");
+        this.programs = programs.toArray(RpcProgram[]::new);
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        ByteBuf payload =
+                message instanceof ByteBuf buffer
+                        ? buffer
+                        : message instanceof RpcMessage parts ? parts.content() : null;
+        if (payload == null || ReplyHeader.isIn(payload)) {
+            ctx.fireChannelRead(message);
+            return;
+        }
+        RpcServerCall call = new RpcServerCall(ctx.channel(), (ReferenceCounted) message, payload);
+        try {
+            receive(ctx, call, payload);
+        } catch (Throwable t) {
+            fail(call, t);
+        }
+    }
+
+    private void receive(ChannelHandlerContext ctx, RpcServerCall call, ByteBuf payload) {
+        int start = payload.readerIndex();
+        int length = payload.readableBytes();
+        if (length < VERSION_END || payload.getInt(start + 4) != CALL) {
+            close(ctx, call, length);
+        } else if (payload.getInt(start + 8) != RPC_VERSION) {
+            call.refuse(ReplyHeader.rpcMismatch(call.xid(), RPC_VERSION, RPC_VERSION));
+        } else if (length < SHORTEST_CALL) {
+            close(ctx, call, length);
+        } else {
+            int authStatus = skipHeader(call, payload);
+            if (authStatus == RpcAuthenticator.AUTH_OK) {
+                dispatch(call);
+            } else {
+                call.refuseAuthentication(authStatus);
+            }
+        }
+    }
+
+    private static void close(ChannelHandlerContext ctx, RpcServerCall call, int length) {
+        call.drop();
+        close(ctx, "it sent " + length + " bytes that are no RPC call");
+    }
+
+    /** Moves to the arguments; {@code auth_stat}. */
+    private int skipHeader(RpcServerCall call, ByteBuf payload) {
+        int end = payload.writerIndex();
+        int verifier = endOfAuth(payload, payload.readerIndex() + CREDENTIAL_OFFSET, end - 8);
+        if (verifier < 0) {
+            return RpcAuthenticator.AUTH_BADCRED;
+        }
+        int arguments = endOfAuth(payload, verifier, end);
+        if (arguments < 0) {
+            return RpcAuthenticator.AUTH_BADVERF;
+        }
+        int authStatus = authenticator.authenticate(call);
+        payload.readerIndex(arguments);
+        return authStatus;
+    }
+
+    /** The index behind an authenticator; -1 if it is too long, or ends behind the end. */
+    private static int endOfAuth(ByteBuf in, int index, int end) {
+        int length = in.getInt(index + 4);
+        if (length < 0 || length > OpaqueAuth.MAXIMUM_BODY) {
+            return -1;
+        }
+        int next = index + 8 + (length + 3 & ~3);
+        return next <= end ? next : -1;
+    }
+
+    private void dispatch(RpcServerCall call) {
+        RpcProgram program = find(call.program());
+        if (program == null) {
+            call.refuse(Status.PROG_UNAVAIL);
+        } else if (!program.has(call.version())) {
+            call.refuse(
+                    ReplyHeader.programMismatch(
+                            call.xid(), program.lowestVersion(), program.highestVersion()));
+        } else {
+            RpcProcedure procedure = program.procedure(call.version(), call.procedure());
+            if (procedure == null) {
+                call.refuse(Status.PROC_UNAVAIL);
+            } else {
+                execute(program.executor(), procedure, call);
+            }
+        }
+    }
+
+    private RpcProgram find(int number) {
+        for (RpcProgram program : programs) {
+            if (program.number() == number) {
+                return program;
+            }
+        }
+        return null;
+    }
+
+    private static void execute(Executor executor, RpcProcedure procedure, RpcServerCall call) {
+        if (executor == null) {
+            execute(procedure, call);
+            return;
+        }
+        try {
+            executor.execute(() -> execute(procedure, call));
+        } catch (RejectedExecutionException e) {
+            call.refuse(Status.SYSTEM_ERR);
+        }
+    }
+
+    private static void execute(RpcProcedure procedure, RpcServerCall call) {
+        try {
+            procedure.execute(call);
+        } catch (MalformedXdrException | IndexOutOfBoundsException e) {
+            if (call.isAnswered()) {
+                UserExceptionLog.failed("a procedure that has answered", e);
+            } else {
+                call.refuse(Status.GARBAGE_ARGS);
+            }
+        } catch (Throwable t) {
+            fail(call, t);
+        }
+    }
+
+    private static void fail(RpcServerCall call, Throwable failure) {
+        UserExceptionLog.failed("a procedure", failure);
+        if (!call.isAnswered()) {
+            call.refuse(Status.SYSTEM_ERR);
+        }
+    }
+
+    /** Ends a connection that has failed: its client connects again. */
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        close(ctx, cause.toString());
+    }
+
+    private static void close(ChannelHandlerContext ctx, String why) {
+        long suppressed = LIMIT.take();
+        if (suppressed >= 0) {
+            LOGGER.info("{} is closed: {} ({} more not shown)", ctx.channel(), why, suppressed);
+        }
+        ctx.close();
+    }
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec.rpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.ReferenceCountUtil;
+import java.io.IOException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.Random;
+import java.util.concurrent.RejectedExecutionException;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.codec.RpcMessage;
+import org.rpcrdma.codec.rpc.ReplyHeader.Status;
+
+/** RFC 5531, 9: each call that no procedure should see has its golden reply. */
+class RpcServerHandlerTest {
+
+    private static final String OK = "00000007 00000001 00000000 00000000 00000000 00000000";
+
+    /** Two versions: in both of them 1 adds, 2 fails, 3 waits. */
+    private final List<RpcServerCall> waiting = new ArrayList<>();
+
+    private final RpcProgram program =
+            RpcProgram.builder(0x20000001)
+                    .procedure(2, 1, RpcServerHandlerTest::add)
+                    .procedure(4, 1, RpcServerHandlerTest::add)
+                    .procedure(4, 2, RpcServerHandlerTest::fail)
+                    .procedure(4, 3, waiting::add)
+                    .build();
+
+    private final EmbeddedChannel channel = new EmbeddedChannel(new RpcServerHandler(program));
+
+    private static void add(RpcServerCall call) throws Exception {
+        int sum = call.read(in -> in.readInt() + in.readInt());
+        call.reply(out -> out.writeInt(sum));
+    }
+
+    private static void fail(RpcServerCall call) {
+        throw new IllegalStateException("no memory of it");
+    }
+
+    private static ByteBuf hex(String text) {
+        return Unpooled.copiedBuffer(ByteBufUtil.decodeHexDump(text.replace(" ", "")));
+    }
+
+    /** What the handler answers. */
+    private String reply(String call) {
+        ByteBuf message = hex(call);
+        channel.writeInbound(message);
+        assertThat(message.refCnt()).isZero();
+        ByteBuf reply = channel.readOutbound();
+        if (reply == null) {
+            return null;
+        }
+        String text = ByteBufUtil.hexDump(reply).replaceAll("(.{8})(?=.)", "$1 ");
+        reply.release();
+        return text;
+    }
+
+    private static String call(int version, int procedure) {
+        return "00000007 00000000 00000002 20000001 0000000%d 0000000%d 00000000 00000000 00000000 00000000 "
+                .formatted(version, procedure);
+    }
+
+    @Test
+    void aProcedureIsExecuted() {
+        assertThat(reply(call(4, 1) + "00000003 00000004")).isEqualTo(OK + " 00000007");
+        assertThat(reply(call(2, 0))).isEqualTo(OK);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        // RPC version 3
+        "00000007 00000000 00000003, 00000007 00000001 00000001 00000000 00000002 00000002",
+        // another program
+        "00000007 00000000 00000002 20000002 00000004 00000001 00000000 00000000 00000000 00000000,"
+                + " 00000007 00000001 00000000 00000000 00000000 00000001",
+        // version 3 of 2 to 4, which is not there
+        "00000007 00000000 00000002 20000001 00000003 00000001 00000000 00000000 00000000 00000000,"
+                + " 00000007 00000001 00000000 00000000 00000000 00000002 00000002 00000004",
+        // another procedure
+        "00000007 00000000 00000002 20000001 00000004 00000009 00000000 00000000 00000000 00000000,"
+                + " 00000007 00000001 00000000 00000000 00000000 00000003",
+        // arguments that end too early
+        "00000007 00000000 00000002 20000001 00000004 00000001 00000000 00000000 00000000 00000000"
+                + " 00000001, 00000007 00000001 00000000 00000000 00000000 00000004",
+        // a procedure that throws
+        "00000007 00000000 00000002 20000001 00000004 00000002 00000000 00000000 00000000 00000000,"
+                + " 00000007 00000001 00000000 00000000 00000000 00000005",
+        // a credential that is too long: AUTH_BADCRED
+        "00000007 00000000 00000002 20000001 00000004 00000001 00000000 00000191 00000000 00000000,"
+                + " 00000007 00000001 00000001 00000001 00000001",
+        // AUTH_NONE with a body: AUTH_BADCRED
+        "00000007 00000000 00000002 20000001 00000004 00000001 00000000 00000004 00000000 00000000"
+                + " 00000000, 00000007 00000001 00000001 00000001 00000001",
+        // AUTH_SYS with 17 groups: AUTH_BADCRED
+        "00000007 00000000 00000002 20000001 00000004 00000001 00000001 00000014 00000000 00000000"
+                + " 00000000 00000000 00000011 00000000 00000000,"
+                + " 00000007 00000001 00000001 00000001 00000001",
+        // RPCSEC_GSS: AUTH_REJECTEDCRED
+        "00000007 00000000 00000002 20000001 00000004 00000001 00000006 00000000 00000000 00000000,"
+                + " 00000007 00000001 00000001 00000001 00000002",
+        // a verifier that is not there: AUTH_BADVERF
+        "00000007 00000000 00000002 20000001 00000004 00000001 00000000 00000000 00000000 00000004,"
+                + " 00000007 00000001 00000001 00000001 00000003",
+    })
+    void whatNoProcedureShouldSeeIsAnswered(String call, String golden) {
+        assertThat(reply(call)).isEqualTo(golden);
+        assertThat(channel.isActive()).isTrue();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"00000007", "00000007 00000002 00000002", "00000007 00000000 00000002 20000001"})
+    void whatIsNoCallClosesTheChannel(String message) {
+        assertThat(reply(message)).isNull();
+        assertThat(channel.isActive()).isFalse();
+    }
+
+    @Test
+    void repliesArePassedOn() {
+        ByteBuf reply = hex(OK);
+        channel.writeInbound(reply);
+        assertThat(channel.<Object>readInbound()).isSameAs(reply);
+        reply.release();
+    }
+
+    /** The message is released by the answer, and not before. */
+    @Test
+    void anAnswerMayComeLaterAndOnlyOnce() throws Exception {
+        ByteBuf message =
+                hex(
+                        "00000007 00000000 00000002 20000001 00000004 00000003 00000001 0000001c"
+                                + " 00000009 00000003 61626300 000003e8 00000064 00000001 00000005"
+                                + " 00000000 00000000 0000002a");
+        channel.writeInbound(message);
+        RpcServerCall call = waiting.get(0);
+        assertThat(AuthSys.of(call.credential()).uid()).isEqualTo(1000);
+        assertThat(call.verifier()).isEqualTo(OpaqueAuth.NONE);
+        assertThat(call.flavor()).isEqualTo(1);
+        assertThat(call.arguments().readInt()).isEqualTo(42);
+        assertThat(call.message()).isNull();
+        assertThat(call.isAnswered()).isFalse();
+        call.reply(hex("00000001"));
+        assertThat(call.isAnswered()).isTrue();
+        assertThat(message.refCnt()).isZero();
+        ByteBuf reply = channel.readOutbound();
+        assertThat(reply).isEqualTo(hex(OK + "00000001"));
+        reply.release();
+        ByteBuf second = hex("00000002");
+        assertThatThrownBy(() -> call.reply(second)).hasMessageContaining("expected: one answer");
+        assertThat(second.refCnt()).isZero();
+        assertThatThrownBy(() -> call.refuse(Status.SYSTEM_ERR))
+                .isInstanceOf(IllegalStateException.class);
+        assertThat(channel.<Object>readOutbound()).isNull();
+    }
+
+    @Test
+    void longResultsAreNotCopied() {
+        channel.writeInbound(hex(call(4, 3)));
+        ByteBuf results = Unpooled.directBuffer(8192).writeZero(8192);
+        waiting.get(0).reply(results);
+        ByteBuf reply = channel.readOutbound();
+        assertThat(reply.readableBytes()).isEqualTo(24 + 8192);
+        assertThat(results.refCnt()).isEqualTo(1);
+        reply.release();
+        assertThat(results.refCnt()).isZero();
+    }
+
+    @Test
+    void eligibleResultsAreItems() {
+        channel.writeInbound(hex(call(4, 3)));
+        ByteBuf data = hex("0102030405");
+        waiting.get(0).reply(out -> out.writeItem(data));
+        RpcMessage reply = channel.readOutbound();
+        assertThat(reply.itemPosition(0)).isEqualTo(28);
+        assertThat(reply.item(0)).isSameAs(data);
+        reply.release();
+    }
+
+    @Test
+    void aProcedureRefuses() {
+        channel.writeInbound(hex(call(4, 3)), hex(call(4, 3)), hex(call(4, 3)));
+        waiting.get(0).refuseAuthentication(RpcAuthenticator.AUTH_TOOWEAK);
+        waiting.get(1).refuse(Status.PROC_UNAVAIL);
+        waiting.get(2).drop();
+        ByteBuf denied = channel.readOutbound();
+        ByteBuf unavailable = channel.readOutbound();
+        assertThat(denied).isEqualTo(hex("00000007 00000001 00000001 00000001 00000005"));
+        assertThat(unavailable)
+                .isEqualTo(hex("00000007 00000001 00000000 00000000 00000000 00000003"));
+        assertThat(channel.<Object>readOutbound()).isNull();
+        denied.release();
+        unavailable.release();
+    }
+
+    @Test
+    void anExecutorThatRejectsIsASystemError() {
+        RpcProgram busy =
+                RpcProgram.builder(0x20000001)
+                        .procedure(4, 1, RpcServerHandlerTest::add)
+                        .executor(
+                                task -> {
+                                    throw new RejectedExecutionException();
+                                })
+                        .build();
+        EmbeddedChannel other = new EmbeddedChannel(new RpcServerHandler(busy));
+        other.writeInbound(hex(call(4, 1)));
+        ByteBuf reply = other.readOutbound();
+        assertThat(reply).isEqualTo(hex("00000007 00000001 00000000 00000000 00000000 00000005"));
+        reply.release();
+    }
+
+    /** Its caller would wait for ever, and over RDMA without the credit. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallThatFailsOnAnotherThreadIsAnswered(boolean isError) {
+        Queue<Runnable> tasks = new ArrayDeque<>();
+        RpcProgram failing =
+                RpcProgram.builder(0x20000001)
+                        .procedure(
+                                4,
+                                1,
+                                call -> {
+                                    if (isError) {
+                                        throw new OutOfMemoryError("of the test");
+                                    }
+                                    throw new IOException("of the test");
+                                })
+                        .executor(tasks::add)
+                        .build();
+        EmbeddedChannel other = new EmbeddedChannel(new RpcServerHandler(failing));
+        ByteBuf call = hex(call(4, 1));
+        other.writeInbound(call);
+        tasks.remove().run();
+        other.runPendingTasks();
+        ByteBuf reply = other.readOutbound();
+        assertThat(reply).isEqualTo(hex("00000007 00000001 00000000 00000000 00000000 00000005"));
+        reply.release();
+        assertThat(call.refCnt()).isZero();
+        assertThat(other.isOpen()).isTrue();
+    }
+
+    /** The duplicate request cache waits for the reply of each call that was delivered. */
+    @Test
+    void aCallIsExecutedThoughItsConnectionIsLostBeforeItsTurn() {
+        Queue<Runnable> tasks = new ArrayDeque<>();
+        RpcProgram slow =
+                RpcProgram.builder(0x20000001)
+                        .procedure(4, 3, waiting::add)
+                        .executor(tasks::add)
+                        .build();
+        EmbeddedChannel other = new EmbeddedChannel(new RpcServerHandler(slow));
+        other.writeInbound(hex(call(4, 3)));
+        other.close();
+        other.runPendingTasks();
+        tasks.remove().run();
+        assertThat(waiting).hasSize(1);
+        waiting.get(0).reply();
+        other.runPendingTasks();
+    }
+
+    /** A reply that there is no memory to send ends the connection, so that its caller asks again. */
+    @Test
+    void aReplyThatCannotBeSentEndsTheConnection() {
+        EmbeddedChannel other =
+                new EmbeddedChannel(
+                        new ChannelOutboundHandlerAdapter() {
+                            @Override
+                            public void write(
+                                    ChannelHandlerContext ctx,
+                                    Object message,
+                                    ChannelPromise promise) {
+                                ReferenceCountUtil.release(message);
+                                throw new OutOfMemoryError("of the test");
+                            }
+                        },
+                        new RpcServerHandler(program));
+        other.writeInbound(hex(call(4, 0)));
+        other.runPendingTasks();
+        assertThat(other.isOpen()).isFalse();
+    }
+
+    @Test
+    void anAuthenticatorDecides() {
+        RpcAuthenticator gssOnly =
+                call ->
+                        call.flavor() == 6
+                                ? RpcAuthenticator.AUTH_OK
+                                : RpcAuthenticator.AUTH_TOOWEAK;
+        EmbeddedChannel other =
+                new EmbeddedChannel(new RpcServerHandler(gssOnly, List.of(program)));
+        other.writeInbound(
+                hex(call(4, 1)),
+                hex(
+                        call(4, 1)
+                                        .replace(
+                                                "00000000 00000000 00000000 00000000",
+                                                "00000006 00000000 00000006 00000000")
+                                + "00000001 00000002"));
+        ByteBuf denied = other.readOutbound();
+        ByteBuf believed = other.readOutbound();
+        assertThat(denied).isEqualTo(hex("00000007 00000001 00000001 00000001 00000005"));
+        assertThat(believed).isEqualTo(hex(OK + "00000003"));
+        denied.release();
+        believed.release();
+    }
+
+    @Test
+    void aProgramWithoutAVersionIsRefused() {
+        assertThatThrownBy(() -> RpcProgram.builder(1).build()).hasMessageContaining("expected: ");
+        assertThat(program).hasToString("RpcProgram(536870913, versions 2 to 4)");
+    }
+
+    /** Whatever comes: one reply at most, or the end of the channel; nothing leaks. */
+    @Property(tries = 2000)
+    void anyBytesAreAnsweredOrEndTheChannel(@ForAll long seed) {
+        Random random = new Random(seed);
+        ByteBuf message = hex(call(4, 1) + "00000003 00000004");
+        for (int spoiled = random.nextInt(4); spoiled > 0; spoiled--) {
+            message.setInt(
+                    4 * random.nextInt(12),
+                    random.nextInt(3) == 0 ? random.nextInt() : random.nextInt(9));
+        }
+        message.writerIndex(random.nextInt(message.writerIndex() + 1));
+        EmbeddedChannel any =
+                new EmbeddedChannel(
+                        new RpcServerHandler(
+                                RpcProgram.builder(0x20000001)
+                                        .procedure(4, 1, RpcServerHandlerTest::add)
+                                        .build()));
+        any.writeInbound(message);
+        ByteBuf reply = any.readOutbound();
+        Object passedOn = any.readInbound();
+        assertThat(reply != null).isNotEqualTo(!any.isActive() || passedOn != null);
+        if (reply != null) {
+            reply.release();
+        }
+        if (passedOn != null) {
+            message.release();
+        }
+        assertThat(message.refCnt()).isZero();
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+/**
+ * Polling of one event loop in {@link PollMode#ADAPTIVE}: its window, within the limit of the process. Not thread-safe.
+ */
+final class AdaptivePolling {
+
+    private final PollWindow window;
+    private final PollerLimit limit;
+    private boolean isEntered;
+
+    AdaptivePolling(PollWindow window, PollerLimit limit) {
+        this.window = window;
+        this.limit = limit;
+    }
+
+    /** {@return the polling of a loop that begins now; {@code null} when it has another mode} */
+    static AdaptivePolling of(PollMode mode, long now) {
+        return mode == PollMode.ADAPTIVE
+                ? new AdaptivePolling(new PollWindow(now), PollerLimit.PROCESS)
+                : null;
+    }
+
+    /** See {@link PollWindow#roundEnded}; a round with work ends a wait, see {@link PollWindow#workFound}. */
+    void roundEnded(long began, long now, boolean hadWork) {
+        window.roundEnded(began, now);
+        if (hadWork) {
+            workFound(began);
+        }
+    }
+
+    /**
+     * A poll has found no work. Returns whether the loop is to poll again at once; otherwise it blocks.
+     *
+     * @param since when there last was work
+     */
+    boolean tryPoll(long since, long now) {
+        window.pollMissed(since, now);
+        if (window.isOpen(now) && (isEntered || limit.tryEnter())) {
+            isEntered = true;
+            return true;
+        }
+        window.blocks(now);
+        stop();
+        return false;
+    }
+
+    /** See {@link PollWindow#workFound}. */
+    void workFound(long now) {
+        window.workFound(now);
+        stop();
+    }
+
+    /** The loop does not wait any more, or not by polling. */
+    void stop() {
+        if (isEntered) {
+            isEntered = false;
+            limit.leave();
+        }
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs;
+
+import java.nio.ByteBuffer;
+import java.util.IdentityHashMap;
+
+/**
+ * Memory of arenas, one for each allocation, because an arena is freed as a whole. The JVM does not count this memory
+ * as direct memory, so it is counted here: the limit applies to both together.
+ */
+final class ArenaMemorySource implements MemorySource {
+
+    /** By identity, because buffers with equal bytes are equal. */
+    private final IdentityHashMap<ByteBuffer, MemoryArena> arenas = new IdentityHashMap<>();
+
+    @Override
+    public ByteBuffer allocate(int bytes) {
+        MemoryArena arena = new MemoryArena();
+        try {
+            ByteBuffer memory = JvmDirectMemoryLimit.allocate(bytes, arena::allocate);
+            synchronized (arenas) {
+                arenas.put(memory, arena);
+            }
+            JvmDirectMemoryLimit.count(bytes);
+            return memory;
+        } catch (Throwable t) {
+            arena.close();
+            throw t;
+        }
+    }
+
+    @Override
+    public void free(ByteBuffer memory) {
+        MemoryArena arena;
+        synchronized (arenas) {
+            arena = arenas.remove(memory);
+        }
+        if (arena == null) {
+            throw JvmDirectMemoryLimit.notLent(memory);
+        }
+        arena.close();
+        JvmDirectMemoryLimit.count(-memory.capacity());
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp.rdmap;
+
+import org.rpcrdma.verbs.WorkStatus;
+import org.rpcrdma.verbs.iwarp.ddp.PayloadSource;
+import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
+import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
+import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
+
+/** Gathers the payload of the work request that is being sent from its memory ranges. */
+public final class WorkRequestPayloadSource implements PayloadSource {
+
+    private static final long MAX_MESSAGE = 0xffff_ffffL;
+
+    private final SendQueue work;
+    private final LocalKeyTable memory;
+    private int range;
+    private int rangeOffset;
+
+    public WorkRequestPayloadSource(SendQueue work, LocalKeyTable memory) {
+        this.work = work;
+        this.memory = memory;
+    }
+
+    /** Begins with a work request. */
+    void start(int position) throws LocalAccessException {
+        range = work.firstRange(position);
+        rangeOffset = 0;
+        if (work.length(position) > MAX_MESSAGE) {
+            throw new LocalAccessException(
+                    WorkStatus.LOCAL_LENGTH_ERROR,
+                    "Work request has "
+                            + work.length(position)
+                            + " bytes, a message has at most "
+                            + MAX_MESSAGE);
+        }
+        if (work.opcode(position) == Rdmap.READ_REQUEST) {
+            int sinks = range;
+            for (long bytes = work.length(position);
+                    bytes > 0;
+                    bytes -= work.rangeLength(sinks++)) {
+                region(sinks, 0, work.rangeLength(sinks));
+            }
+        }
+    }
+
+    @Override
+    public int admit(int wanted) throws LocalAccessException {
+        int admitted = 0;
+        int offset = rangeOffset;
+        for (int r = range; admitted < wanted; r++) {
+            int piece = Math.min(work.rangeLength(r) - offset, wanted - admitted);
+            region(r, offset, piece);
+            admitted += piece;
+            offset = 0;
+        }
+        return admitted;
+    }
+
+    @Override
+    public void gather(FpduSender out, int bytes) {
+        int left = bytes;
+        while (left > 0) {
+            int piece = Math.min(work.rangeLength(range) - rangeOffset, left);
+            long address = work.rangeAddress(range) + rangeOffset;
+            IwarpMemoryRegion region = memory.find(work.rangeKey(range), address, piece);
+            if (out.wantsCopy(piece)) {
+                out.copy(region.bytes(), region.index(address), piece);
+            } else {
+                out.payload(region.borrow(address, piece), region);
+            }
+            left -= piece;
+            rangeOffset += piece;
+            if (rangeOffset == work.rangeLength(range)) {
+                range++;
+                rangeOffset = 0;
+            }
+        }
+    }
+
+    private void region(int r, int offset, int length) throws LocalAccessException {
+        long address = work.rangeAddress(r) + offset;
+        if (memory.find(work.rangeKey(r), address, length) == null) {
+            throw new LocalAccessException(
+                    WorkStatus.LOCAL_PROTECTION_ERROR,
+                    String.format(
+                            "Work request names %d bytes at address 0x%x with local key 0x%x, which"
+                                    + " are not registered",
+                            length, address, work.rangeKey(r)));
+        }
+    }
+}

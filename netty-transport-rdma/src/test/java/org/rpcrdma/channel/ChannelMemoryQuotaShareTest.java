@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.rpcrdma.channel.ConnectedPair.PATIENCE_SECONDS;
+import static org.rpcrdma.channel.ConnectedPair.on;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.rpcrdma.NeedsDevice;
+import org.rpcrdma.Proves;
+import org.rpcrdma.verbs.ReceiveMemory;
+import org.rpcrdma.verbs.WorkStatus;
+
+/** What all channels of one address have begun and not got is bounded, and costs other addresses nothing. */
+class ChannelMemoryQuotaShareTest {
+
+    private static final int RECEIVE = 64 << 10;
+    private static final long LIMIT = 2 * RECEIVE;
+    private static final String ONE = "127.0.0.2";
+    private static final String OTHER = "127.0.0.3";
+
+    private final ConnectedPair.Inbox clientInbox = new ConnectedPair.Inbox();
+    private final ConnectedPair.Inbox serverInbox = new ConnectedPair.Inbox();
+    private RdmaEventLoopGroup clients;
+    private RdmaEventLoopGroup servers;
+    private Channel listener;
+
+    @BeforeEach
+    void begin() {
+        clients = new RdmaEventLoopGroup(1);
+        servers = new RdmaEventLoopGroup(1);
+        listener =
+                new ServerBootstrap()
+                        .group(servers)
+                        .channel(RdmaServerChannel.class)
+                        .childOption(RdmaChannelOption.RECEIVE_SIZE, RECEIVE)
+                        .childOption(RdmaChannelOption.RECEIVE_DEPTH, 8)
+                        .childOption(RdmaChannelOption.INCOMPLETE_BYTES_PER_ADDRESS, LIMIT)
+                        .childHandler(ConnectedPair.initializer(serverInbox))
+                        .bind(InetAddress.getLoopbackAddress(), 0)
+                        .syncUninterruptibly()
+                        .channel();
+    }
+
+    @AfterEach
+    void end() {
+        clients.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
+        servers.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
+        clientInbox.releaseAll();
+        serverInbox.releaseAll();
+        assertThat(PeerAddressMemoryQuota.count()).isZero();
+    }
+
+    /** The server's end of a connection from that address. */
+    private RdmaChannel accepted(String address) throws InterruptedException {
+        new Bootstrap()
+                .group(clients)
+                .channel(RdmaChannel.class)
+                .handler(ConnectedPair.initializer(clientInbox))
+                .connect(listener.localAddress(), new InetSocketAddress(address, 0))
+                .sync();
+        return (RdmaChannel) serverInbox.channels.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    }
+
+    private static void begins(RdmaChannel channel, long bytes) throws Exception {
+        on(
+                channel,
+                () -> {
+                    channel.incompleteBegins((int) bytes);
+                    return null;
+                });
+    }
+
+    private static void ends(RdmaChannel channel, long bytes) throws Exception {
+        on(
+                channel,
+                () -> {
+                    channel.incompleteEnds((int) bytes);
+                    return null;
+                });
+    }
+
+    private static void assertRefused(RdmaChannel channel, int bytes) {
+        assertThatThrownBy(() -> begins(channel, bytes))
+                .hasMessageContaining("bytes of incomplete messages already (expected: at most");
+    }
+
+    @Test
+    @Proves("SEC-28")
+    void oneAddressHasOnePartOnAllItsChannels() throws Exception {
+        RdmaChannel first = accepted(ONE);
+        RdmaChannel second = accepted(ONE);
+        RdmaChannel other = accepted(OTHER);
+        begins(first, LIMIT - 1);
+        assertRefused(second, 2);
+        begins(second, 1);
+        assertRefused(first, 1);
+        begins(other, LIMIT);
+        ends(first, 10);
+        begins(second, 10);
+        assertRefused(second, 1);
+    }
+
+    @Test
+    void whoIsAloneGetsWhatHeWants() throws Exception {
+        RdmaChannel channel = accepted(ONE);
+        begins(channel, LIMIT + 1);
+        assertRefused(channel, 1);
+        ends(channel, LIMIT + 1);
+        begins(channel, LIMIT + 1);
+    }
+
+    @Test
+    void theEndOfAChannelGivesBackWhatItHad() throws Exception {
+        RdmaChannel first = accepted(ONE);
+        RdmaChannel second = accepted(ONE);
+        begins(first, LIMIT);
+        first.close().sync();
+        begins(second, LIMIT);
+        begins(first, LIMIT); // of no effect
+        ends(first, LIMIT);
+        assertRefused(second, 1);
+    }
+
+    private static ReceiveMemory memory(RdmaChannel channel, int id, int length) throws Exception {
+        return on(channel, () -> channel.traffic().receiveMemory(id, length));
+    }
+
+    /** A message of several segments takes a whole receive, before it is known how long it is. */
+    @Test
+    @NeedsDevice("receivesWithoutMemory") // elsewhere the memory of all receives is there already
+    @Proves("SEC-28")
+    void messagesOfSeveralSegmentsCount() throws Exception {
+        RdmaChannel first = accepted(ONE);
+        RdmaChannel second = accepted(ONE);
+        RdmaChannel third = accepted(ONE);
+        RdmaChannel other = accepted(OTHER);
+        assertThat(memory(first, 0, RECEIVE)).isNotNull();
+        assertThat(memory(second, 0, RECEIVE)).isNotNull();
+        assertThat(memory(third, 0, RECEIVE)).as("above the bound").isNull();
+        assertThat(memory(third, 0, 1000)).as("a short one").isNotNull();
+        assertThat(memory(other, 0, RECEIVE)).as("of another address").isNotNull();
+        // In one turn of the one loop: the device has not received what completes here, and would
+        // refuse the next receive that the delivery of it posts.
+        on(
+                first,
+                () -> {
+                    first.traffic().completed(0, WorkStatus.SUCCESS, 100);
+                    assertThat(first.traffic().receiveMemory(1, RECEIVE)).isNotNull();
+                    assertThat(third.traffic().receiveMemory(1, RECEIVE))
+                            .as("above the bound again")
+                            .isNull();
+                    return null;
+                });
+    }
+
+    /** A device asks for memory while it reads, and tells of completions later, of several at a time. */
+    @Test
+    @NeedsDevice("receivesWithoutMemory")
+    @Proves("SEC-28")
+    void messagesThatCompleteTogetherGiveBackWhatEachHasTaken() throws Exception {
+        RdmaChannel first = accepted(ONE);
+        RdmaChannel second = accepted(ONE);
+        on(
+                first,
+                () -> {
+                    var peer = first.traffic();
+                    for (int id = 0; id < 3; id++) {
+                        assertThat(peer.receiveMemory(id, RECEIVE)).isNotNull();
+                    }
+                    // Of the third, the first segment alone is there.
+                    peer.completed(0, WorkStatus.SUCCESS, RECEIVE);
+                    peer.completed(1, WorkStatus.SUCCESS, RECEIVE);
+                    assertThat(second.traffic().receiveMemory(0, RECEIVE)).isNotNull();
+                    assertThat(second.traffic().receiveMemory(1, 1000)).isNotNull();
+                    assertThatThrownBy(() -> second.incompleteBegins(1))
+                            .hasMessageContaining("bytes of incomplete messages already");
+                    peer.completed(2, WorkStatus.SUCCESS, RECEIVE);
+                    second.incompleteBegins(RECEIVE);
+                    second.incompleteEnds(RECEIVE);
+                    return null;
+                });
+    }
+
+    /** It is none of a larger one that has only begun. */
+    @Test
+    @NeedsDevice("receivesWithoutMemory")
+    @Proves("SEC-28")
+    void aShortMessageGivesBackNothing() throws Exception {
+        RdmaChannel first = accepted(ONE);
+        RdmaChannel second = accepted(ONE);
+        on(
+                first,
+                () -> {
+                    assertThat(first.traffic().receiveMemory(0, 100)).isNotNull();
+                    assertThat(first.traffic().receiveMemory(1, RECEIVE)).isNotNull();
+                    first.traffic().completed(0, WorkStatus.SUCCESS, 100);
+                    second.incompleteBegins(RECEIVE);
+                    assertThatThrownBy(() -> second.incompleteBegins(1))
+                            .hasMessageContaining("bytes of incomplete messages already");
+                    return null;
+                });
+    }
+}
