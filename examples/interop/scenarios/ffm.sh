@@ -16,7 +16,7 @@ else
         cd "$work/job" && . guest/java.sh &&
             exec "${java[@]}" -XX:ArchiveClassesAtExit=classes.jsa "${options[@]}" -jar rpcrdma.jar demo --device iwarp --size 100001
     )
-    "$jdk/bin/jar" cf "$work/job/interop.jar" -C "$root/examples/target/test-classes" org/rpcrdma/examples/interop
+    "$jdk/bin/jar" cf "$work/job/interop.jar" -C "$root/examples/target/test-classes" org
     (java_program Perftest cases ffm) >"$work/job/cases"
     cp -r "$here/guest" "$work/job/guest"
     check "an archive of classes for it" archive_classes

@@ -22,7 +22,18 @@ public final class InvalidationProbe {
 
     private InvalidationProbe() {}
 
-    public static void main(String[] arguments) throws Exception {
+    public static void main(String[] arguments) {
+        int status = 2;
+        try {
+            status = run(arguments);
+        } catch (Throwable e) {
+            e.printStackTrace(System.out);
+        }
+        // The threads of the event loops would keep a program alive that has failed.
+        System.exit(status);
+    }
+
+    private static int run(String[] arguments) throws Exception {
         RdmaEventLoopGroup loops =
                 new RdmaEventLoopGroup(
                         1,
@@ -44,6 +55,6 @@ public final class InvalidationProbe {
                 () -> Report.holds(remote > 0, "it has invalidated nothing"));
         report.check("the client's end", () -> client.closeAsync().get());
         loops.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
-        System.exit(report.failed() == 0 ? 0 : 1);
+        return report.failed() == 0 ? 0 : 1;
     }
 }
