@@ -93,7 +93,8 @@ abstract class ChunkOptionsBuilder<B extends ChunkOptionsBuilder<B>>
     /**
      * The bytes of the Reply chunk of a call whose results have no bound in its binding, or whose program has no
      * binding; default 64 KiB. The requester pulls a longer reply where both sides have announced that ({@link
-     * RpcRdmaConfig.Builder#announceReadChunkReplies}), as two ends of this project do; elsewhere it fails with {@link
+     * RpcRdmaConfig.Builder#announceReadChunkReplies}), as two ends of this project do, and speak version 1; elsewhere,
+     * such as in version 2 without {@link ReadChunkReplyConfig#withOptionType}, it fails with {@link
      * RemoteChunkException}. Has no effect on a requester whose {@link RpcRdmaConfig.Builder#readChunkReplies} settings
      * offer no Reply chunk for such calls.
      *

@@ -16,6 +16,9 @@ final class CreditGrantController implements ResponderLoad {
     /** {@code null} if this side sends no replies in Read chunks. */
     private final ExposedReadChunkReplies waiting;
 
+    /** Receives for calls that a requester may send beyond the grant. */
+    private final int beyondGrant;
+
     private final LongSupplier pulledBytes;
     private final RdmaChannel channel;
     private final CreditPolicy policy;
@@ -28,13 +31,20 @@ final class CreditGrantController implements ResponderLoad {
     /** Whether the policy is constant: all receives stay posted, and nothing is decided per message. */
     private final boolean isConstant;
 
+    /**
+     * @param waiting replies that have a receive each for their pull completion, outside of the grant; {@code null} for
+     *     none
+     * @param beyondGrant receives for calls that a requester may send beyond the grant
+     */
     CreditGrantController(
             ConnectionContext link,
             ResponderCredits credits,
             ExposedReadChunkReplies waiting,
+            int beyondGrant,
             LongSupplier pulledBytes) {
         this.link = link;
         this.waiting = waiting;
+        this.beyondGrant = beyondGrant;
         this.pulledBytes = pulledBytes;
         this.credits = credits;
         channel = link.channel();
@@ -49,7 +59,7 @@ final class CreditGrantController implements ResponderLoad {
      * @return the receives reserved for replies
      */
     int keepForReplies(int replies) {
-        int calls = Math.max(credits.granted(), credits.outstanding()) + completions();
+        int calls = Math.max(credits.granted(), credits.outstanding()) + outsideGrant();
         forReplies = Math.min(replies, channel.keepReceives(calls + replies) - calls);
         return forReplies;
     }
@@ -66,7 +76,7 @@ final class CreditGrantController implements ResponderLoad {
         wanted = Math.max(1, wanted - completions());
         int before = credits.granted();
         if (wanted > before) {
-            int others = forReplies + completions();
+            int others = forReplies + outsideGrant();
             int kept = channel.keepReceives(Math.max(wanted, credits.outstanding()) + others);
             wanted = Math.max(before, Math.min(wanted, kept - others));
         }
@@ -95,7 +105,12 @@ final class CreditGrantController implements ResponderLoad {
     }
 
     private void keepPromised() {
-        channel.keepReceives(promised() + completions());
+        channel.keepReceives(needed());
+    }
+
+    /** The least number of receives, now. */
+    int needed() {
+        return promised() + outsideGrant();
     }
 
     /** Receives promised to inbound calls and to the replies to outbound calls. */
@@ -108,9 +123,14 @@ final class CreditGrantController implements ResponderLoad {
         return waiting == null ? 0 : waiting.count();
     }
 
+    /** Receives that no grant speaks of. */
+    private int outsideGrant() {
+        return beyondGrant + completions();
+    }
+
     /** Posts receives for pull completions besides those for calls; {@code false} when there are too few. */
     boolean reserveReceives(int completions) {
-        int needed = promised() + completions;
+        int needed = promised() + beyondGrant + completions;
         return channel.isActive() && channel.keepReceives(needed) >= needed;
     }
 

@@ -50,16 +50,20 @@ final class ResponderState {
      * @param receives posted at any time for calls
      */
     void open(int grant, int receives) {
-        ReadChunkReplyConfig settings = link.readChunkReplies();
-        credits = new ResponderCredits(grant, receives);
-        waiting =
-                link.isServer() && settings != null
-                        ? new ExposedReadChunkReplies(link, settings, credits.maximum())
-                        : null;
+        ReadChunkReplyConfig settings = link.isServer() ? link.readChunkReplies() : null;
         // A requester that has announced replies in Read chunks counts its pull completions within
-        // the grant.
-        boolean isOutside = waiting != null && !settings.areAnnounced();
-        grants = new CreditGrantController(link, credits, isOutside ? waiting : null, pulls::bytes);
+        // the grant. Only a reply tells it that they have arrived, so when all of its credits wait
+        // for that, it sends one call more.
+        boolean isInside = settings != null && settings.areAnnounced();
+        int beyondGrant = isInside ? 1 : 0;
+        credits = new ResponderCredits(grant, receives - beyondGrant);
+        waiting =
+                settings == null
+                        ? null
+                        : new ExposedReadChunkReplies(link, settings, credits.maximum());
+        grants =
+                new CreditGrantController(
+                        link, credits, isInside ? null : waiting, beyondGrant, pulls::bytes);
         publishCredits(credits.granted());
     }
 

@@ -210,7 +210,7 @@ public final class RpcRdmaConnection {
             requester.open(forward);
         }
         if (reverse > 0) {
-            channel.keepReceives(forward);
+            channel.keepReceives(link.isServer() ? responder.grants().needed() : forward);
         }
     }
 

@@ -154,7 +154,7 @@ class CreditFaultTest {
                         .grantedCredits(32)
                         .creditPolicy(load -> wanted.get())
                         .build();
-        pair.receiveDepth(32 + 3); // a batch is an eighth of it
+        pair.receiveDepth(32 + 1 + 3); // one beyond the grant, and a batch, an eighth of it
         try (FaultPair.Connection connection =
                 pair.connect(
                         RpcRdmaConfig.builder().requestedCredits(64).build(),
@@ -179,12 +179,12 @@ class CreditFaultTest {
             }
             RpcPair.settle(connection.responder);
             assertThat(grants.subList(0, 40)).containsOnly(16);
-            assertThat(posted.get(39)).isBetween(16, 19);
+            assertThat(posted.get(39)).isBetween(17, 20);
             assertThat(grants.subList(40, 80)).containsOnly(8);
-            assertThat(posted.get(40)).isBetween(15, 18); // not withdrawn
-            assertThat(posted.get(79)).isBetween(8, 11);
+            assertThat(posted.get(40)).isBetween(16, 19); // not withdrawn
+            assertThat(posted.get(79)).isBetween(9, 12);
             assertThat(grants.subList(80, 120)).containsOnly(32);
-            assertThat(posted.get(80)).isBetween(32, 35); // before that Send
+            assertThat(posted.get(80)).isBetween(33, 36); // before that Send
         }
     }
 

@@ -43,7 +43,7 @@ class LongReplyTest {
         return RpcPair.usual().maxConnectionBytes(bytes).build();
     }
 
-    private static byte[] reply(int xid, int length) {
+    static byte[] reply(int xid, int length) {
         return ByteBufUtil.getBytes(Rpc.reply(xid).writeBytes(Rpc.random(length - 24)));
     }
 

@@ -50,6 +50,7 @@ public final class FaultContext implements VerbsContext {
     private final Set<Exposed> ever = new HashSet<>();
     private int idlePolls;
     private long registrations;
+    private long underruns;
     private Consumer<FaultQueuePair> atCreation = queuePair -> {};
 
     final Set<FaultRegion> regions = new LinkedHashSet<>();
@@ -135,6 +136,15 @@ public final class FaultContext implements VerbsContext {
     /** Registrations that were made for one call or one work request and have not ended. */
     public long smallRegistrations() {
         return regions.stream().filter(region -> region.length() < SLAB).count();
+    }
+
+    /** Connections that have ended because a Send of the peer found no receive. */
+    public long underruns() {
+        return underruns;
+    }
+
+    void underrun() {
+        underruns++;
     }
 
     /** Registrations ever made. */

@@ -345,6 +345,9 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     @Override
     public void disconnected(Throwable cause) {
         isConnected = false;
+        if (cause != null && String.valueOf(cause.getMessage()).contains("no receive is posted")) {
+            context.underrun();
+        }
         up(
                 () -> {
                     hasEnded = true;

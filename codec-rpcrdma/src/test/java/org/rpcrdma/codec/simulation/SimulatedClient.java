@@ -127,6 +127,13 @@ final class SimulatedClient {
         }
     }
 
+    /** When all connections have ended. */
+    void checkReceives() {
+        if (host.context().underruns() > 0) {
+            throw new AssertionError(this + " had no receive for a reply");
+        }
+    }
+
     void close() {
         options.close();
         codec.close();

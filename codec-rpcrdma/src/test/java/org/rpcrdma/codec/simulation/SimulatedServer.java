@@ -171,6 +171,9 @@ final class SimulatedServer {
     }
 
     void check() {
+        if (!mayOverrun && host.context().underruns() > 0) {
+            throw new AssertionError(this + " had no receive for what it has granted");
+        }
         if (!mayOverrun && metrics.value(RpcRdmaCounter.CREDIT_OVERRUNS) > 0) {
             throw new AssertionError("more calls are out at " + this + " than it has granted");
         }

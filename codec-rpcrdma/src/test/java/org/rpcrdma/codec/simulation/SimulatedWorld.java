@@ -126,6 +126,7 @@ final class SimulatedWorld {
         rogueServers.forEach(RogueServer::shutdown);
         expect("all event loops end", () -> network.threadCount() == 0);
         calls.forEach(SimulatedCall::checkLent);
+        clients.forEach(SimulatedClient::checkReceives);
         clients.forEach(client -> client.codec.check());
         servers.forEach(SimulatedServer::check);
         hosts().map(SimulatedHost::problem)

@@ -29,6 +29,9 @@ final class SimulationSettings {
     private final boolean hasDeadlines;
     private final ReadChunkReplyConfig readChunkReplies;
 
+    /** Whether long replies without a bound are always pulled. */
+    private final boolean isPulling;
+
     SimulationSettings(Random random, boolean hasLosses) {
         isLong = random.nextBoolean();
         // With the least of them, replies are held back until others have been read.
@@ -42,6 +45,8 @@ final class SimulationSettings {
                         ? waiting(random, hasLosses)
                                 .withReplyChunks(when[random.nextInt(when.length)])
                         : null;
+        // Version 2 has no pull completion.
+        isPulling = random.nextInt(3) != 0 && !hasVersionTwo;
     }
 
     /** With a limit, or after a time-out, replies that have no other way are refused. */
@@ -56,6 +61,7 @@ final class SimulationSettings {
                 RpcRdmaConfig.builder()
                         .longSize(isLong ? 128 << 10 : 0)
                         .maxConnectionBytes(connectionBytes)
+                        .defaultMaximumReply(isPulling ? 0 : 64 << 10)
                         .bindings(BindingRegistry.of(List.of(new SimulatedProgram())));
         if (hasVersionTwo) {
             builder.versionTwo(
@@ -79,7 +85,7 @@ final class SimulationSettings {
 
     /** Whether credits are for calls alone: without pull completions. */
     boolean hasPlainCredits() {
-        return readChunkReplies == null;
+        return readChunkReplies == null && !isPulling;
     }
 
     /** Whether some calls have short ones; a call that is late may cost a silent connection. */
@@ -99,6 +105,7 @@ final class SimulationSettings {
                 + " bytes of a connection"
                 + (hasVersionTwo ? ", version 2" : "")
                 + (hasReverse ? ", reverse calls" : "")
+                + (isPulling ? ", pulled replies" : "")
                 + (readChunkReplies == null ? "" : ", " + readChunkReplies);
     }
 
