@@ -186,10 +186,15 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
         } catch (IllegalStateException e) {
             return null; // the message waits
         }
-        ReceiveMemory memory = receives.memory(id, size);
-        if (memory == null) {
-            incomplete.give(size);
-        } else {
+        ReceiveMemory memory = null;
+        try {
+            memory = receives.memory(id, size);
+        } finally {
+            if (memory == null) {
+                incomplete.give(size);
+            }
+        }
+        if (memory != null) {
             incompleteSend = size;
             incompleteId = id;
         }
@@ -235,10 +240,10 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
         if (!channel.isDisconnected()) {
             try {
                 receives.replenish();
-            } catch (RuntimeException e) {
+            } catch (Throwable t) {
                 // A peer without its promised receives would stall: closes the channel.
                 message.release();
-                throw e;
+                throw t;
             }
         }
         return message;

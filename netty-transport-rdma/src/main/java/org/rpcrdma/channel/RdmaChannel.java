@@ -222,7 +222,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         }
         try {
             traffic.exposures.invalidate(handle);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             // The peer can still access the memory.
             closeAtOnce();
             throw new IllegalStateException(
@@ -342,7 +342,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         PostedReceives receives = madeTraffic("keepReceives").receives;
         try {
             return receives.keep(count);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             unsafe().close(voidPromise());
             throw new IllegalStateException("receives cannot be posted: " + this, e);
         }

@@ -181,11 +181,22 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
     /** A group with its own memory budget, for tests. */
     RdmaEventLoopGroup(int threads, VerbsProvider provider, DirectMemoryBudget budget) {
         this(
+                threads, null, provider, PollMode.ADAPTIVE, budget);
+    }
+
+    /** A group with its own threads and memory budget, for tests. */
+    RdmaEventLoopGroup(
+            int threads,
+            Executor executor,
+            VerbsProvider provider,
+            PollMode mode,
+            DirectMemoryBudget budget) {
+        this(
                 threads,
-                null,
+                executor,
                 DefaultEventExecutorChooserFactory.INSTANCE,
                 provider,
-                PollMode.ADAPTIVE,
+                mode,
                 RejectedExecutionHandlers.reject(),
                 null,
                 budget);

@@ -5,10 +5,12 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.PollMode;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.channel.SimulatedGroups;
 import org.rpcrdma.codec.fault.FaultContext;
 import org.rpcrdma.codec.fault.FaultPlan;
 import org.rpcrdma.codec.fault.FaultProvider;
 import org.rpcrdma.codec.fault.NthStep;
+import org.rpcrdma.verbs.FailingMemory;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
 
@@ -19,18 +21,27 @@ final class SimulatedHost {
     private final SimulatedNetwork network;
     private final String name;
     private final FaultProvider device;
+    private final FailingMemory memory;
     private NthStep refusal;
+    private int failures;
 
     SimulatedHost(SimulatedNetwork network, String name, Random random) {
         this.network = network;
         this.name = name;
-        device = new FaultProvider(network.provider(IwarpConfig.defaults()));
+        memory =
+                new FailingMemory(
+                        bytes -> {
+                            failures++;
+                            network.note(name + " has no memory for " + bytes + " bytes");
+                        });
+        device =
+                new FaultProvider(network.provider(IwarpConfig.defaults(), memory.budget()));
         group =
-                new RdmaEventLoopGroup(
-                        1,
+                SimulatedGroups.single(
                         network.executor(),
                         device,
-                        random.nextBoolean() ? PollMode.BLOCKING : PollMode.ADAPTIVE);
+                        random.nextBoolean() ? PollMode.BLOCKING : PollMode.ADAPTIVE,
+                        memory.budget());
         switch (random.nextInt(6)) {
             case 0 -> context().delivery(FaultContext.Delivery.SINGLY);
             case 1 -> context().delivery(FaultContext.Delivery.BATCHED);
@@ -55,8 +66,33 @@ final class SimulatedHost {
         context().plan(refusal);
     }
 
+    /** The heap is exhausted at the n-th call from now on that reaches the device. */
+    void exhaustHeap(int at) {
+        context()
+                .plan(
+                        new NthStep(
+                                at,
+                                step -> step.mayFail(),
+                                step -> {
+                                    failures++;
+                                    network.note(name + " has no heap at " + step);
+                                    throw new OutOfMemoryError("no heap, simulated");
+                                }));
+    }
+
+    /** Direct memory is exhausted at the n-th allocation from now on, and at some behind it. */
+    void exhaustMemory(int at, int times, boolean asError) {
+        memory.fail(at, times, asError);
+    }
+
+    /** How often memory was exhausted. */
+    int failures() {
+        return failures;
+    }
+
     /** Refuses nothing any more. */
     void recover() {
+        memory.recover();
         context().plan(FaultPlan.NONE);
     }
 
@@ -84,6 +120,9 @@ final class SimulatedHost {
         }
         if (!context.queuePairs().isEmpty()) {
             return name + " has queue pairs at the end: " + context.queuePairs().size();
+        }
+        if (memory.budget().used() > 0) {
+            return name + " has memory at the end: " + memory.budget();
         }
         return context.smallRegistrations() > 0
                 ? name + " has registrations at the end: " + context.smallRegistrations()

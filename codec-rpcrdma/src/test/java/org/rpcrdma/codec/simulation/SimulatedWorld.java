@@ -189,6 +189,7 @@ final class SimulatedWorld {
                 network.note(host + " will refuse");
                 host.refuse(random.nextInt(random.nextBoolean() ? 12 : 200));
             }
+            case EXHAUST -> exhaust(host, random);
             case RESTART_CLIENT -> {
                 calls.forEach(SimulatedCall::excuse);
                 client.restart();
@@ -204,6 +205,15 @@ final class SimulatedWorld {
                     disturb(action.kind(), connection, isForward, until, random);
                 }
             }
+        }
+    }
+
+    private void exhaust(SimulatedHost host, Random random) {
+        network.note(host + " will have no memory");
+        if (random.nextBoolean()) {
+            host.exhaustHeap(random.nextInt(random.nextBoolean() ? 12 : 200));
+        } else {
+            host.exhaustMemory(random.nextInt(6), 1 + random.nextInt(3), random.nextBoolean());
         }
     }
 

@@ -27,6 +27,7 @@ record SimulationAction(int number, Kind kind, int peer, long seed, int steps) {
         CUT,
         SILENCE,
         REFUSE,
+        EXHAUST,
         RESTART_SERVER,
         RESTART_CLIENT
     }

@@ -96,6 +96,8 @@ record SimulationPlan(
                                 SimulationAction.Kind.SILENCE,
                                 SimulationAction.Kind.REFUSE,
                                 SimulationAction.Kind.REFUSE,
+                                SimulationAction.Kind.EXHAUST,
+                                SimulationAction.Kind.EXHAUST,
                                 SimulationAction.Kind.RESTART_SERVER,
                                 SimulationAction.Kind.RESTART_CLIENT,
                             };

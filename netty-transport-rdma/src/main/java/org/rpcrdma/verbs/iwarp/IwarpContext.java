@@ -45,8 +45,10 @@ public final class IwarpContext implements VerbsContext {
         this(config, IwarpHost.SYSTEM, DirectMemoryBudget.jvm(), sharedWire);
     }
 
-    IwarpContext(IwarpConfig config, IwarpHost host) throws IOException {
-        this(config, host, DirectMemoryBudget.jvm(), new SharedMemoryNegotiation(config));
+    /** A context on another host. */
+    IwarpContext(IwarpConfig config, IwarpHost host, DirectMemoryBudget budget)
+            throws IOException {
+        this(config, host, budget, new SharedMemoryNegotiation(config));
     }
 
     private IwarpContext(

@@ -20,6 +20,7 @@ import java.util.Random;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.iwarp.SimulatedThreads.SimulatedThread;
@@ -126,6 +127,16 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpHos
      * @param template of the configuration of its contexts
      */
     public VerbsProvider provider(IwarpConfig template) {
+        return provider(template, DirectMemoryBudget.jvm());
+    }
+
+    /**
+     * {@return the software RNIC of a host with memory of its own}
+     *
+     * @param template of the configuration of its contexts
+     * @param budget of the memory of its streams
+     */
+    public VerbsProvider provider(IwarpConfig template, DirectMemoryBudget budget) {
         IwarpConfig config = template.toBuilder().sharedMemory(false).build();
         return new VerbsProvider() {
             @Override
@@ -145,7 +156,7 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpHos
 
             @Override
             public VerbsContext open() throws IOException {
-                return new IwarpContext(config, SimulatedNetwork.this);
+                return new IwarpContext(config, SimulatedNetwork.this, budget);
             }
         };
     }
