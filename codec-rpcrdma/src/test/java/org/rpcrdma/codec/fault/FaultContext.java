@@ -51,6 +51,7 @@ public final class FaultContext implements VerbsContext {
     private int idlePolls;
     private long registrations;
     private long underruns;
+    private long lost;
     private Consumer<FaultQueuePair> atCreation = queuePair -> {};
 
     final Set<FaultRegion> regions = new LinkedHashSet<>();
@@ -136,6 +137,15 @@ public final class FaultContext implements VerbsContext {
     /** Registrations that were made for one call or one work request and have not ended. */
     public long smallRegistrations() {
         return regions.stream().filter(region -> region.length() < SLAB).count();
+    }
+
+    /** Connections that were made and have ended. */
+    public long lost() {
+        return lost;
+    }
+
+    void countLost() {
+        lost++;
     }
 
     /** Connections that have ended because a Send of the peer found no receive. */

@@ -280,10 +280,18 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
 
     @Override
     public void close() {
+        leave();
         isClosed = true;
         posted.clear();
         context.queuePairs.remove(this);
         device.close();
+    }
+
+    private void leave() {
+        if (isConnected) {
+            context.countLost();
+        }
+        isConnected = false;
     }
 
     // ------------------------------------------------------------------ events
@@ -344,7 +352,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
 
     @Override
     public void disconnected(Throwable cause) {
-        isConnected = false;
+        leave();
         if (cause != null && String.valueOf(cause.getMessage()).contains("no receive is posted")) {
             context.underrun();
         }

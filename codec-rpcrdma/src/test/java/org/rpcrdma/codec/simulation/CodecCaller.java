@@ -126,6 +126,7 @@ final class CodecCaller {
     private final SocketAddress address;
     private final RpcRdmaConfig config;
     private final int requested;
+    private int closes;
     private final List<Connection> connections = new ArrayList<>();
 
     CodecCaller(SimulatedWorld world, SimulatedHost host, SocketAddress address, Random random) {
@@ -168,13 +169,17 @@ final class CodecCaller {
         if (roll == 0) {
             world.network.note("a user of the codec closes");
             to.isClosed = true;
+            closes++;
             to.channel.close();
         } else if (roll < 4 && !queue.isEmpty()) {
             cancel(to, queue.get(random.nextBoolean() ? 0 : random.nextInt(queue.size())), true);
         } else if (roll == 4) {
             // A fence may cost the connection.
             Written any = to.calls.get(random.nextInt(to.calls.size()));
-            boolean fences = world.plan.hasLosses() && random.nextBoolean();
+            boolean fences =
+                    random.nextBoolean()
+                            && world.plan.hasLosses()
+                            && !world.plan.isShortOfMemory();
             if (!any.isAnswered) {
                 cancel(to, any, fences);
             }
@@ -293,6 +298,11 @@ final class CodecCaller {
             }
         }
         return true;
+    }
+
+    /** How many connections it has closed itself. */
+    int closes() {
+        return closes;
     }
 
     void close() {

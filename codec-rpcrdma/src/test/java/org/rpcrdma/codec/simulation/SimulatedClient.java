@@ -57,7 +57,7 @@ final class SimulatedClient {
                         .remoteInvalidation(random.nextInt(4) != 0)
                         .build();
         // A fence may cost the connection, and all other calls with it.
-        fences = world.plan.hasLosses() && random.nextBoolean();
+        fences = random.nextBoolean() && world.plan.hasLosses() && !world.plan.isShortOfMemory();
         isKept = random.nextBoolean();
         options = new OptionCaller(world, host, address, config);
         codec = new CodecCaller(world, host, address, random);

@@ -110,7 +110,23 @@ final class SimulatedWorld {
         end();
     }
 
+    /** Whoever runs out of memory loses one connection, and no other one is lost. */
+    private void checkOthers() {
+        if (!plan.isShortOfMemory() || settings.hasDeadlines() || !rogues.isEmpty()) {
+            return;
+        }
+        long lost = servers.stream().mapToLong(server -> server.host.context().lost()).sum();
+        long failures = hosts().mapToLong(SimulatedHost::failures).sum();
+        long closes = clients.stream().mapToLong(client -> client.codec.closes()).sum();
+        network.note("lost " + lost + ", failures " + failures + ", closes " + closes);
+        if (lost > failures + closes) {
+            throw new AssertionError(
+                    lost + " connections are lost by " + failures + " lacks of memory");
+        }
+    }
+
     private void end() {
+        checkOthers();
         clients.forEach(SimulatedClient::check);
         rogues.forEach(RogueClient::close);
         rogueServers.forEach(RogueServer::close);

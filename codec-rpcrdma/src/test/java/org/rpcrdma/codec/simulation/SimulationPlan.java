@@ -25,6 +25,8 @@ record SimulationPlan(
         CALM,
         /** Whatever is only late: stalls, pauses, jumps of the clock. Each call is answered. */
         DELAYS,
+        /** Heap and direct memory are exhausted now and then, and nothing else goes wrong. */
+        MEMORY,
         /** Connections, servers and clients are lost too, and devices refuse. */
         LOSSES
     }
@@ -42,6 +44,7 @@ record SimulationPlan(
                 switch (random.nextInt(5)) {
                     case 0 -> Weather.CALM;
                     case 1, 2 -> Weather.DELAYS;
+                    case 3 -> seed % 2 == 0 ? Weather.MEMORY : Weather.LOSSES;
                     default -> Weather.LOSSES;
                 };
         boolean hasRogues = random.nextInt(3) == 0;
@@ -85,6 +88,8 @@ record SimulationPlan(
                                 SimulationAction.Kind.PAUSE,
                                 SimulationAction.Kind.JUMP,
                             };
+                    case MEMORY ->
+                            new SimulationAction.Kind[] {SimulationAction.Kind.EXHAUST};
                     case LOSSES ->
                             new SimulationAction.Kind[] {
                                 SimulationAction.Kind.STALL,
@@ -112,7 +117,12 @@ record SimulationPlan(
     }
 
     boolean hasLosses() {
-        return weather == Weather.LOSSES;
+        return weather == Weather.LOSSES || isShortOfMemory();
+    }
+
+    /** Whether connections are lost for want of memory alone. */
+    boolean isShortOfMemory() {
+        return weather == Weather.MEMORY;
     }
 
     @Override
