@@ -9,7 +9,9 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.SimpleChannelInboundHandler;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
@@ -42,7 +44,9 @@ final class RogueClient {
         /** Speaks versions and procedures that do not exist. */
         VERSIONS,
         /** Says that it has pulled replies that it has not, never, or twice. */
-        COMPLETIONS
+        COMPLETIONS,
+        /** Behaves, keeps all handles, and tries them when their calls have ended, or on other connections. */
+        KEEPER
     }
 
     private static final int MOST_KNOWN = 64;
@@ -56,6 +60,9 @@ final class RogueClient {
 
     /** Of both sides. */
     private final List<Integer> handles = new ArrayList<>();
+
+    /** The connections that a server has told of a handle. */
+    private final Map<Integer, Channel> owners = new HashMap<>();
 
     private final List<Integer> xids = new ArrayList<>();
     private Channel channel;
@@ -117,7 +124,7 @@ final class RogueClient {
                     }
                 }
                 case CHUNKS -> send(to, withChunks(to), call(random.nextInt(60)));
-                case HANDLES -> {
+                case HANDLES, KEEPER -> {
                     send(to, withChunks(to), call(random.nextInt(60)));
                     tryHandles(to);
                 }
@@ -234,10 +241,19 @@ final class RogueClient {
     private void tryHandles(RdmaChannel to) {
         for (int handle : List.copyOf(handles)) {
             ByteBuf buffer = to.registeredBuffer(64).writerIndex(64);
-            to.writeAndFlush(
-                    random.nextBoolean()
-                            ? new RdmaRead(buffer, handle, random.nextInt(4))
-                            : new RdmaWrite(buffer, handle, random.nextInt(4)));
+            if (random.nextBoolean()) {
+                to.writeAndFlush(new RdmaWrite(buffer, handle, random.nextInt(4)));
+                continue;
+            }
+            // What this connection was never given is out of its reach at any time.
+            boolean isForeign = owners.containsKey(handle) && owners.get(handle) != to;
+            to.writeAndFlush(new RdmaRead(buffer, handle, random.nextInt(4)))
+                    .addListener(
+                            read -> {
+                                if (read.isSuccess() && isForeign) {
+                                    world.wrong(host + " reads memory of another connection");
+                                }
+                            });
         }
     }
 
@@ -288,6 +304,7 @@ final class RogueClient {
             header.decodeLists(message, start, message.writerIndex(), 4096);
             for (int i = 0; i < header.reads().segments(); i++) {
                 remember(handles, header.reads().handle(i));
+                owners.put(header.reads().handle(i), ctx.channel());
             }
         }
 

@@ -12,8 +12,10 @@ import io.netty.channel.SimpleChannelInboundHandler;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import org.rpcrdma.channel.RdmaChannel;
@@ -36,7 +38,11 @@ final class RogueServer {
     private static final int MOST_KNOWN = 48;
 
     /** What a requester has offered. */
-    private record Segment(int handle, long offset, long length) {}
+    private record Segment(int handle, long offset, long length, int xid) {
+        Segment of(int call) {
+            return new Segment(handle, offset, length, call);
+        }
+    }
 
     final SimulatedHost host;
     final SimulatedClient victim;
@@ -44,6 +50,9 @@ final class RogueServer {
     private final RogueClient.Personality personality;
     private final Random random;
     private final List<Segment> known = new ArrayList<>();
+    /** All that was ever offered, and on which connection. */
+    private final Map<Segment, Channel> kept = new LinkedHashMap<>();
+
     private final Set<Channel> accepted = new LinkedHashSet<>();
     private final Channel listener;
     private int lastXid;
@@ -127,7 +136,7 @@ final class RogueServer {
             if (known.size() == MOST_KNOWN) {
                 known.remove(random.nextInt(MOST_KNOWN));
             }
-            known.add(new Segment(list.handle(i), list.offset(i), list.length(i)));
+            known.add(new Segment(list.handle(i), list.offset(i), list.length(i), 0));
         }
     }
 
@@ -142,6 +151,7 @@ final class RogueServer {
                 spoil(reply.reply());
                 to.writeAndFlush(message(reply, xid));
             }
+            case KEEPER -> keep(to, call);
             case HANDLES -> {
                 if (random.nextBoolean()) {
                     tryHandles(to);
@@ -176,6 +186,52 @@ final class RogueServer {
                 to.writeAndFlush(message(reply, xid));
             }
         }
+    }
+
+    /**
+     * Grants one credit, so that a further call of the connection proves that all earlier ones have ended. Whatever they
+     * had offered is out of reach then, and what others offer always is.
+     */
+    private void keep(RdmaChannel to, TransportHeader call) {
+        Map<Segment, Channel> over = new LinkedHashMap<>();
+        kept.forEach(
+                (segment, owner) -> {
+                    if (segment.xid != call.xid() || owner != to) {
+                        over.put(segment, owner);
+                    }
+                });
+        known.clear();
+        remember(call.reads());
+        remember(call.writes());
+        remember(call.reply());
+        known.forEach(segment -> kept.put(segment.of(call.xid()), to));
+        known.clear();
+        if (!over.isEmpty() && random.nextInt(3) == 0) {
+            List<Segment> all = List.copyOf(over.keySet());
+            for (int i = 1 + random.nextInt(4); i > 0; i--) {
+                reach(to, all.get(random.nextInt(all.size())));
+            }
+        }
+        to.writeAndFlush(reply(call, call.xid(), 1));
+    }
+
+    private void reach(RdmaChannel to, Segment segment) {
+        int length = (int) Math.min(64, segment.length);
+        if (length == 0) {
+            return;
+        }
+        ByteBuf buffer = to.registeredBuffer(length).writerIndex(length);
+        if (random.nextInt(3) == 0) {
+            to.writeAndFlush(new RdmaWrite(buffer, segment.handle, segment.offset));
+            return;
+        }
+        to.writeAndFlush(new RdmaRead(buffer, segment.handle, segment.offset))
+                .addListener(
+                        read -> {
+                            if (read.isSuccess()) {
+                                world.wrong(host + " reads memory of a call that has ended");
+                            }
+                        });
     }
 
     private int oddCredits() {
