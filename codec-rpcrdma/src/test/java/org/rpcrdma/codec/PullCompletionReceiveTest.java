@@ -17,7 +17,12 @@ class PullCompletionReceiveTest {
 
     @ParameterizedTest
     @CsvSource({
-        "1, 0, false", "1, 0, true", "1, 2, false", "1, 2, true", "4, 0, true", "4, 3, true"
+        "1, 0, false",
+        "1, 0, true",
+        "1, 2, false",
+        "1, 2, true",
+        "4, 0, true",
+        "4, 3, true"
     })
     @Proves({"RR-20", "RR-34"})
     void thereIsOneReceiveMoreThanCallsWereGranted(int granted, int reverse, boolean isAdaptive)

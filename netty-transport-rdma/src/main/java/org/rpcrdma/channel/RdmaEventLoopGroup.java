@@ -180,8 +180,7 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
 
     /** A group with its own memory budget, for tests. */
     RdmaEventLoopGroup(int threads, VerbsProvider provider, DirectMemoryBudget budget) {
-        this(
-                threads, null, provider, PollMode.ADAPTIVE, budget);
+        this(threads, null, provider, PollMode.ADAPTIVE, budget);
     }
 
     /** A group with its own threads and memory budget, for tests. */

@@ -177,9 +177,7 @@ final class CodecCaller {
             // A fence may cost the connection.
             Written any = to.calls.get(random.nextInt(to.calls.size()));
             boolean fences =
-                    random.nextBoolean()
-                            && world.plan.hasLosses()
-                            && !world.plan.isShortOfMemory();
+                    random.nextBoolean() && world.plan.hasLosses() && !world.plan.isShortOfMemory();
             if (!any.isAnswered) {
                 cancel(to, any, fences);
             }

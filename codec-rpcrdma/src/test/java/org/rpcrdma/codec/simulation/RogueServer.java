@@ -50,6 +50,7 @@ final class RogueServer {
     private final RogueClient.Personality personality;
     private final Random random;
     private final List<Segment> known = new ArrayList<>();
+
     /** All that was ever offered, and on which connection. */
     private final Map<Segment, Channel> kept = new LinkedHashMap<>();
 

@@ -34,8 +34,7 @@ final class SimulatedHost {
                             failures++;
                             network.note(name + " has no memory for " + bytes + " bytes");
                         });
-        device =
-                new FaultProvider(network.provider(IwarpConfig.defaults(), memory.budget()));
+        device = new FaultProvider(network.provider(IwarpConfig.defaults(), memory.budget()));
         group =
                 SimulatedGroups.single(
                         network.executor(),

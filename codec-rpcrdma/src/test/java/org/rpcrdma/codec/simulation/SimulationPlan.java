@@ -88,8 +88,7 @@ record SimulationPlan(
                                 SimulationAction.Kind.PAUSE,
                                 SimulationAction.Kind.JUMP,
                             };
-                    case MEMORY ->
-                            new SimulationAction.Kind[] {SimulationAction.Kind.EXHAUST};
+                    case MEMORY -> new SimulationAction.Kind[] {SimulationAction.Kind.EXHAUST};
                     case LOSSES ->
                             new SimulationAction.Kind[] {
                                 SimulationAction.Kind.STALL,

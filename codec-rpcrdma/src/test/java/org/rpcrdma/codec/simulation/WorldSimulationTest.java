@@ -31,7 +31,10 @@ class WorldSimulationTest {
 
     /** Seeds that have failed, each for a reason of its own. */
     @ParameterizedTest
-    @ValueSource(longs = {0, 22, 31, 86, 174, 200, 233, 544, 725, 747, 998, 1347, 1636, 1640, 1739, 1848})
+    @ValueSource(
+            longs = {
+                0, 22, 31, 86, 174, 200, 233, 544, 725, 747, 998, 1347, 1636, 1640, 1739, 1848
+            })
     void holdsForSeedsThatHaveFailed(long seed) {
         assertThat(Simulator.run(seed).failure()).isNull();
     }

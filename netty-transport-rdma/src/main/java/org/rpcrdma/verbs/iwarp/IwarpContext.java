@@ -46,8 +46,7 @@ public final class IwarpContext implements VerbsContext {
     }
 
     /** A context on another host. */
-    IwarpContext(IwarpConfig config, IwarpHost host, DirectMemoryBudget budget)
-            throws IOException {
+    IwarpContext(IwarpConfig config, IwarpHost host, DirectMemoryBudget budget) throws IOException {
         this(config, host, budget, new SharedMemoryNegotiation(config));
     }
 
