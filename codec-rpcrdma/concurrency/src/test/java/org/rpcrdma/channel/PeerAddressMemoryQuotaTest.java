@@ -45,8 +45,12 @@ class PeerAddressMemoryQuotaTest {
         Interleavings.explore(
                 () -> {
                     int[] holders = new int[1];
-                    Runnable user = () -> use(holders);
-                    Interleavings.inThreads(user, user);
+                    Interleavings.inThreads(
+                            () -> use(holders),
+                            () -> {
+                                use(holders);
+                                use(holders);
+                            });
                     Interleavings.check(PeerAddressMemoryQuota.count() == 0, "a quota is left");
                 });
     }

@@ -9,7 +9,7 @@ import org.jetbrains.lincheck.datastructures.Param;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.concurrency.Interleavings;
 
-/** Found: {@code isUsed} set before the XID is in; {@code add} without its lock. */
+/** Found: {@code add} without its lock. */
 class ResponderFatalXidsTest {
 
     @Test
