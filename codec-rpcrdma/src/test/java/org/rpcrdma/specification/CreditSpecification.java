@@ -200,49 +200,16 @@ public final class CreditSpecification
     }
 
     /**
-     * The same where the network and the requester take no time: what was sent has arrived, a reply is delivered, and
-     * a call that has a credit is sent. A test that works one end by hand cannot keep the other one from that.
-     *
-     * @return the specification of it, without {@code SEND}, {@code ARRIVE} and {@code DELIVER}
+     * {@return the same where the network and the requester take no time: what was sent has arrived, a reply is
+     * delivered, and a call that has a credit is sent}
      */
     public Specification<State, Action> prompt() {
-        CreditSpecification all = this;
-        return new Specification<>() {
-            @Override
-            public State initial() {
-                return all.initial();
-            }
-
-            @Override
-            public List<Action> actions(State state) {
-                return all.actions(state);
-            }
-
-            @Override
-            public State after(State state, Action action) {
-                State settled = all.after(state, action);
-                for (Action next = internal(settled); next != null; next = internal(settled)) {
-                    settled = all.after(settled, next);
-                }
-                return settled;
-            }
-
-            private Action internal(State state) {
-                for (Action action : all.actions(state)) {
-                    switch (action.kind) {
-                        case SEND, ARRIVE, DELIVER -> {
-                            return action;
-                        }
-                        default -> {}
-                    }
-                }
-                return null;
-            }
-
-            @Override
-            public String violation(State state) {
-                return all.violation(state);
-            }
-        };
+        return new PromptSpecification<>(
+                this,
+                action ->
+                        switch (action.kind) {
+                            case SEND, ARRIVE, DELIVER -> true;
+                            case CALL, REPLY, RECONNECT -> false;
+                        });
     }
 }
