@@ -60,8 +60,7 @@ class ChunkSpecificationReplayTest {
             List<Call> state = specification.initial();
             for (Action action : new Exploration<>(specification).tour()) {
                 List<Call> after = specification.after(state, action);
-                boolean wasOut =
-                        state.get(action.call()).phase() == ChunkSpecification.Phase.OUT;
+                boolean wasOut = state.get(action.call()).phase() == ChunkSpecification.Phase.OUT;
                 take(action, wasOut);
                 for (int i = 0; i < CALLS; i++) {
                     if (calls[i] != null) {

@@ -127,10 +127,7 @@ public final class ChunkSpecification
             case CALL -> new Call(Phase.OUT, true, false);
             case REPLY -> new Call(Phase.ANSWERED, call.isExposed, call.isApplications);
             case CANCEL ->
-                    new Call(
-                            Phase.CANCELLED,
-                            true,
-                            leftOut == LeftOut.INVALIDATION_BEFORE_REUSE);
+                    new Call(Phase.CANCELLED, true, leftOut == LeftOut.INVALIDATION_BEFORE_REUSE);
             case FENCE -> new Call(Phase.CANCELLED, false, true);
             case INVALIDATE -> new Call(call.phase, false, call.isApplications);
             case DELIVER -> new Call(Phase.IDLE, call.isExposed, true);

@@ -16,8 +16,7 @@ import org.rpcrdma.codec.DuplicateRequestCache.Progress;
 import org.rpcrdma.concurrency.Interleavings;
 
 /**
- * Found: any of {@code begin}, {@code done} and {@code abandon} without the lock; a waiter that is taken from the queue
- * outside of it.
+ * Found: {@code begin} with a lock of its own.
  */
 class BoundedDuplicateRequestCacheTest {
 
@@ -26,7 +25,8 @@ class BoundedDuplicateRequestCacheTest {
     }
 
     private static DuplicateRequestCache.Call call(int xid) {
-        return new DuplicateRequestCache.Call(ResponderFatalXidsTest.address(1), xid, 1, 1, 1, 1, 1);
+        return new DuplicateRequestCache.Call(
+                ResponderFatalXidsTest.address(1), xid, 1, 1, 1, 1, 1);
     }
 
     @Test

@@ -7,7 +7,7 @@ import org.jetbrains.lincheck.datastructures.Param;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.concurrency.Interleavings;
 
-/** Found: {@code closed} or {@code value} that is not synchronized: a count that is doubled or missing for a moment. */
+/** Found: {@code closed} that is not synchronized: a count that is doubled or missing for a moment. */
 class RpcRdmaMetricsTest {
 
     @Test

@@ -15,6 +15,7 @@ public final class Interleavings {
 
     private static final int PROGRAMS = 8;
     private static final int INTERLEAVINGS = 150;
+
     /** Rounds of a loop that are no livelock: the counters of a connection, with room for more. */
     private static final int LOOP_BOUND = 1000;
 

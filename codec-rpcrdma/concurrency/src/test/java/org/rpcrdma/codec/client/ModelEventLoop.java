@@ -20,8 +20,7 @@ import java.util.concurrent.TimeUnit;
 final class ModelEventLoop extends AbstractEventExecutor implements EventLoop {
 
     private final Queue<Runnable> tasks = new ArrayDeque<>();
-    private final Promise<Void> termination =
-            new DefaultPromise<>(ImmediateEventExecutor.INSTANCE);
+    private final Promise<Void> termination = new DefaultPromise<>(ImmediateEventExecutor.INSTANCE);
 
     private volatile Thread thread;
     private volatile boolean terminated;

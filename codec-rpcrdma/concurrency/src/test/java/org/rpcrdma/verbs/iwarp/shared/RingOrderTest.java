@@ -21,9 +21,27 @@ import org.junit.jupiter.api.io.TempDir;
 class RingOrderTest {
 
     private static final String[] OPTIONS = {
-        "-t", "RingOrderings", "-f", "1", "-fsm", "1", "-iters", "1", "-time", "700", "-sc", "false",
-        "-af", "NONE", "-jvmArgs", "-XX:-TieredCompilation", "-strideSize", "64",
-        "-strideCount", "50", "-r"
+        "-t",
+        "RingOrderings",
+        "-f",
+        "1",
+        "-fsm",
+        "1",
+        "-iters",
+        "1",
+        "-time",
+        "700",
+        "-sc",
+        "false",
+        "-af",
+        "NONE",
+        "-jvmArgs",
+        "-XX:-TieredCompilation",
+        "-strideSize",
+        "64",
+        "-strideCount",
+        "50",
+        "-r"
     };
 
     @Test
@@ -36,10 +54,8 @@ class RingOrderTest {
                         "org.openjdk.jcstress.Main");
         jcstress.command().addAll(List.of(OPTIONS));
         jcstress.command().add(results.toString());
-        Process process =
-                jcstress.directory(results.toFile()).redirectErrorStream(true).start();
-        String told =
-                new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        Process process = jcstress.directory(results.toFile()).redirectErrorStream(true).start();
+        String told = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertThat(process.waitFor()).as(told).isZero();
         assertThat(told).contains("0 failed, 0 failed, 0 soft errs, 0 hard errs");
     }
