@@ -75,8 +75,8 @@ final class Soak implements Callable<Integer> {
     @Option(
             names = "--sample-minutes",
             description =
-                    "Between two samples of what the process holds, each taken without faults. Default:"
-                            + " ${DEFAULT-VALUE}.")
+                    "Between two samples of what the process holds, each taken without faults."
+                            + " Default: ${DEFAULT-VALUE}.")
     private double sampleMinutes = 3;
 
     @Option(names = "--seed", description = "Of calls and faults. Default: the time.")

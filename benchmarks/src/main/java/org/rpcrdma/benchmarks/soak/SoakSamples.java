@@ -24,7 +24,11 @@ final class SoakSamples {
      * @param allowance growth that is noise, beside a share: calls in flight at the moment of the sample
      */
     private record Resource(
-            String name, String unit, long scale, long allowance, ToLongFunction<ResourceSample> value) {}
+            String name,
+            String unit,
+            long scale,
+            long allowance,
+            ToLongFunction<ResourceSample> value) {}
 
     private static final List<Resource> RESOURCES =
             List.of(
@@ -41,8 +45,8 @@ final class SoakSamples {
     }
 
     static String heading() {
-        return "minute  heap MiB  direct MiB  registered MiB  lent MiB  descriptors  threads  channels"
-                + "  answered  timed out  lost  wrong";
+        return "minute  heap MiB  direct MiB  registered MiB  lent MiB  descriptors  threads "
+                + " channels  answered  timed out  lost  wrong";
     }
 
     static String row(double minute, ResourceSample sample, SoakTally tally) {
@@ -99,6 +103,9 @@ final class SoakSamples {
                             resource.unit,
                             hasGrown(resource) ? " (HAS GROWN)" : ""));
         }
-        return verdict + " medians of the second and of the last third of " + samples.size() + " samples";
+        return verdict
+                + " medians of the second and of the last third of "
+                + samples.size()
+                + " samples";
     }
 }
