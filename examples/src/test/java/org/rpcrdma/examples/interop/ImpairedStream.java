@@ -10,6 +10,8 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.SimpleChannelInboundHandler;
 import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaStreamChannel;
@@ -27,8 +29,8 @@ final class ImpairedStream extends SimpleChannelInboundHandler<ByteBuf> {
     private int length;
     private long number;
 
-    private volatile long portions;
-    private volatile int ended;
+    private final AtomicLong portions = new AtomicLong();
+    private final AtomicInteger ended = new AtomicInteger();
     private volatile boolean isWrong;
     private volatile boolean isClosed;
     private volatile Channel channel;
@@ -82,12 +84,16 @@ final class ImpairedStream extends SimpleChannelInboundHandler<ByteBuf> {
     @Override
     protected void channelRead0(ChannelHandlerContext ctx, ByteBuf data) {
         int more = Math.min(data.readableBytes(), PORTION - length);
-        isWrong |= more < data.readableBytes();
+        if (more < data.readableBytes()) {
+            isWrong = true;
+        }
         data.readBytes(back, length, more);
         length += more;
         if (length == PORTION) {
-            isWrong |= !ImpairedData.isRight(back, number, PORTION);
-            portions++;
+            if (!ImpairedData.isRight(back, number, PORTION)) {
+                isWrong = true;
+            }
+            portions.incrementAndGet();
             length = 0;
             if (!isIdle) {
                 send(ctx);
@@ -97,7 +103,7 @@ final class ImpairedStream extends SimpleChannelInboundHandler<ByteBuf> {
 
     @Override
     public void channelInactive(ChannelHandlerContext ctx) {
-        ended++;
+        ended.incrementAndGet();
         connectLater();
     }
 
@@ -108,12 +114,12 @@ final class ImpairedStream extends SimpleChannelInboundHandler<ByteBuf> {
 
     /** How many portions have come back. */
     long portions() {
-        return portions;
+        return portions.get();
     }
 
     /** How many connections have ended. */
     int ended() {
-        return ended;
+        return ended.get();
     }
 
     boolean isWrong() {
