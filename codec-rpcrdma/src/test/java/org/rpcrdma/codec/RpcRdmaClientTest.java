@@ -48,6 +48,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RdmaWrite;
@@ -193,6 +194,29 @@ class RpcRdmaClientTest {
         made.get().close();
         get(again);
         assertThat(client.openConnections()).hasSize(1).doesNotContain(first);
+    }
+
+    @Test
+    void eachChannelHasTheOptions() throws Exception {
+        responder = ScriptedResponder.manual(config);
+        AtomicReference<Channel> made = new AtomicReference<>();
+        client =
+                builder(responder.address())
+                        .option(RdmaChannelOption.KEEP_ALIVE_SECONDS, 7)
+                        .option(RdmaChannelOption.RECEIVE_DEPTH, 1) // the configuration's stays
+                        .handler(
+                                () ->
+                                        new ChannelInboundHandlerAdapter() {
+                                            @Override
+                                            public void handlerAdded(ChannelHandlerContext ctx) {
+                                                made.set(ctx.channel());
+                                            }
+                                        })
+                        .build();
+        get(client.connect());
+        assertThat(made.get().config().getOption(RdmaChannelOption.KEEP_ALIVE_SECONDS))
+                .isEqualTo(7);
+        assertThat(made.get().config().getOption(RdmaChannelOption.RECEIVE_DEPTH)).isGreaterThan(1);
     }
 
     @Test

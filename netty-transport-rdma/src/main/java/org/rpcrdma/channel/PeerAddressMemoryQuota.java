@@ -5,15 +5,21 @@ import java.net.InetAddress;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 
 /**
  * Quota of memory for data that peers of one address have announced but not delivered, over all channels of the JVM:
- * many connections get no more than one. Thread-safe.
+ * many connections get no more than one. It shrinks with what other addresses have taken, so that some memory always
+ * stays free, however many addresses take all that they get: a dynamic threshold, as switches have for the queues of
+ * a shared buffer. Thread-safe.
  */
 final class PeerAddressMemoryQuota {
 
     private static final ConcurrentMap<InetAddress, PeerAddressMemoryQuota> SHARES =
             new ConcurrentHashMap<>();
+
+    /** Bytes of all addresses. */
+    private static final AtomicLong TOTAL = new AtomicLong();
 
     private final InetAddress address;
     private final AtomicLong bytes = new AtomicLong();
@@ -51,24 +57,48 @@ final class PeerAddressMemoryQuota {
         long taken;
         do {
             taken = bytes.get();
-            if (taken > 0 && taken + count > limit) {
+            long most = most(limit, TOTAL.get() - taken, DirectMemoryBudget.jvm().limit());
+            if (taken > 0 && taken + count > most) {
                 throw new IllegalStateException(
                         address
                                 + " has "
                                 + taken
                                 + " bytes of incomplete messages already (expected: at most "
-                                + limit
-                                + ", INCOMPLETE_BYTES_PER_ADDRESS)");
+                                + most
+                                + ", INCOMPLETE_BYTES_PER_ADDRESS or less)");
             }
         } while (!bytes.compareAndSet(taken, taken + count));
+        TOTAL.addAndGet(count);
+    }
+
+    /**
+     * The most bytes of one address: its limit, at most its part of what other addresses have left of seven eighths of
+     * the memory. Where each of n addresses may have half of the memory, each gets one part in n + 1 of that.
+     *
+     * @param others bytes of all other addresses
+     * @param memory bytes of registered memory of the JVM
+     */
+    static long most(long limit, long others, long memory) {
+        long shared = memory - memory / 8;
+        if (others <= 0 || shared <= 0) {
+            return limit;
+        }
+        double free = Math.max(0, shared - others) / (double) shared;
+        return Math.min(limit, (long) (Math.max(limit, memory / 2) * free));
     }
 
     void give(long count) {
         bytes.addAndGet(-count);
+        TOTAL.addAndGet(-count);
     }
 
     /** Number of addresses with a quota in use. */
     static int count() {
         return SHARES.size();
+    }
+
+    /** Bytes of all addresses. */
+    static long total() {
+        return TOTAL.get();
     }
 }

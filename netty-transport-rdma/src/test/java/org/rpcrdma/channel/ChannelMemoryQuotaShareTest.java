@@ -58,6 +58,7 @@ class ChannelMemoryQuotaShareTest {
         clientInbox.releaseAll();
         serverInbox.releaseAll();
         assertThat(PeerAddressMemoryQuota.count()).isZero();
+        assertThat(PeerAddressMemoryQuota.total()).isZero();
     }
 
     /** The server's end of a connection from that address. */
@@ -117,6 +118,41 @@ class ChannelMemoryQuotaShareTest {
         assertRefused(channel, 1);
         ends(channel, LIMIT + 1);
         begins(channel, LIMIT + 1);
+    }
+
+    /** With a limit of half of the memory as by default, and of all of it. */
+    @Test
+    @Proves("SEC-28")
+    void severalAddressesLeaveMemoryToOthers() {
+        long memory = 800;
+        assertThat(PeerAddressMemoryQuota.most(400, 0, memory)).isEqualTo(400);
+        assertThat(PeerAddressMemoryQuota.most(800, 0, memory)).isEqualTo(800);
+        assertThat(PeerAddressMemoryQuota.most(400, 350, memory)).isEqualTo(200);
+        assertThat(PeerAddressMemoryQuota.most(800, 350, memory)).isEqualTo(400);
+        assertThat(PeerAddressMemoryQuota.most(100, 350, memory)).isEqualTo(100);
+        assertThat(PeerAddressMemoryQuota.most(400, 699, memory)).isZero();
+        assertThat(PeerAddressMemoryQuota.most(400, 900, memory)).isZero();
+        for (int addresses : new int[] {2, 8, 100}) {
+            long[] taken = new long[addresses];
+            long total = takeAll(taken, memory);
+            assertThat(total).isLessThanOrEqualTo(memory * 7 / 8);
+        }
+    }
+
+    /** Each address takes one after the other, as long as one of them gets something. */
+    private static long takeAll(long[] taken, long memory) {
+        long total = 0;
+        long before = -1;
+        while (total > before) {
+            before = total;
+            for (int i = 0; i < taken.length; i++) {
+                if (taken[i] < PeerAddressMemoryQuota.most(memory / 2, total - taken[i], memory)) {
+                    taken[i]++;
+                    total++;
+                }
+            }
+        }
+        return total;
     }
 
     @Test

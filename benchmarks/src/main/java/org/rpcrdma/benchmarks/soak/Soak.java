@@ -48,7 +48,7 @@ final class Soak implements Callable<Integer> {
     @Option(
             names = "--fault-seconds",
             description = "Between two faults, on average. Default: ${DEFAULT-VALUE}.")
-    private double faultSeconds = 3;
+    private double faultSeconds = 10;
 
     @Option(
             names = "--longest-fault-seconds",
@@ -72,10 +72,18 @@ final class Soak implements Callable<Integer> {
             description = "After each call, on average. Default: ${DEFAULT-VALUE}.")
     private long pauseMillis = 200;
 
+    @Option(
+            names = "--sample-minutes",
+            description =
+                    "Between two samples of what the process holds, each taken without faults."
+                            + " Default: ${DEFAULT-VALUE}.")
+    private double sampleMinutes = 3;
+
     @Option(names = "--seed", description = "Of calls and faults. Default: the time.")
     private long seed = System.nanoTime();
 
     private final SoakTally tally = new SoakTally();
+    private final SoakSamples samples = new SoakSamples();
     private final List<SoakServer> listening = new ArrayList<>();
     private final List<SoakClient> calling = new ArrayList<>();
     private final List<SoakStream> streaming = new ArrayList<>();
@@ -104,6 +112,10 @@ final class Soak implements Callable<Integer> {
             if (after.channels() != before.channels()
                     || after.descriptors() > before.descriptors()) {
                 tally.violation("channels or descriptors are left over");
+            }
+            say(samples.verdict());
+            if (!samples.isFlat()) {
+                tally.violation("something has grown");
             }
             end();
         }
@@ -158,8 +170,10 @@ final class Soak implements Callable<Integer> {
 
     private void injectFaults() throws InterruptedException {
         Random random = new Random(seed);
-        long end = System.nanoTime() + (long) (minutes * 60e9);
-        long nextReport = System.nanoTime();
+        long start = System.nanoTime();
+        long end = start + (long) (minutes * 60e9);
+        long nextSample = start + (long) (sampleMinutes * 60e9);
+        say(SoakSamples.heading());
         while (end - System.nanoTime() > 0) {
             Thread.sleep((long) (2 * random.nextDouble() * faultSeconds * MILLIS));
             faults++;
@@ -176,9 +190,12 @@ final class Soak implements Callable<Integer> {
                 links.get(random.nextInt(links.size()))
                         .impair(Impairment.random(random, longestFaultSeconds * MILLIS));
             }
-            if (System.nanoTime() - nextReport >= 0) {
-                nextReport += Duration.ofMinutes(1).toNanos();
-                say(tally.toString());
+            if (System.nanoTime() - nextSample >= 0) {
+                nextSample += (long) (sampleMinutes * 60e9);
+                awaitProgress();
+                ResourceSample now = ResourceSample.take(List.of(clientGroup, serverGroup));
+                samples.add(now);
+                say(SoakSamples.row((System.nanoTime() - start) / 60e9, now, tally));
             }
         }
     }

@@ -3,6 +3,7 @@ package org.rpcrdma.codec.client;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.util.ReferenceCounted;
 import io.netty.util.concurrent.GlobalEventExecutor;
@@ -17,6 +18,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaEventLoopStatistics;
 import org.rpcrdma.codec.CallQueueFullException;
@@ -285,6 +288,7 @@ public final class RpcRdmaClient implements RpcTransport, Closeable {
         private Supplier<? extends ChannelHandler> handler;
         private Supplier<? extends ChannelHandler> reverseProgram;
         private Consumer<? super NewConnection> onConnection;
+        private final Bootstrap options = new Bootstrap();
         private boolean keepsConnected;
 
         private Builder(EventLoopGroup group, ResponderLocator responder) {
@@ -316,6 +320,20 @@ public final class RpcRdmaClient implements RpcTransport, Closeable {
          */
         public Builder connections(int count) {
             connections = ArgumentChecks.inRange("connections", count, 1, 64);
+            return this;
+        }
+
+        /**
+         * Sets an option of each channel, {@link RdmaChannelOption#KEEP_ALIVE_SECONDS} for example. What {@link
+         * RpcRdmaConfig} and the connect time-out set stays.
+         *
+         * @param option one of {@link RdmaChannelOption}, or of Netty's that an {@link RdmaChannel} takes
+         * @param value {@code null} takes it back
+         * @param <T> the type of the value
+         * @return this builder
+         */
+        public <T> Builder option(ChannelOption<T> option, T value) {
+            options.option(option, value);
             return this;
         }
 
@@ -386,7 +404,7 @@ public final class RpcRdmaClient implements RpcTransport, Closeable {
             Settings settings =
                     new Settings(
                             responder,
-                            used.applyTo(new Bootstrap()),
+                            used.applyTo(options.clone()),
                             callSettings(used),
                             minBackOff.toNanos(),
                             maxBackOff.toNanos(),
