@@ -113,7 +113,6 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
         if (hasVersionTwo && !connection.link().isServer()) {
             stages.add(new VersionTwoProbeHandler(connection));
         }
-        stages.add(new OutboundRecordMarkRemover(connection));
         return stages;
     }
 
