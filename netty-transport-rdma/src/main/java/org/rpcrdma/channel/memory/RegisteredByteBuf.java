@@ -36,7 +36,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
         begin(slab, block.offset);
         maxCapacity(newCapacity);
         capacity = newCapacity;
-        setIndex(0, 0);
+        clear();
     }
 
     /** Reduces the capacity, not below the written bytes. */
