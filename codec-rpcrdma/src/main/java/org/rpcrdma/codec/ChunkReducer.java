@@ -5,12 +5,13 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
+import org.rpcrdma.codec.wire.RecordMark;
 import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
 /**
  * Reduction (RFC 8166, 3.4): moves DDP-eligible data items between the payload stream and chunks, as the upper-layer
  * bindings define. The handlers after this stage see whole RPC messages, and with a duplicate request cache no call
- * twice.
+ * twice; they may write record marks, which this stage removes.
  */
 final class ChunkReducer extends CodecStageHandler implements DuplicateRequestTracker.Target {
 
@@ -24,6 +25,8 @@ final class ChunkReducer extends CodecStageHandler implements DuplicateRequestTr
     private final InboundDdpEligibilityValidator callChecks;
     private final OutboundReplyChunkPlanner replyPlan;
     private final RpcHeaderDecoder rpc = new RpcHeaderDecoder();
+
+    private final OutboundRecordMarkRemover marks;
 
     /** First words of the message being written. */
     private final RpcHeaderDecoder outbound = new RpcHeaderDecoder();
@@ -41,6 +44,7 @@ final class ChunkReducer extends CodecStageHandler implements DuplicateRequestTr
         replyReader = new InboundReplyAssembler(link);
         callChecks = new InboundDdpEligibilityValidator(link);
         replyPlan = new OutboundReplyChunkPlanner(link);
+        marks = new OutboundRecordMarkRemover(connection);
         DuplicateRequestCache cache = link.config().duplicateRequestCache();
         duplicates = cache == null ? null : new DuplicateRequestTracker(link, cache, this);
     }
@@ -73,10 +77,36 @@ final class ChunkReducer extends CodecStageHandler implements DuplicateRequestTr
             toNetwork(written, promise);
             return;
         }
+        boolean hasType = outbound.take(message);
+        boolean mayHaveMark =
+                !hasType || OutboundRecordMarkRemover.mayHaveMark(outbound, message);
+        if (mayHaveMark && written == message) {
+            writeUnmarked(ctx, message, promise);
+        } else {
+            write(ctx, written, message, hasType, promise);
+        }
+    }
+
+    private void writeUnmarked(ChannelHandlerContext ctx, ByteBuf written, ChannelPromise promise) {
+        ByteBuf message = RecordMark.without(written, ctx.alloc());
+        ByteBuf answer = marks.answerTo(message, ctx.alloc());
+        if (answer != null) {
+            write(ctx, answer, ctx.newPromise());
+        }
+        write(ctx, message, message, outbound.take(message), promise);
+    }
+
+    /** @param hasType whether {@link #outbound} has taken the XID and the type of the message */
+    private void write(
+            ChannelHandlerContext ctx,
+            Object written,
+            ByteBuf message,
+            boolean hasType,
+            ChannelPromise promise) {
         if (connection.isClosed() && duplicates != null) {
             duplicates.answeredLate(written);
         }
-        Exception problem = problem(message);
+        Exception problem = problem(message, hasType);
         if (problem != null) {
             refuse(written, promise, problem);
         } else if (outbound.type() == RpcHeaderDecoder.CALL) {
@@ -92,19 +122,19 @@ final class ChunkReducer extends CodecStageHandler implements DuplicateRequestTr
     }
 
     /** Why a message cannot be written; {@code null} when it can. */
-    private Exception problem(ByteBuf message) {
+    private Exception problem(ByteBuf message, boolean hasType) {
         Exception problem = connection.writeProblem();
         if (problem != null) {
             return problem;
         }
-        if (!outbound.take(message)) {
+        if (!hasType) {
             return new IllegalArgumentException(
                     "RPC message of "
                             + message.readableBytes()
                             + " bytes (expected: XID, message type and more)");
         }
         int type = outbound.type();
-        if (type != RpcHeaderDecoder.CALL && type != RpcHeaderDecoder.REPLY) {
+        if (!RpcHeaderDecoder.isType(type)) {
             return new IllegalArgumentException(
                     "RPC message of type "
                             + Integer.toUnsignedString(type)

@@ -3,6 +3,7 @@ package org.rpcrdma.codec;
 
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPipeline;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.internal.PromiseNotificationUtil;
 import io.netty.util.internal.logging.InternalLogger;
@@ -11,7 +12,7 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 /**
  * Base class of the codec's handlers. Messages pass from one stage to the next by a direct method call, which costs a
  * quarter of an event of the pipeline; all other events take the pipeline. So a handler between two stages sees no
- * messages: add handlers after {@link OutboundRecordMarkRemover}, the last stage.
+ * messages: add handlers after the last stage, see {@link #lastOf}.
  */
 abstract class CodecStageHandler extends ChannelDuplexHandler {
 
@@ -26,6 +27,15 @@ abstract class CodecStageHandler extends ChannelDuplexHandler {
     private CodecStageHandler networkSide;
 
     private boolean isRemoved;
+
+    /** The context of the stage next to the user. */
+    static ChannelHandlerContext lastOf(ChannelPipeline pipeline) {
+        CodecStageHandler last = pipeline.get(ChunkReducer.class);
+        while (last.userSide != null) {
+            last = last.userSide;
+        }
+        return last.context;
+    }
 
     /** Connects two adjacent stages. */
     static void join(CodecStageHandler network, CodecStageHandler user) {

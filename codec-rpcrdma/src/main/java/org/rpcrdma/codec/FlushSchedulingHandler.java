@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPipeline;
 import io.netty.channel.ChannelPromise;
 import java.io.IOException;
 
@@ -16,6 +18,8 @@ final class FlushSchedulingHandler extends CodecStageHandler {
     private final ConnectionContext link;
     private final RequesterState requester;
     private final FlushScheduler flushes;
+    private ChannelPipeline pipeline;
+    private Channel.Unsafe channel;
 
     FlushSchedulingHandler(RpcRdmaConnection connection) {
         link = connection.link();
@@ -26,6 +30,8 @@ final class FlushSchedulingHandler extends CodecStageHandler {
     @Override
     public void handlerAdded(ChannelHandlerContext ctx) {
         super.handlerAdded(ctx);
+        pipeline = ctx.pipeline();
+        channel = ctx.channel().unsafe();
         flushes.attach(ctx);
     }
 
@@ -33,7 +39,12 @@ final class FlushSchedulingHandler extends CodecStageHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        toNetwork(message, promise);
+        if (promise.isDone() || pipeline.firstContext() != ctx) {
+            ctx.write(message, promise); // a handler follows, or the write was cancelled
+        } else {
+            // What the head of the pipeline does, without the way to it.
+            channel.write(message, promise);
+        }
         int written = flushes.wrote();
         if (written >= FlushScheduler.WORTH
                 && isHalfOfTheCalls(written)

@@ -27,7 +27,7 @@ public final class InternalCodec {
      * @param handler a new one
      */
     public static void addAfterCodec(ChannelPipeline pipeline, ChannelHandler handler) {
-        pipeline.addAfter(pipeline.context(OutboundRecordMarkRemover.class).name(), null, handler);
+        pipeline.addAfter(CodecStageHandler.lastOf(pipeline).name(), null, handler);
     }
 
     /**

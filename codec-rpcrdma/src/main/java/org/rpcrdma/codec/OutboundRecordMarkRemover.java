@@ -2,48 +2,45 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelPromise;
+import io.netty.buffer.ByteBufAllocator;
 import org.rpcrdma.codec.wire.RecordMark;
 import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
 /**
- * Removes the record marks (RFC 5531, 11) of handlers written for TCP, which RPC-over-RDMA does not use (RFC 8166,
- * 3.2). Bytes that are neither a message nor a record fail their write; if their XID is that of a call in progress, the
- * call is answered with SYSTEM_ERR, because its requester would wait for ever.
+ * Record marks (RFC 5531, 11) of handlers written for TCP, which RPC-over-RDMA does not use (RFC 8166, 3.2). Bytes that
+ * are neither a message nor a record fail their write; if their XID is that of a call in progress, the call is answered
+ * with SYSTEM_ERR, because its requester would wait for ever.
  */
-final class OutboundRecordMarkRemover extends CodecStageHandler {
+final class OutboundRecordMarkRemover {
 
     private static final int SYSTEM_ERR = 5;
 
     private final RpcRdmaConnection connection;
-    private final RpcHeaderDecoder start = new RpcHeaderDecoder();
 
     OutboundRecordMarkRemover(RpcRdmaConnection connection) {
         this.connection = connection;
     }
 
-    @Override
-    public void write(ChannelHandlerContext ctx, Object written, ChannelPromise promise) {
-        if (!(written instanceof ByteBuf bytes) || isUnmarked(bytes)) {
-            toNetwork(written, promise);
-            return;
-        }
-        ByteBuf message = RecordMark.without(bytes, ctx.alloc());
-        if (!RpcHeaderDecoder.isMessage(message) && connection.writeProblem() == null) {
-            refuse(ctx, message);
-        }
-        toNetwork(message, promise); // fails there if it is no message
+    /**
+     * Whether a written message may have a record mark, as far as its first two words tell.
+     *
+     * @param start has taken the first words of the message
+     */
+    static boolean mayHaveMark(RpcHeaderDecoder start, ByteBuf message) {
+        return !RpcHeaderDecoder.isType(start.type())
+                || RecordMark.mayBe(start.xid(), message.readableBytes());
     }
 
-    /** Whether the first two words are those of a message and cannot be those of a record. */
-    private boolean isUnmarked(ByteBuf bytes) {
-        return start.take(bytes)
-                && RpcHeaderDecoder.isType(start.type())
-                && !RecordMark.mayBe(start.xid(), bytes.readableBytes());
-    }
-
-    private void refuse(ChannelHandlerContext ctx, ByteBuf bytes) {
+    /**
+     * The answer in the place of a handler that wrote bytes which are neither a message nor a record.
+     *
+     * @param bytes without a mark; not consumed
+     * @return {@code null} when they are a message, or answer no call in progress
+     */
+    ByteBuf answerTo(ByteBuf bytes, ByteBufAllocator allocator) {
+        if (RpcHeaderDecoder.isMessage(bytes) || connection.writeProblem() != null) {
+            return null;
+        }
         boolean mayHaveMark = bytes.readableBytes() >= RecordMark.BYTES + 4;
         int xid = mayHaveMark ? bytes.getInt(bytes.readerIndex() + RecordMark.BYTES) : 0;
         boolean isAnswer = mayHaveMark && connection.responder().call(xid) != null;
@@ -58,10 +55,11 @@ final class OutboundRecordMarkRemover extends CodecStageHandler {
                         (isAnswer ? "the call is answered with SYSTEM_ERR; " : "not sent; ")
                                 + "for bytes of a TCP stream put a RecordMarkingAdapter behind"
                                 + " RpcRdmaCodec");
-        if (isAnswer) {
-            ByteBuf reply = ctx.alloc().buffer(RpcHeaderDecoder.REPLY_HEADER_BYTES).writeInt(xid);
-            reply.writeInt(RpcHeaderDecoder.REPLY).writeInt(0).writeLong(0).writeInt(SYSTEM_ERR);
-            ctx.write(reply);
+        if (!isAnswer) {
+            return null;
         }
+        ByteBuf reply = allocator.buffer(RpcHeaderDecoder.REPLY_HEADER_BYTES).writeInt(xid);
+        reply.writeInt(RpcHeaderDecoder.REPLY).writeInt(0).writeLong(0).writeInt(SYSTEM_ERR);
+        return reply;
     }
 }

@@ -4,6 +4,7 @@ package org.rpcrdma.codec;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelPipeline;
+import io.netty.channel.EventLoop;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -113,18 +114,19 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
         if (hasVersionTwo && !connection.link().isServer()) {
             stages.add(new VersionTwoProbeHandler(connection));
         }
-        stages.add(new OutboundRecordMarkRemover(connection));
         return stages;
     }
 
     /** Adds the stages in reverse order, each directly after the same handler. */
     private static void addStages(
             ChannelPipeline pipeline, String name, List<CodecStageHandler> stages) {
+        // A context with an executor of its own need not ask the channel for it at each event.
+        EventLoop loop = pipeline.channel().eventLoop();
         for (int i = stages.size() - 1; i >= 0; i--) {
             if (i > 0) {
                 CodecStageHandler.join(stages.get(i - 1), stages.get(i));
             }
-            pipeline.addAfter(name, null, stages.get(i));
+            pipeline.addAfter(loop, name, null, stages.get(i));
         }
     }
 }

@@ -11,6 +11,7 @@ import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.RdmaException;
+import org.rpcrdma.codec.wire.RecordMark;
 import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -64,6 +65,8 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
             toNetwork(message, promise);
         } else if (message instanceof RpcRdmaCancel cancel && cancelHeld(cancel)) {
             promise.trySuccess();
+        } else if (message instanceof ByteBuf bytes) {
+            hold(ctx, RecordMark.without(bytes, ctx.alloc()), promise);
         } else {
             hold(ctx, message, promise);
         }

@@ -5,12 +5,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.rpcrdma.codec.RpcPair.on;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPipeline;
+import io.netty.channel.ChannelPromise;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
@@ -201,6 +204,54 @@ class FlushSchedulingHandlerTest {
             for (int xid = 101; xid <= 148; xid++) {
                 assertThat(pair.server.takeXid()).isEqualTo(xid);
             }
+        }
+    }
+
+    /** Writes pass the pipeline by, unless there is a handler between the codec and the channel. */
+    @Test
+    void aHandlerNextToTheNetworkSeesWhatIsSent() throws Exception {
+        try (RpcPair pair = RpcPair.of(CONFIG, CONFIG)) {
+            AtomicInteger seen = new AtomicInteger();
+            ChannelOutboundHandlerAdapter first =
+                    new ChannelOutboundHandlerAdapter() {
+                        @Override
+                        public void write(
+                                ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+                            seen.incrementAndGet();
+                            ctx.write(message, promise);
+                        }
+                    };
+            pair.clientChannel.pipeline().addFirst(first);
+            pair.call(Rpc.echo(1, 8)).sync();
+            assertThat(seen).hasValue(1);
+            assertThat(pair.server.takeXid()).isEqualTo(1);
+            pair.reply(Rpc.reply(1)); // grants more than one credit
+            assertThat(pair.client.takeXid()).isEqualTo(1);
+            pair.clientChannel.pipeline().remove(first);
+            pair.call(Rpc.echo(2, 8)).sync();
+            assertThat(seen).hasValue(1);
+            assertThat(pair.server.takeXid()).isEqualTo(2);
+        }
+    }
+
+    @Test
+    void aCancelledWriteIsNotSent() throws Exception {
+        try (RpcPair pair = RpcPair.of(CONFIG, CONFIG)) {
+            ByteBuf cancelled = Unpooled.directBuffer().writeInt(1);
+            on(
+                    pair.clientChannel,
+                    () -> {
+                        ChannelPipeline pipeline = pair.clientChannel.pipeline();
+                        ChannelPromise promise = pair.clientChannel.newPromise();
+                        promise.cancel(false);
+                        pipeline.get(FlushSchedulingHandler.class)
+                                .write(
+                                        pipeline.context(FlushSchedulingHandler.class),
+                                        cancelled,
+                                        promise);
+                        return null;
+                    });
+            assertThat(cancelled.refCnt()).isZero();
         }
     }
 }

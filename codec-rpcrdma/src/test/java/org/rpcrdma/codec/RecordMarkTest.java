@@ -69,6 +69,20 @@ class RecordMarkTest {
         }
     }
 
+    /** Such a call is held until the version is known, as one without a mark is. */
+    @Test
+    void aMarkedCallWaitsForTheVersion() throws Exception {
+        RpcRdmaConfig config = RpcPair.usual().versionTwo(VersionTwoConfig.defaults()).build();
+        try (RpcPair pair = RpcPair.of(config, config)) {
+            pair.call(marked(Rpc.echo(1, 8)));
+            int probe = pair.server.takeXid();
+            assertThat(probe).isNotEqualTo(1);
+            pair.reply(Rpc.reply(probe));
+            assertThat(pair.server.takeBytes()).isEqualTo(Rpc.bytes(Rpc.echo(1, 8)));
+            assertThat(pair.clientConnection().version()).isEqualTo(2);
+        }
+    }
+
     @Test
     void callsStartAtIndexZero() throws Exception {
         try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {

@@ -31,12 +31,12 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
 
     /** Resets the buffer: one reference, empty, fixed capacity. */
     void lend(int newCapacity) {
-        resetRefCnt();
+        beginReferences();
         isLent = true;
         begin(slab, block.offset);
         maxCapacity(newCapacity);
         capacity = newCapacity;
-        setIndex(0, 0);
+        clear();
     }
 
     /** Reduces the capacity, not below the written bytes. */
@@ -94,7 +94,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     }
 
     @Override
-    protected void deallocate() {
+    void deallocate() {
         isLent = false;
         pool.takeBack(this);
     }

@@ -17,6 +17,9 @@ public final class WorkRequestPayloadSource implements PayloadSource {
     private int range;
     private int rangeOffset;
 
+    /** The region of the first bytes that were admitted; {@code null} when they are gathered. */
+    private IwarpMemoryRegion admitted;
+
     public WorkRequestPayloadSource(SendQueue work, LocalKeyTable memory) {
         this.work = work;
         this.memory = memory;
@@ -46,24 +49,27 @@ public final class WorkRequestPayloadSource implements PayloadSource {
 
     @Override
     public int admit(int wanted) throws LocalAccessException {
-        int admitted = 0;
-        int offset = rangeOffset;
-        for (int r = range; admitted < wanted; r++) {
-            int piece = Math.min(work.rangeLength(r) - offset, wanted - admitted);
-            region(r, offset, piece);
-            admitted += piece;
-            offset = 0;
+        int bytes = Math.min(work.rangeLength(range) - rangeOffset, wanted);
+        admitted = region(range, rangeOffset, bytes);
+        for (int r = range + 1; bytes < wanted; r++) {
+            int piece = Math.min(work.rangeLength(r), wanted - bytes);
+            region(r, 0, piece);
+            bytes += piece;
         }
-        return admitted;
+        return bytes;
     }
 
     @Override
     public void gather(FpduSender out, int bytes) {
+        IwarpMemoryRegion region = admitted;
+        admitted = null;
         int left = bytes;
         while (left > 0) {
             int piece = Math.min(work.rangeLength(range) - rangeOffset, left);
             long address = work.rangeAddress(range) + rangeOffset;
-            IwarpMemoryRegion region = memory.find(work.rangeKey(range), address, piece);
+            if (region == null) {
+                region = memory.find(work.rangeKey(range), address, piece);
+            }
             if (out.wantsCopy(piece)) {
                 out.copy(region.bytes(), region.index(address), piece);
             } else {
@@ -75,12 +81,14 @@ public final class WorkRequestPayloadSource implements PayloadSource {
                 range++;
                 rangeOffset = 0;
             }
+            region = null;
         }
     }
 
-    private void region(int r, int offset, int length) throws LocalAccessException {
+    private IwarpMemoryRegion region(int r, int offset, int length) throws LocalAccessException {
         long address = work.rangeAddress(r) + offset;
-        if (memory.find(work.rangeKey(r), address, length) == null) {
+        IwarpMemoryRegion region = memory.find(work.rangeKey(r), address, length);
+        if (region == null) {
             throw new LocalAccessException(
                     WorkStatus.LOCAL_PROTECTION_ERROR,
                     String.format(
@@ -88,5 +96,6 @@ public final class WorkRequestPayloadSource implements PayloadSource {
                                     + " are not registered",
                             length, address, work.rangeKey(r)));
         }
+        return region;
     }
 }
