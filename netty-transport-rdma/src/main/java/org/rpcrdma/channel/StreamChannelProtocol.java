@@ -430,9 +430,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         }
     }
 
-    /**
-     * Notifies the pipeline of the end of input after all data were delivered, whether it reads or not.
-     */
+    /** Notifies the pipeline of the end of input after all data were delivered, whether it reads or not. */
     private void tellInputEnd() {
         inputEndTold = true;
         if (!channel.isInputShutdown()) {
