@@ -54,6 +54,7 @@ final class ChannelPoller {
 
     private final EventLoopCounters counters = new EventLoopCounters();
     private final EventLoopReceiveCounters receives = new EventLoopReceiveCounters();
+    private final EventLoopStreamCounters streams = new EventLoopStreamCounters();
     private final RateLimitedLogger log = new RateLimitedLogger();
 
     /** Channels with inbound data, each at most once. */
@@ -118,8 +119,16 @@ final class ChannelPoller {
         return receives;
     }
 
+    EventLoopStreamCounters streams() {
+        return streams;
+    }
+
     void count(RdmaCounter counter) {
         counters.increment(counter);
+    }
+
+    void count(RdmaCounter counter, long amount) {
+        counters.add(counter, amount);
     }
 
     /** Any thread; -1 when the device does not count it. */
@@ -128,6 +137,7 @@ final class ChannelPoller {
             case MEMORY_REFUSALS -> pool.refusals();
             case REGISTRATIONS -> pool.registrations();
             case RECEIVES_LOW -> receives.low();
+            case STREAM_WAIT_NANOS -> streams.waitedNanos(context.nanoTime());
             default -> {
                 if (counter.error != null) {
                     yield context.value(counter.error);

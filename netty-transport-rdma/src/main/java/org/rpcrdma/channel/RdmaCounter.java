@@ -38,6 +38,29 @@ public enum RdmaCounter {
     RECEIVES_LOW,
     /** Connections of a {@link RdmaChannel} that ended because the peer did not answer an RDMA Read in time. */
     READS_STALLED,
+    /** Connections of an {@link RdmaStreamChannel} that were established. */
+    STREAMS_OPENED,
+    /** Connections of an {@link RdmaStreamChannel} that have ended after both ends knew of it: no data are missing. */
+    STREAMS_CLOSED,
+    /**
+     * Connections of an {@link RdmaStreamChannel} that this end has cut off: by {@code SO_LINGER} 0, or because the
+     * peer has broken the protocol.
+     */
+    STREAMS_RESET,
+    /**
+     * Connections of an {@link RdmaStreamChannel} that ended without the peer's DISCONNECT message: cut off by the
+     * peer, or lost.
+     */
+    STREAMS_RESET_BY_PEER,
+    /** Bytes received by {@link RdmaStreamChannel}s. */
+    STREAM_BYTES_IN,
+    /** Bytes sent by {@link RdmaStreamChannel}s. */
+    STREAM_BYTES_OUT,
+    /**
+     * Nanoseconds that {@link RdmaStreamChannel}s with flushed bytes have waited for their peers: for a credit, or for
+     * room in a receive buffer. Waits that have not ended are counted up to now.
+     */
+    STREAM_WAIT_NANOS,
     /** Connection requests that the admission policy has rejected. */
     ADMISSIONS_REJECTED,
     /** Connection requests that were refused because the admission policy has not decided in time. */

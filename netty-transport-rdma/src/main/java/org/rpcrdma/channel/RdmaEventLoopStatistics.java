@@ -74,6 +74,31 @@ public final class RdmaEventLoopStatistics {
         return pollers.stream().mapToLong(poller -> poller.receives().posted()).sum();
     }
 
+    /** {@return the {@linkplain RdmaStreamChannel streams} that are connected} */
+    public long openStreams() {
+        return pollers.stream().mapToLong(poller -> poller.streams().open()).sum();
+    }
+
+    /** {@return the streams that have shut down their output, and still receive} */
+    public long streamsWithoutOutput() {
+        return pollers.stream().mapToLong(poller -> poller.streams().outputEnded()).sum();
+    }
+
+    /** {@return the streams whose peer has shut down its output, and that may still send} */
+    public long streamsWithoutInput() {
+        return pollers.stream().mapToLong(poller -> poller.streams().inputEnded()).sum();
+    }
+
+    /** {@return the streams whose flushed bytes wait for a credit of the peer, or for room in its receive buffer} */
+    public long waitingStreams() {
+        return pollers.stream().mapToLong(poller -> poller.streams().waiting()).sum();
+    }
+
+    /** {@return the credits that the peers of all streams have left: DATA messages that may be sent now} */
+    public long streamCredits() {
+        return pollers.stream().mapToLong(poller -> poller.streams().credits()).sum();
+    }
+
     /** {@return the registered channels of all loops: connections and listeners} */
     public int registeredChannels() {
         return pollers.stream().mapToInt(ChannelPoller::registeredChannels).sum();

@@ -28,6 +28,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
 
     private final RdmaStreamChannelConfig config;
     private final QueuePair queuePair;
+    private final StreamMeter meter;
     private final StreamEnds ends = new StreamEnds();
 
     private PeerAccessibleMemory exposures;
@@ -52,6 +53,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         super(channel);
         this.config = channel.config();
         this.queuePair = queuePair;
+        this.meter = new StreamMeter(channel.poller());
     }
 
     // ------------------------------------------------------------------ beginning
@@ -117,6 +119,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
                                 channel.poller().context().capabilities()));
         output.open(peer);
         input.open(peer);
+        meter.opened(output);
         timers = new StreamKeepAliveAndRetryTimers(channel.eventLoop(), this::tryForMemory);
         replenish();
         if (config.isKeepAlive()) {
@@ -144,6 +147,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
     void endOutput() {
         if (!ends.isOutputOver()) {
             ends.shutdownSent();
+            meter.endsChanged(ends);
             output.end(StreamMessage.SHUTDOWN);
         }
     }
@@ -161,9 +165,8 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         }
         input.discard();
         if (ends.owesDisconnect()) {
-            // Over iWARP the message may have to wait for the first message of the initiator (RFC
-            // 5044, 7.1.2); the end
-            // of the connection must not overtake it.
+            // Over iWARP it may have to wait for the initiator's first message (RFC 5044, 7.1.2);
+            // the end of the connection must not overtake it.
             ends.disconnectSent();
             output.end(StreamMessage.DISCONNECT);
         } else {
@@ -191,6 +194,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
 
     @Override
     void freed() {
+        meter.ended(ends, channel.isDisconnected());
         if (timers != null) {
             timers.cancel();
         }
@@ -219,6 +223,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         try {
             output.post(flushed);
         } finally {
+            meter.outputChanged(output);
             if (output.lacksMemory()) {
                 timers.retryLater();
             }
@@ -307,15 +312,18 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
             case DATA -> dataReceived(StreamMessage.value(message));
             case SGL -> {
                 output.update(StreamMessage.value(message));
+                meter.outputChanged(output);
                 roomHasGrown();
             }
             case IOMAP -> input.creditUsed();
             case SHUTDOWN -> {
                 ends.shutdownReceived();
+                meter.endsChanged(ends);
                 channel.becomeReady();
             }
             case DISCONNECT -> {
                 ends.disconnectReceived();
+                meter.endsChanged(ends);
                 disconnected();
             }
             case RESERVED ->
@@ -332,6 +340,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         ends.dataReceived();
         input.creditUsed();
         input.received(bytes);
+        meter.received(bytes);
         if (channel.isInputShutdown() || channel.isClosing()) {
             input.discard();
         } else if (channel.isReadPending()) {
@@ -421,9 +430,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         }
     }
 
-    /**
-     * Notifies the pipeline of the end of input after all data were delivered, whether it reads or not.
-     */
+    /** Notifies the pipeline of the end of input after all data were delivered, whether it reads or not. */
     private void tellInputEnd() {
         inputEndTold = true;
         if (!channel.isInputShutdown()) {

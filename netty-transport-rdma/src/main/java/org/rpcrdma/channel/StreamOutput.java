@@ -48,6 +48,9 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
 
     private int bytesUnderWay;
 
+    /** Bytes announced to the peer since the beginning. */
+    private long sentBytes;
+
     private final OutboundBufferProgress posted = new OutboundBufferProgress();
     private ChannelOutboundBuffer outbound;
     private int skip;
@@ -115,6 +118,21 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     /** Whether flushed bytes wait for memory. */
     boolean lacksMemory() {
         return lacksMemory;
+    }
+
+    /** Whether flushed bytes wait for a credit of the peer, or for room in its receive buffer. */
+    boolean isWaitingForPeer() {
+        return blocked && (credits.available() == 0 || table.room() == 0);
+    }
+
+    /** DATA messages that the peer takes now. */
+    int credits() {
+        return credits.available();
+    }
+
+    /** Bytes announced to the peer since the beginning. */
+    long sentBytes() {
+        return sentBytes;
     }
 
     // ------------------------------------------------------------------ data
@@ -286,6 +304,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
             int bytes = open;
             open = 0;
             bytesUnderWay += bytes;
+            sentBytes += bytes;
             credits.sent();
             work.send(StreamMessage.data(bytes));
         }

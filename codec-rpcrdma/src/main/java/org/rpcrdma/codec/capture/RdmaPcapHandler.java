@@ -11,7 +11,7 @@ import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
-import org.rpcrdma.codec.capture.PcapConnection.Way;
+import org.rpcrdma.codec.capture.PcapTcp.Way;
 import org.rpcrdma.codec.internal.ExposureListener;
 import org.rpcrdma.codec.wire.SegmentList;
 import org.rpcrdma.codec.wire.TransportHeader;
@@ -35,6 +35,10 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
 
     private boolean isClosed;
 
+    /**
+     * @param maxSegments of one message of the peer, whose chunks say what it reads and writes here; 0 where messages
+     *     are not those of RPC-over-RDMA
+     */
     RdmaPcapHandler(RdmaPcapFile file, RdmaChannel channel, int maxSegments) {
         this.file = file;
         this.channel = channel;
@@ -49,6 +53,12 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
     @Override
     public void invalidated(int handle) {
         exposed.remove(handle);
+    }
+
+    @Override
+    public void channelActive(ChannelHandlerContext ctx) {
+        connection();
+        ctx.fireChannelActive();
     }
 
     @Override
@@ -168,7 +178,7 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
     /** Whether it has lists that can be read. */
     private boolean decode(ByteBuf message) {
         int start = message.readerIndex();
-        if (message.readableBytes() < TransportHeader.MINIMUM_BYTES) {
+        if (maxSegments == 0 || message.readableBytes() < TransportHeader.MINIMUM_BYTES) {
             return false;
         }
         header.decodeFixed(message, start);
@@ -190,8 +200,8 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
             connection =
                     new PcapConnection(
                             file,
-                            PcapConnection.orAny(channel.localAddress()),
-                            PcapConnection.orAny(channel.remoteAddress()));
+                            PcapTcp.orAny(channel.localAddress()),
+                            PcapTcp.orAny(channel.remoteAddress()));
             connection.opened(
                     connects ? Way.SENT : Way.RECEIVED,
                     connects ? own : theirs,

@@ -24,6 +24,7 @@ final class RdmaMeters extends MeterTable<RdmaEventLoopStatistics> {
         loops();
         memory();
         receives();
+        streams();
         admissions();
         device();
     }
@@ -48,8 +49,8 @@ final class RdmaMeters extends MeterTable<RdmaEventLoopStatistics> {
                 "rdma.loop.time",
                 "Time of the rounds that found something to do: in I/O, handlers included, "
                         + "and in tasks.");
-        time(RdmaCounter.IO_NANOS, "io");
-        time(RdmaCounter.TASK_NANOS, "tasks");
+        time(RdmaCounter.IO_NANOS, tag("part", "io"));
+        time(RdmaCounter.TASK_NANOS, tag("part", "tasks"));
         counters(
                 "rdma.loop.stalls",
                 "Rounds of event loops that took longer than "
@@ -60,8 +61,8 @@ final class RdmaMeters extends MeterTable<RdmaEventLoopStatistics> {
         add(RdmaCounter.FAILED_ROUNDS);
     }
 
-    private void time(RdmaCounter counter, String part) {
-        row(tag("part", part), group -> group.value(counter) / NANOS, "", "");
+    private void time(RdmaCounter counter, Tags tags) {
+        row(tags, group -> group.value(counter) / NANOS, "", "");
     }
 
     private void memory() {
@@ -105,6 +106,44 @@ final class RdmaMeters extends MeterTable<RdmaEventLoopStatistics> {
                 "rdma.reads.stalled",
                 "Connections that ended because the peer did not answer an RDMA Read in time.");
         add(RdmaCounter.READS_STALLED);
+    }
+
+    private void streams() {
+        gauges("rdma.streams", "Connected byte streams.");
+        row(Tags.empty(), RdmaEventLoopStatistics::openStreams, "", "");
+        counters("rdma.streams.opened", "Byte streams that were connected.");
+        add(RdmaCounter.STREAMS_OPENED);
+        counters(
+                "rdma.streams.closed",
+                "Byte streams that have ended: orderly, reset by this end (SO_LINGER 0, or the peer"
+                        + " has broken the protocol), or without the peer's last message.");
+        add(RdmaCounter.STREAMS_CLOSED, tag("reason", "orderly"));
+        add(RdmaCounter.STREAMS_RESET, tag("reason", "reset"));
+        add(RdmaCounter.STREAMS_RESET_BY_PEER, tag("reason", "reset_by_peer"));
+        gauges(
+                "rdma.streams.halfclosed",
+                "Byte streams of which one direction has ended: the output by this end, the input"
+                        + " by the peer.");
+        row(tag("direction", "out"), RdmaEventLoopStatistics::streamsWithoutOutput, "", "");
+        row(tag("direction", "in"), RdmaEventLoopStatistics::streamsWithoutInput, "", "");
+        gauges(
+                "rdma.streams.waiting",
+                "Byte streams whose flushed bytes wait for the peer now: for a credit, or for room"
+                        + " in its receive buffer.");
+        row(Tags.empty(), RdmaEventLoopStatistics::waitingStreams, "", "");
+        secondCounters(
+                "rdma.stream.wait",
+                "Time that byte streams with flushed bytes have waited for their peers, waits that"
+                        + " go on included.");
+        time(RdmaCounter.STREAM_WAIT_NANOS, Tags.empty());
+        gauges(
+                "rdma.stream.credits",
+                "Credits that the peers of byte streams have left: DATA messages that may be sent"
+                        + " now.");
+        row(Tags.empty(), RdmaEventLoopStatistics::streamCredits, "", "");
+        byteCounters("rdma.stream.traffic", "Bytes of byte streams.");
+        add(RdmaCounter.STREAM_BYTES_IN, tag("direction", "in"));
+        add(RdmaCounter.STREAM_BYTES_OUT, tag("direction", "out"));
     }
 
     private void admissions() {

@@ -9,41 +9,18 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.rpcrdma.codec.capture.PcapConnection.Way;
+import org.rpcrdma.codec.capture.PcapTcp.Way;
 
 class RdmaPcapFileTest {
 
     private static final int MIB = 1 << 20;
-    private static final int PACKET_BLOCK = 6;
-    private static final int IP_AND_TCP = 40;
     private static final int SYN = 0x02;
-
-    /** Of a packet: what was kept, how long it was. */
-    private record Packet(ByteBuffer kept, int length) {
-        private int at(int index) {
-            return kept.get(index) & 0xff;
-        }
-
-        private int port() {
-            return at(20) << 8 | at(21);
-        }
-
-        private int sequence() {
-            return kept.getInt(24);
-        }
-
-        private int flags() {
-            return at(33);
-        }
-    }
 
     @TempDir private Path directory;
 
@@ -67,21 +44,7 @@ class RdmaPcapFileTest {
     }
 
     private List<Packet> packets(String name) throws IOException {
-        ByteBuffer file = ByteBuffer.wrap(Files.readAllBytes(path(name)));
-        List<Packet> packets = new ArrayList<>();
-        while (file.hasRemaining()) {
-            int start = file.position();
-            int type = file.getInt();
-            int length = file.getInt();
-            assertThat(file.getInt(start + length - 4)).isEqualTo(length);
-            if (type == PACKET_BLOCK) {
-                byte[] kept = new byte[file.getInt(start + 20)];
-                file.get(start + 28, kept);
-                packets.add(new Packet(ByteBuffer.wrap(kept), file.getInt(start + 24)));
-            }
-            file.position(start + length);
-        }
-        return packets;
+        return Packet.in(path(name));
     }
 
     private List<String> names() throws IOException {
@@ -105,11 +68,6 @@ class RdmaPcapFileTest {
         assertThat(Files.size(path("f.1"))).isGreaterThan(MIB - 20_000);
     }
 
-    private static String text(Packet packet) {
-        ByteBuffer key = packet.kept.duplicate().limit(IP_AND_TCP + 16).position(IP_AND_TCP);
-        return StandardCharsets.US_ASCII.decode(key).toString();
-    }
-
     /** A dissector needs the start-up of a connection to understand what follows. */
     @Test
     void eachFileShowsTheStartUpOfEachConnection() throws IOException {
@@ -126,11 +84,11 @@ class RdmaPcapFileTest {
                 assertThat(own.get(0).flags()).isEqualTo(SYN);
                 assertThat(own.stream().filter(p -> (p.flags() & SYN) != 0)).hasSize(1);
                 Packet request = own.get(2);
-                assertThat(text(request)).isEqualTo("MPA ID Req Frame");
+                assertThat(request.text(16)).isEqualTo("MPA ID Req Frame");
                 int next = 0;
                 for (Packet packet : own) {
                     assertThat(packet.sequence()).isEqualTo(next);
-                    next += packet.length - IP_AND_TCP + ((packet.flags() & SYN) != 0 ? 1 : 0);
+                    next += packet.payloadLength() + ((packet.flags() & SYN) != 0 ? 1 : 0);
                 }
             }
         }
@@ -156,9 +114,9 @@ class RdmaPcapFileTest {
         }
         List<Packet> packets = packets("f");
         Packet last = packets.get(packets.size() - 1);
-        assertThat(last.kept.capacity()).isEqualTo(101);
-        assertThat(last.length).isGreaterThan(10_000);
-        assertThat(packets.get(0).kept.capacity()).isEqualTo(packets.get(0).length);
+        assertThat(last.kept().capacity()).isEqualTo(101);
+        assertThat(last.length()).isGreaterThan(10_000);
+        assertThat(packets.get(0).kept().capacity()).isEqualTo(packets.get(0).length());
         byte[] head = Arrays.copyOf(Files.readAllBytes(path("f")), 48);
         assertThat(ByteBuffer.wrap(head).getInt(40)).as("snap length").isEqualTo(101);
     }

@@ -39,7 +39,7 @@ public final class Scrape {
      * Reads what a server has answered.
      *
      * @param text of the whole answer
-     * @throws IOException when it is in another format, or has nothing of RPC-over-RDMA in it
+     * @throws IOException when it is in another format, or has nothing of RDMA in it
      */
     public static Scrape parse(String text) throws IOException {
         Scrape scrape = new Scrape();
@@ -49,8 +49,9 @@ public final class Scrape {
                 scrape.add(sample);
             }
         }
-        if (!scrape.byName.containsKey("rpcrdma_calls_total")) {
-            throw new IOException("there are no meters of RPC-over-RDMA (expected: rpcrdma_calls)");
+        if (!scrape.has("rpcrdma_calls_total") && !scrape.has("rdma_channels")) {
+            throw new IOException(
+                    "there are no meters of RDMA (expected: rpcrdma_calls or rdma_channels)");
         }
         return scrape;
     }
@@ -118,6 +119,11 @@ public final class Scrape {
     private static String excerpt(String line) {
         String start = line.substring(0, Math.min(line.length(), 60));
         return '\'' + Printable.of(start) + '\'';
+    }
+
+    /** Whether the server has such a meter. */
+    boolean has(String name) {
+        return byName.containsKey(name);
     }
 
     /** The samples of that name, in their order; none where the server has no such meter. */

@@ -20,6 +20,12 @@ public final class TopTable {
     private static final double MILLION = 1e6;
     private static final double MEBIBYTE = 1 << 20;
 
+    private static final Predicate<Sample> IN = sample -> sample.label("direction").equals("in");
+    private static final Predicate<Sample> OUT = sample -> sample.label("direction").equals("out");
+    private static final Predicate<Sample> RESET = sample -> sample.label("reason").equals("reset");
+    private static final Predicate<Sample> RESET_BY_PEER =
+            sample -> sample.label("reason").equals("reset_by_peer");
+
     private final Scrape before;
     private final Scrape after;
     private final double seconds;
@@ -41,6 +47,29 @@ public final class TopTable {
      * @param server its name in the first line
      */
     public void print(PrintWriter out, String server) {
+        boolean hasCalls = after.has("rpcrdma_calls_total");
+        if (hasCalls) {
+            printCalls(out, server);
+        } else {
+            out.printf(Locale.ROOT, "%s   %,.0f channels%n", server, after.sum("rdma_channels"));
+        }
+        printLoops(out);
+        if (after.has("rdma_streams_opened_total") && after.sum("rdma_streams_opened_total") > 0) {
+            printStreams(out);
+        }
+        if (hasCalls) {
+            printTrouble(out);
+            printProcedures(out);
+        }
+        if (!after.missing().isEmpty()) {
+            out.println(
+                    "no such calls yet, or another version of the server: "
+                            + String.join(", ", after.missing()));
+        }
+        out.flush();
+    }
+
+    private void printCalls(PrintWriter out, String server) {
         out.printf(
                 Locale.ROOT,
                 "%s   %,.0f calls/s, %,.0f in flight, the oldest for %,.1f s, %,.0f waiting for a"
@@ -59,6 +88,9 @@ public final class TopTable {
                 megabytes("rpcrdma_write_bytes_total"),
                 megabytes("rpcrdma_read_bytes_total"),
                 megabytes("rpcrdma_copied_bytes_total"));
+    }
+
+    private void printLoops(PrintWriter out) {
         out.printf(
                 Locale.ROOT,
                 "loops     busy %.2f CPUs   stalls %,.0f   memory %,.1f MiB used, %,.1f registered,"
@@ -69,6 +101,26 @@ public final class TopTable {
                 after.sum("rdma_memory_registered_bytes") / MEBIBYTE,
                 after.sum("rdma_memory_limit_bytes") / MEBIBYTE,
                 grown("rdma_memory_refusals_total"));
+    }
+
+    private void printStreams(PrintWriter out) {
+        out.printf(
+                Locale.ROOT,
+                "streams   %,.0f open, %,.0f half-closed, %,.0f waiting for their peer, %,.0f"
+                        + " credits   in %,.1f MB/s, out %,.1f   waited %,.2f s/s   reset %,.0f, by"
+                        + " peers %,.0f%n",
+                after.sum("rdma_streams"),
+                after.sum("rdma_streams_halfclosed"),
+                after.sum("rdma_streams_waiting"),
+                after.sum("rdma_stream_credits"),
+                rate("rdma_stream_traffic_bytes_total", IN) / MILLION,
+                rate("rdma_stream_traffic_bytes_total", OUT) / MILLION,
+                rate("rdma_stream_wait_seconds_total"),
+                grown("rdma_streams_closed_total", RESET),
+                grown("rdma_streams_closed_total", RESET_BY_PEER));
+    }
+
+    private void printTrouble(PrintWriter out) {
         out.printf(
                 Locale.ROOT,
                 "trouble   calls failed %,.0f   errors sent %,.0f   messages dropped %,.0f  "
@@ -80,7 +132,6 @@ public final class TopTable {
                         "rpcrdma_connections_closed_total",
                         sample -> sample.label("reason").equals("lost")),
                 grown("rpcrdma_connections_cut_total"));
-        printProcedures(out);
     }
 
     private void printProcedures(PrintWriter out) {
@@ -111,12 +162,6 @@ public final class TopTable {
                     count == 0 ? "-" : micros(times.getOrDefault(row, 0.0) / count),
                     count == 0 ? "-" : percentile(buckets.get(row), count));
         }
-        if (!after.missing().isEmpty()) {
-            out.println(
-                    "no such calls yet, or another version of the server: "
-                            + String.join(", ", after.missing()));
-        }
-        out.flush();
     }
 
     private record Bucket(String row, double bound) {}
@@ -156,6 +201,10 @@ public final class TopTable {
 
     private double rate(String name) {
         return grown(name) / seconds;
+    }
+
+    private double rate(String name, Predicate<Sample> wanted) {
+        return grown(name, wanted) / seconds;
     }
 
     private double grown(String name) {

@@ -56,6 +56,51 @@ class TopTableTest {
         assertThat(table.indexOf("NFSv3.READ")).isLessThan(table.indexOf("odd"));
     }
 
+    private static final String STREAMS_BEFORE =
+            """
+            rdma_channels 3.0
+            rdma_streams_opened_total 5.0
+            rdma_stream_traffic_bytes_total{direction="in"} 1.0E6
+            rdma_stream_traffic_bytes_total{direction="out"} 0.0
+            rdma_stream_wait_seconds_total 1.0
+            rdma_streams_closed_total{reason="orderly"} 1.0
+            rdma_streams_closed_total{reason="reset"} 1.0
+            rdma_streams_closed_total{reason="reset_by_peer"} 1.0
+            """;
+
+    private static final String STREAMS_AFTER =
+            """
+            rdma_channels 4.0
+            rdma_streams 2.0
+            rdma_streams_opened_total 12.0
+            rdma_streams_halfclosed{direction="in"} 1.0
+            rdma_streams_halfclosed{direction="out"} 0.0
+            rdma_streams_waiting 1.0
+            rdma_stream_credits 24.0
+            rdma_stream_traffic_bytes_total{direction="in"} 5.0E6
+            rdma_stream_traffic_bytes_total{direction="out"} 1.0E7
+            rdma_stream_wait_seconds_total 2.0
+            rdma_streams_closed_total{reason="orderly"} 4.0
+            rdma_streams_closed_total{reason="reset"} 3.0
+            rdma_streams_closed_total{reason="reset_by_peer"} 4.0
+            """;
+
+    /** A program that has no RPC at all. */
+    @Test
+    void streamsHaveALineOfTheirOwn() throws IOException {
+        assertThat(table(STREAMS_BEFORE, STREAMS_AFTER, 2))
+                .startsWith("server:9090   4 channels")
+                .contains(
+                        "2 open, 1 half-closed, 1 waiting for their peer, 24 credits",
+                        "in 2.0 MB/s, out 5.0",
+                        "waited 0.50 s/s",
+                        "reset 2, by peers 3")
+                .doesNotContain("calls/s", "procedure", "rpcrdma_");
+        assertThat(table(BEFORE, AFTER, 1)).doesNotContain("streams");
+        assertThat(table(BEFORE + STREAMS_BEFORE, AFTER + STREAMS_AFTER, 1))
+                .contains("calls/s", "2 open", "procedure");
+    }
+
     @Test
     void aServerThatHasStartedAnewIsCountedFromNothing() throws IOException {
         assertThat(table(/* before= */ AFTER, /* after= */ BEFORE, 1))

@@ -34,7 +34,8 @@ public final class Gallery {
         Program program = args.length == 1 ? PROGRAMS.get(args[0]) : null;
         if (program == null) {
             boolean isHelp = args.length == 1 && (args[0].equals("--help") || args[0].equals("-h"));
-            String usage = "rpcrdma example NAME, where NAME is one of " + String.join(", ", PROGRAMS.keySet());
+            String usage = "rpcrdma example NAME, where NAME is one of " + String.join(", ", PROGRAMS.keySet())
+                    + "; on Netty 4.2: netty42, reactor-netty42, vertx5";
             (isHelp ? System.out : System.err).println((isHelp ? "Usage: " : "rpcrdma example: name one: ") + usage);
             System.exit(isHelp ? 0 : 2);
             return;

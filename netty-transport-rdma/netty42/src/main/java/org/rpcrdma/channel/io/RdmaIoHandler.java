@@ -16,6 +16,7 @@ import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.SingleThreadEventExecutor;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import java.io.IOException;
+import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.RejectedExecutionException;
@@ -36,6 +37,9 @@ import org.rpcrdma.verbs.VerbsProvider;
  * once, before its quiet period, and while the posted work of closing channels ends the loop runs no tasks.
  */
 public final class RdmaIoHandler implements IoHandler {
+
+    /** Netty 4.2.0 has no such method, and asks nobody for the time. */
+    private static final boolean REPORTS_TIME = hasMethod("shouldReportActiveIoTime");
 
     private final IoEventLoop loop;
     private final InternalIoPoller poller;
@@ -90,6 +94,15 @@ public final class RdmaIoHandler implements IoHandler {
                         + " (expected: an IoEventLoop, as a MultiThreadIoEventLoopGroup makes)");
     }
 
+    private static boolean hasMethod(String name) {
+        for (Method method : IoHandlerContext.class.getMethods()) {
+            if (method.getName().equals(name)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     @Override
     public void initialize() {
         if (loop instanceof SingleThreadEventExecutor executor) {
@@ -104,9 +117,10 @@ public final class RdmaIoHandler implements IoHandler {
     public int run(IoHandlerContext round) {
         context = round;
         int handled = nio == null ? 0 : nio.run();
-        long begin = round.shouldReportActiveIoTime() ? System.nanoTime() : 0;
+        boolean reportsTime = REPORTS_TIME && round.shouldReportActiveIoTime();
+        long begin = reportsTime ? System.nanoTime() : 0;
         handled += poller.poll();
-        if (round.shouldReportActiveIoTime()) {
+        if (reportsTime) {
             round.reportActiveIoTime(System.nanoTime() - begin);
         }
         return handled;

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelOption;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.rpcrdma.NeedsDevice;
+import org.rpcrdma.channel.StreamPair.Collector;
+import org.rpcrdma.stream.StreamMessage;
+
+/** What event loops count of streams. */
+@NeedsDevice("privateDataOnAccept")
+class StreamStatisticsTest {
+
+    private static final int CREDITS = RawStreamPeer.CREDITS / 2; // the others are reserved
+
+    private static RdmaEventLoopStatistics of(RdmaStreamChannel channel) {
+        return RdmaEventLoopStatistics.of(channel.eventLoop().parent());
+    }
+
+    /** Has the loop of the channel done what came before. */
+    private static void settle(RdmaStreamChannel channel) throws Exception {
+        channel.eventLoop().submit(() -> {}).sync();
+    }
+
+    @Test
+    void bytesAndConnectionsOfBothEndsAreCounted() throws Exception {
+        try (StreamPair pair = new StreamPair()) {
+            RdmaEventLoopStatistics client = of(pair.client);
+            RdmaEventLoopStatistics server = of(pair.server);
+            byte[] sent = new byte[100_000];
+            pair.client.writeAndFlush(Unpooled.wrappedBuffer(sent)).sync();
+            pair.serverSide.awaitBytes(sent);
+            assertThat(client.openStreams()).isEqualTo(1);
+            assertThat(server.openStreams()).isEqualTo(1);
+            assertThat(client.streamCredits()).isPositive();
+            assertThat(client.value(RdmaCounter.STREAM_BYTES_OUT)).isEqualTo(sent.length);
+            assertThat(server.value(RdmaCounter.STREAM_BYTES_IN)).isEqualTo(sent.length);
+            assertThat(server.value(RdmaCounter.STREAM_BYTES_OUT)).isZero();
+            assertThat(client.value(RdmaCounter.STREAM_BYTES_IN)).isZero();
+            pair.client.close().sync();
+            pair.serverSide.awaitClosed();
+            for (RdmaEventLoopStatistics end : new RdmaEventLoopStatistics[] {client, server}) {
+                assertThat(end.value(RdmaCounter.STREAMS_OPENED)).isEqualTo(1);
+                assertThat(end.value(RdmaCounter.STREAMS_CLOSED)).isEqualTo(1);
+                assertThat(end.value(RdmaCounter.STREAMS_RESET)).isZero();
+                assertThat(end.value(RdmaCounter.STREAMS_RESET_BY_PEER)).isZero();
+                assertThat(end.openStreams()).isZero();
+                assertThat(end.streamCredits()).isZero();
+            }
+        }
+    }
+
+    @Test
+    void aHalfClosedStreamIsSeenFromBothEnds() throws Exception {
+        try (StreamPair pair =
+                new StreamPair(
+                        client -> client.option(ChannelOption.ALLOW_HALF_CLOSURE, true),
+                        server -> server.childOption(ChannelOption.ALLOW_HALF_CLOSURE, true))) {
+            RdmaEventLoopStatistics client = of(pair.client);
+            RdmaEventLoopStatistics server = of(pair.server);
+            pair.client.shutdownOutput().sync();
+            StreamPair.await(() -> server.streamsWithoutInput() == 1);
+            assertThat(server.streamsWithoutOutput()).isZero();
+            assertThat(client.streamsWithoutOutput()).isEqualTo(1);
+            assertThat(client.streamsWithoutInput()).isZero();
+            pair.server.shutdownOutput().sync();
+            StreamPair.await(() -> client.streamsWithoutOutput() == 0);
+            pair.client.close().sync();
+            pair.server.close().sync();
+            for (RdmaEventLoopStatistics end : new RdmaEventLoopStatistics[] {client, server}) {
+                assertThat(end.streamsWithoutInput()).isZero();
+                assertThat(end.streamsWithoutOutput()).isZero();
+                assertThat(end.value(RdmaCounter.STREAMS_CLOSED)).isEqualTo(1);
+            }
+        }
+    }
+
+    @Test
+    void aResetIsThatOfWhoHasCutTheConnection() throws Exception {
+        try (StreamPair pair =
+                new StreamPair(client -> client.option(ChannelOption.SO_LINGER, 0), server -> {})) {
+            RdmaEventLoopStatistics client = of(pair.client);
+            RdmaEventLoopStatistics server = of(pair.server);
+            pair.client.close().sync();
+            pair.serverSide.awaitClosed();
+            assertThat(client.value(RdmaCounter.STREAMS_RESET)).isEqualTo(1);
+            assertThat(client.value(RdmaCounter.STREAMS_RESET_BY_PEER)).isZero();
+            assertThat(server.value(RdmaCounter.STREAMS_RESET)).isZero();
+            assertThat(server.value(RdmaCounter.STREAMS_RESET_BY_PEER)).isEqualTo(1);
+            assertThat(client.value(RdmaCounter.STREAMS_CLOSED)).isZero();
+            assertThat(server.value(RdmaCounter.STREAMS_CLOSED)).isZero();
+        }
+    }
+
+    @Test
+    void aStreamWaitsWhileItsPeerHasNoCreditOrNoRoom() throws Exception {
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
+        try (RawStreamPeer peer = new RawStreamPeer()) {
+            BlockingQueue<Collector> accepted = new LinkedBlockingQueue<>();
+            InetSocketAddress address =
+                    (InetSocketAddress)
+                            new ServerBootstrap()
+                                    .group(group)
+                                    .channel(RdmaServerStreamChannel.class)
+                                    .childHandler(StreamPair.initializer(accepted))
+                                    .bind(InetAddress.getLoopbackAddress(), 0)
+                                    .sync()
+                                    .channel()
+                                    .localAddress();
+            peer.connect(address, CREDITS + 2);
+            peer.write(peer.peer.buffer().offset(), peer.peer.buffer().key(), (byte) 1);
+            peer.send(StreamMessage.data(1));
+            RdmaStreamChannel channel =
+                    accepted.poll(StreamPair.PATIENCE_SECONDS, TimeUnit.SECONDS).channel;
+            RdmaEventLoopStatistics loops = RdmaEventLoopStatistics.of(group);
+            assertThat(loops.streamCredits()).isEqualTo(CREDITS);
+            for (int i = 0; i < CREDITS; i++) {
+                channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[1])).sync();
+            }
+            assertThat(loops.streamCredits()).isZero();
+            assertThat(loops.waitingStreams()).describedAs("nothing is left to send").isZero();
+            assertThat(loops.value(RdmaCounter.STREAM_WAIT_NANOS)).isZero();
+
+            ChannelFuture last = channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[3]));
+            settle(channel);
+            assertThat(loops.waitingStreams()).describedAs("for a credit").isEqualTo(1);
+            assertGrows(loops);
+            peer.send(StreamMessage.sgl(RawStreamPeer.CREDITS + 1));
+            peer.await(() -> peer.dataReceived() == CREDITS + 2);
+            assertThat(loops.waitingStreams()).describedAs("for room").isEqualTo(1);
+            assertThat(last.isDone()).isFalse();
+            assertGrows(loops);
+            peer.publish(1, CREDITS + 2, 100, RawStreamPeer.CREDITS + 2);
+            peer.await(() -> peer.dataReceived() == CREDITS + 3);
+            last.sync();
+            assertThat(loops.waitingStreams()).isZero();
+            long waited = loops.value(RdmaCounter.STREAM_WAIT_NANOS);
+            channel.writeAndFlush(Unpooled.EMPTY_BUFFER).sync();
+            assertThat(loops.value(RdmaCounter.STREAM_WAIT_NANOS)).isEqualTo(waited);
+            assertThat(loops.value(RdmaCounter.STREAM_BYTES_OUT)).isEqualTo(CREDITS + 3);
+        } finally {
+            group.shutdownGracefully(0, StreamPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                    .syncUninterruptibly();
+        }
+    }
+
+    /** A wait that has no end yet counts. */
+    private static void assertGrows(RdmaEventLoopStatistics loops) {
+        long before = loops.value(RdmaCounter.STREAM_WAIT_NANOS);
+        StreamPair.await(() -> loops.value(RdmaCounter.STREAM_WAIT_NANOS) > before);
+    }
+
+    /** The three numbers behind it change together, and are read on another thread. */
+    @Test
+    void theTimeOfWaitsNeverGoesBack() throws Exception {
+        EventLoopStreamCounters counters = new EventLoopStreamCounters();
+        Thread loop =
+                new Thread(
+                        () -> {
+                            for (int i = 0; i < 200_000; i++) {
+                                counters.waiting(1, System.nanoTime());
+                                counters.waiting(-1, System.nanoTime());
+                            }
+                        });
+        long start = System.nanoTime();
+        loop.start();
+        long last = 0;
+        do {
+            long next = counters.waitedNanos(System.nanoTime());
+            assertThat(next).isLessThanOrEqualTo(System.nanoTime() - start);
+            last = Math.max(last, next);
+        } while (loop.isAlive());
+        loop.join();
+        assertThat(counters.waiting()).isZero();
+        assertThat(counters.waitedNanos(System.nanoTime())).isGreaterThanOrEqualTo(0);
+    }
+}
