@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.rpcrdma.concurrency.Interleavings;
 
 /**
- * Found: a compare-and-set of the bytes that is a plain set; a quota that is joined outside of the map's lock; one that
+ * Found: a compare-and-set of the bytes that is a plain set. Tried and not found in these interleavings: a quota that
  * is removed with its first user.
  */
 class PeerAddressMemoryQuotaTest {

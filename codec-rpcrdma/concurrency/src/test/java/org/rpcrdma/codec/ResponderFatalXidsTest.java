@@ -9,7 +9,7 @@ import org.jetbrains.lincheck.datastructures.Param;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.concurrency.Interleavings;
 
-/** Found: {@code add} without its lock. */
+/** No planted defect has been shown to be found yet. */
 class ResponderFatalXidsTest {
 
     @Test

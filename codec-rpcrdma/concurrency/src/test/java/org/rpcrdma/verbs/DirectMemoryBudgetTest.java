@@ -8,7 +8,7 @@ import org.jetbrains.lincheck.datastructures.Param;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.concurrency.Interleavings;
 
-/** Found: a compare-and-set of {@code used}, or of {@code spare}, that is a plain set. */
+/** Found: a compare-and-set of {@code spare} that is a plain set. */
 class DirectMemoryBudgetTest {
 
     @Test
