@@ -23,6 +23,7 @@ final class SoakServer {
 
     /** Far more than there are WRITEs in the life of a call; so few that the cache is full before the samples count. */
     private static final int MOST_REPLIES = 1 << 11;
+
     private static final int LONGEST_REPLY = 256;
 
     private final ChannelGroup accepted = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
