@@ -76,17 +76,17 @@ nfs=$!
 client_says '^READY'
 # Netem loses and reorders by chance; a call has five seconds, which is TCP's patience with some losses in a row.
 check "netem loses 1 % each way" impair loss 1%
-phase 6 50 "calls and a stream, loss of 1 % each way"
+phase 6 10 "calls and a stream, loss of 1 % each way"
 check "netem delays and reorders each way" impair delay 10ms 5ms reorder 25% 50%
-phase 6 30 "calls and a stream, delay of 10 ms and reordering each way"
+phase 6 3 "calls and a stream, delay of 10 ms and reordering each way"
 check "netem loses, delays and reorders each way" impair loss 3% delay 5ms 3ms reorder 25% 50%
-phase 6 10 "calls and a stream, loss of 3 %, delay and reordering each way"
+phase 6 3 "calls and a stream, loss of 3 %, delay and reordering each way"
 tc -s -n server qdisc show dev to-client | sed -n 's/.*\(Sent.*\)/   netem: \1/p'
 check "the network is cut" impair loss 100%
 phase "$PARTITION" 0 "calls end in time while the network is cut for $PARTITION s"
 [ "$PARTITION" -lt 100 ] || phase 0 1 "an idle connection and an idle stream notice it"
 check "the network is back" impair delay 0ms
-phase 10 20 "calls are answered and the stream goes on when the network is back"
+phase 10 10 "calls are answered and the stream goes on when the network is back"
 exec 8>&-
 wait $client
 status=$?

@@ -3,11 +3,11 @@
 partition=${RPCRDMA_PARTITION_SECONDS:-12}
 export_dir=$work/export
 mkdir -p "$work/job" "$export_dir/sizes"
-for s in 1 4097 65537 1000001; do head -c "$s" /dev/urandom >"$export_dir/sizes/f.$s"; done
+for size in 1 4097 65537 1000001; do head -c "$size" /dev/urandom >"$export_dir/sizes/f.$size"; done
 digests "$export_dir/sizes" >"$work/job/sizes.sha256"
 cp "$root/examples/target/rpcrdma.jar" "$work/job/"
-for c in ImpairedServer ImpairedClient ImpairedStream ImpairedData Report; do
-    (cd "$root/examples/target/test-classes" && find org/rpcrdma/examples/interop -name "$c*.class") # with those inside
+for class in ImpairedServer ImpairedClient ImpairedStream ImpairedData Report; do
+    (cd "$root/examples/target/test-classes" && find org/rpcrdma/examples/interop -name "$class*.class") # with those inside
 done >"$work/classes"
 mkdir -p "$work/job/classes"
 tar -C "$root/examples/target/test-classes" -cT "$work/classes" | tar -C "$work/job/classes" -x

@@ -72,14 +72,14 @@ final class PeerAddressMemoryQuota {
     }
 
     /**
-     * The most bytes of one address: its limit, at most its part of what other addresses have left of seven eighths of
-     * the memory. Where each of n addresses may have half of the memory, each gets one part in n + 1 of that.
+     * The most bytes of one address: its limit, and less as other addresses take their part of five eighths of the
+     * memory. The rest stays for what is not counted here: short messages, replies, and free blocks of other sizes.
      *
      * @param others bytes of all other addresses
      * @param memory bytes of registered memory of the JVM
      */
     static long most(long limit, long others, long memory) {
-        long shared = memory - memory / 8;
+        long shared = memory / 8 * 5;
         if (others <= 0 || shared <= 0) {
             return limit;
         }

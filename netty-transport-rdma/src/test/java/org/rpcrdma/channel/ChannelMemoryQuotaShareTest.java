@@ -127,15 +127,15 @@ class ChannelMemoryQuotaShareTest {
         long memory = 800;
         assertThat(PeerAddressMemoryQuota.most(400, 0, memory)).isEqualTo(400);
         assertThat(PeerAddressMemoryQuota.most(800, 0, memory)).isEqualTo(800);
-        assertThat(PeerAddressMemoryQuota.most(400, 350, memory)).isEqualTo(200);
-        assertThat(PeerAddressMemoryQuota.most(800, 350, memory)).isEqualTo(400);
-        assertThat(PeerAddressMemoryQuota.most(100, 350, memory)).isEqualTo(100);
-        assertThat(PeerAddressMemoryQuota.most(400, 699, memory)).isZero();
+        assertThat(PeerAddressMemoryQuota.most(400, 250, memory)).isEqualTo(200);
+        assertThat(PeerAddressMemoryQuota.most(800, 250, memory)).isEqualTo(400);
+        assertThat(PeerAddressMemoryQuota.most(100, 250, memory)).isEqualTo(100);
+        assertThat(PeerAddressMemoryQuota.most(400, 499, memory)).isZero();
         assertThat(PeerAddressMemoryQuota.most(400, 900, memory)).isZero();
         for (int addresses : new int[] {2, 8, 100}) {
             long[] taken = new long[addresses];
             long total = takeAll(taken, memory);
-            assertThat(total).isLessThanOrEqualTo(memory * 7 / 8);
+            assertThat(total).isLessThanOrEqualTo(memory * 5 / 8);
         }
     }
 

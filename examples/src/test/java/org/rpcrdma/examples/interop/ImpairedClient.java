@@ -47,6 +47,9 @@ public final class ImpairedClient {
     /** TCP's pause between two attempts to send again is up to two minutes long by then (RFC 6298, 5.5). */
     private static final int STREAM_SECONDS = 150;
 
+    /** An emulated machine may be slow to accept. */
+    private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(10);
+
     private static final int WORKERS = 4;
     private static final int SHORTEST = 64;
     private static final int SIZES = 13;
@@ -71,9 +74,10 @@ public final class ImpairedClient {
 
     private ImpairedClient(String host, int port, int streamPort) {
         InetSocketAddress server = new InetSocketAddress(host, port);
-        transport = RpcRdmaClient.builder(loops, server).build();
+        transport = RpcRdmaClient.builder(loops, server).connectTimeout(CONNECT_TIMEOUT).build();
         idle =
                 RpcRdmaClient.builder(loops, server)
+                        .connectTimeout(CONNECT_TIMEOUT)
                         .option(RdmaChannelOption.KEEP_ALIVE_SECONDS, KEEP_ALIVE_SECONDS)
                         .build();
         CallOptions options = CallOptions.DEFAULT.withTimeout(Duration.ofSeconds(TIMEOUT_SECONDS));
