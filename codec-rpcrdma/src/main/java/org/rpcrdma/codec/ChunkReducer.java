@@ -78,8 +78,7 @@ final class ChunkReducer extends CodecStageHandler implements DuplicateRequestTr
             return;
         }
         boolean hasType = outbound.take(message);
-        boolean mayHaveMark =
-                !hasType || OutboundRecordMarkRemover.mayHaveMark(outbound, message);
+        boolean mayHaveMark = !hasType || OutboundRecordMarkRemover.mayHaveMark(outbound, message);
         if (mayHaveMark && written == message) {
             writeUnmarked(ctx, message, promise);
         } else {

@@ -2,12 +2,14 @@
 package org.rpcrdma.codec;
 
 import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.internal.PromiseNotificationUtil;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import java.util.Map;
 
 /**
  * Base class of the codec's handlers. Messages pass from one stage to the next by a direct method call, which costs a
@@ -28,13 +30,15 @@ abstract class CodecStageHandler extends ChannelDuplexHandler {
 
     private boolean isRemoved;
 
-    /** The context of the stage next to the user. */
+    /** The context of the stage next to the user; {@code null} when there is none. */
     static ChannelHandlerContext lastOf(ChannelPipeline pipeline) {
-        CodecStageHandler last = pipeline.get(ChunkReducer.class);
-        while (last.userSide != null) {
-            last = last.userSide;
+        ChannelHandlerContext last = null;
+        for (Map.Entry<String, ChannelHandler> entry : pipeline) {
+            if (entry.getValue() instanceof CodecStageHandler stage) {
+                last = stage.context;
+            }
         }
-        return last.context;
+        return last;
     }
 
     /** Connects two adjacent stages. */

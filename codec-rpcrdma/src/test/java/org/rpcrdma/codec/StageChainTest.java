@@ -103,10 +103,7 @@ class StageChainTest {
                     ChannelPromise promise = pair.serverChannel.newPromise();
                     promise.cancel(false);
                     pipeline.get(ChunkReducer.class)
-                            .write(
-                                    pipeline.context(ChunkReducer.class),
-                                    cancelled,
-                                    promise);
+                            .write(pipeline.context(ChunkReducer.class), cancelled, promise);
                     return null;
                 });
         assertThat(cancelled.refCnt()).isZero();
