@@ -21,8 +21,9 @@ import org.rpcrdma.codec.RpcRdmaConfig;
  * down to the RPC program. It is there for every device, also where the network cannot be tapped: each connection
  * appears as iWARP over TCP, whatever carries it.
  *
- * <p>Channels without the codec are captured by a {@code RdmaCaptureHandler}. A stream appears as a TCP connection with its bytes, so that Wireshark shows HTTP, TLS
- * or whatever it carries; the messages and credits of its protocol are not shown.
+ * <p>Channels without the codec are captured by a {@code RdmaCaptureHandler}. A stream appears as a TCP connection with
+ * its bytes, so that Wireshark shows HTTP, TLS or whatever it carries; the messages and credits of its protocol are not
+ * shown.
  *
  * <p>Shown is what this side knows. Operations of its own are shown when they are posted, and their results when they
  * are done. The peer's RDMA Writes, and its Reads of memory here, are not told to a program: Writes are shown in front

@@ -13,7 +13,7 @@ import reactor.netty.http.client.HttpClient;
 import reactor.netty.http.server.HttpServer;
 import reactor.netty.resources.*;
 
-/** HTTP by Reactor Netty 1.3, on Netty 4.2: its public {@code LoopResources} names group and channels, its resolver's too. */
+/** HTTP by Reactor Netty 1.3: its public {@code LoopResources} names group and channels, its resolver's too. */
 public final class ReactorNetty42Example {
 
     private ReactorNetty42Example() {}
