@@ -3,6 +3,7 @@ package org.rpcrdma.codec;
 
 import java.util.function.LongSupplier;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.codec.internal.UserExceptionLog;
 
 /**
@@ -18,6 +19,7 @@ final class CreditGrantController implements ResponderLoad {
 
     private final LongSupplier pulledBytes;
     private final RdmaChannel channel;
+    private final ChannelInternals internals;
     private final CreditPolicy policy;
     private final ResponderCredits credits;
     private final int minimum;
@@ -38,6 +40,7 @@ final class CreditGrantController implements ResponderLoad {
         this.pulledBytes = pulledBytes;
         this.credits = credits;
         channel = link.channel();
+        internals = link.internals();
         policy = link.config().creditPolicy();
         isConstant = link.config().hasConstantCredits() && waiting == null;
         minimum = Math.min(link.config().minimumCredits(), credits.maximum());
@@ -50,7 +53,7 @@ final class CreditGrantController implements ResponderLoad {
      */
     int keepForReplies(int replies) {
         int calls = Math.max(credits.granted(), credits.outstanding()) + completions();
-        forReplies = Math.min(replies, channel.keepReceives(calls + replies) - calls);
+        forReplies = Math.min(replies, internals.keepReceives(calls + replies) - calls);
         return forReplies;
     }
 
@@ -67,7 +70,7 @@ final class CreditGrantController implements ResponderLoad {
         int before = credits.granted();
         if (wanted > before) {
             int others = forReplies + completions();
-            int kept = channel.keepReceives(Math.max(wanted, credits.outstanding()) + others);
+            int kept = internals.keepReceives(Math.max(wanted, credits.outstanding()) + others);
             wanted = Math.max(before, Math.min(wanted, kept - others));
         }
         int granted = credits.grant(wanted);
@@ -95,7 +98,7 @@ final class CreditGrantController implements ResponderLoad {
     }
 
     private void keepPromised() {
-        channel.keepReceives(promised() + completions());
+        internals.keepReceives(promised() + completions());
     }
 
     /** Receives promised to inbound calls and to the replies to outbound calls. */
@@ -111,7 +114,7 @@ final class CreditGrantController implements ResponderLoad {
     /** Posts receives for pull completions besides those for calls; {@code false} when there are too few. */
     boolean reserveReceives(int completions) {
         int needed = promised() + completions;
-        return channel.isActive() && channel.keepReceives(needed) >= needed;
+        return channel.isActive() && internals.keepReceives(needed) >= needed;
     }
 
     @Override
