@@ -240,7 +240,8 @@ public final class RpcRdmaConnection {
             throw new IllegalStateException("reverse calls are accepted already: " + channel);
         }
         int forReplies = requester.credits().requested();
-        int granted = Math.min(credits, link.internals().keepReceives(forReplies + credits) - forReplies);
+        int granted =
+                Math.min(credits, link.internals().keepReceives(forReplies + credits) - forReplies);
         checkReceives(granted);
         responder.open(granted, granted);
         responder.grants().keepForReplies(forReplies);

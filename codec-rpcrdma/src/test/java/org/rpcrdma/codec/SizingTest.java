@@ -128,7 +128,8 @@ class SizingTest {
     @Test
     void anIdleStream() throws Exception {
         open(Rdma.provider(), Rdma.provider());
-        Channel listener = listen(new ServerBootstrap(), RdmaServerStreamChannel.class, new Holder());
+        Channel listener =
+                listen(new ServerBootstrap(), RdmaServerStreamChannel.class, new Holder());
         Bootstrap bootstrap =
                 new Bootstrap()
                         .group(clients)
@@ -264,8 +265,7 @@ class SizingTest {
                 sockets());
     }
 
-    private static long on(EventLoopGroup group, Callable<Long> action)
-            throws Exception {
+    private static long on(EventLoopGroup group, Callable<Long> action) throws Exception {
         return group.next().submit(action).get(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
     }
 
@@ -304,7 +304,9 @@ class SizingTest {
                 Pattern.compile(
                                 "(?m)^\\| [^|\\n]*"
                                         + Pattern.quote(what)
-                                        + "[^|\\n]* \\| (\\d+) \\| (\\d+) \\| (\\d+) \\| (\\d+) \\| (\\d+) \\|")
+                                        + "[^|\\n"
+                                        + "]* \\| (\\d+) \\| (\\d+) \\| (\\d+) \\| (\\d+) \\|"
+                                        + " (\\d+) \\|")
                         .matcher(Files.readString(PAGE));
         assertThat(row.find()).as("docs/production.md has a row: " + what).isTrue();
         long[] numbers = new long[row.groupCount()];

@@ -60,8 +60,7 @@ final class NfsPutCommand implements Callable<Integer> {
     private void put(NfsSession session, FileChannel local) throws IOException {
         NfsAttributes old = url.name().isEmpty() ? null : find(session);
         boolean isInto =
-                url.name().isEmpty()
-                        || (old != null && old.type() == NfsAttributes.Type.DIRECTORY);
+                url.name().isEmpty() || (old != null && old.type() == NfsAttributes.Type.DIRECTORY);
         String path = isInto ? url.path() + "/" + file.getFileName() : url.path();
         int mode = isInto || old == null ? MODE : old.mode() & PERMISSIONS;
         int slash = path.lastIndexOf('/');

@@ -57,16 +57,31 @@ public final class RdmaStreamChannelConfig extends AbstractRdmaChannelConfig
 
     private static final ChannelOptionTable<RdmaStreamChannelConfig> OPTIONS =
             new ChannelOptionTable<RdmaStreamChannelConfig>()
-                    .with(SO_RCVBUF, c -> c.receiveBufferSize, RdmaStreamChannelConfig::setReceiveBufferSize)
-                    .with(SO_SNDBUF, c -> c.sendBufferSize, RdmaStreamChannelConfig::setSendBufferSize)
+                    .with(
+                            SO_RCVBUF,
+                            c -> c.receiveBufferSize,
+                            RdmaStreamChannelConfig::setReceiveBufferSize)
+                    .with(
+                            SO_SNDBUF,
+                            c -> c.sendBufferSize,
+                            RdmaStreamChannelConfig::setSendBufferSize)
                     .with(SO_LINGER, c -> c.soLinger, RdmaStreamChannelConfig::setSoLinger)
                     .with(SO_KEEPALIVE, c -> c.keepAlive, RdmaStreamChannelConfig::setKeepAlive)
                     .with(TCP_NODELAY, c -> c.tcpNoDelay, RdmaStreamChannelConfig::setTcpNoDelay)
-                    .with(ALLOW_HALF_CLOSURE, c -> c.allowHalfClosure, RdmaStreamChannelConfig::setAllowHalfClosure)
-                    .with(RECEIVE_DEPTH, c -> c.receiveDepth, RdmaStreamChannelConfig::setReceiveDepth)
+                    .with(
+                            ALLOW_HALF_CLOSURE,
+                            c -> c.allowHalfClosure,
+                            RdmaStreamChannelConfig::setAllowHalfClosure)
+                    .with(
+                            RECEIVE_DEPTH,
+                            c -> c.receiveDepth,
+                            RdmaStreamChannelConfig::setReceiveDepth)
                     .with(SEND_DEPTH, c -> c.sendDepth, RdmaStreamChannelConfig::setSendDepth)
                     .with(DRAIN_MILLIS, c -> c.drainMillis, RdmaStreamChannelConfig::setDrainMillis)
-                    .with(KEEP_ALIVE_SECONDS, c -> c.keepAliveSeconds, RdmaStreamChannelConfig::setKeepAliveSeconds);
+                    .with(
+                            KEEP_ALIVE_SECONDS,
+                            c -> c.keepAliveSeconds,
+                            RdmaStreamChannelConfig::setKeepAliveSeconds);
 
     private volatile int receiveBufferSize = 504 << 10;
     private volatile int sendBufferSize = 256 << 10;

@@ -673,7 +673,8 @@ class ChannelContractTest {
             int kept = on(channel, () -> ChannelInternals.of(channel).keepReceives(2));
             channel.close().sync();
             long inUse = on(channel, channel::registeredBytesInUse);
-            assertThat(on(channel, () -> ChannelInternals.of(channel).keepReceives(20))).isEqualTo(kept);
+            assertThat(on(channel, () -> ChannelInternals.of(channel).keepReceives(20)))
+                    .isEqualTo(kept);
             assertThat(on(channel, channel::registeredBytesInUse)).isEqualTo(inUse).isZero();
             assertThat(on(channel, ChannelInternals.of(channel)::keptReceives)).isEqualTo(kept);
         }

@@ -41,7 +41,8 @@ class FlushInPartsTest {
             assertThat(flushesInParts(other)).isFalse();
             bring(toOther);
             assertThat(flushesInParts(other)).isEqualTo(inParts);
-            assertThatThrownBy(ChannelInternals.of(other)::flushesInParts).isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(ChannelInternals.of(other)::flushesInParts)
+                    .isInstanceOf(IllegalStateException.class);
         } finally {
             group.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
         }

@@ -212,7 +212,8 @@ final class CallReplyFuture<T> extends RpcPromise<T> implements Runnable {
             CodecAccess.CODEC.growth(annotated, growth, growthMaximum);
         } else if (growth > 0) {
             written =
-                    CodecAccess.CODEC.growth(new RpcMessage((ByteBuf) message), growth, growthMaximum);
+                    CodecAccess.CODEC.growth(
+                            new RpcMessage((ByteBuf) message), growth, growthMaximum);
         }
         to.write(written).addListener((ChannelFutureListener) this::written);
     }

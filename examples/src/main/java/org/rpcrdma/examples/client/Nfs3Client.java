@@ -180,12 +180,7 @@ public final class Nfs3Client {
 
     /** Removes a file. */
     public void remove(NfsHandle directory, String name) throws IOException {
-        await(
-                call(
-                        REMOVE,
-                        name,
-                        out -> out.write(directory).writeString(name),
-                        XdrDecoder.VOID));
+        await(call(REMOVE, name, out -> out.write(directory).writeString(name), XdrDecoder.VOID));
     }
 
     /** Sets the size of a file. */

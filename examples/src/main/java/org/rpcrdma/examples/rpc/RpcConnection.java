@@ -175,7 +175,8 @@ public final class RpcConnection implements AutoCloseable {
     private static IOException cannotConnect(InetSocketAddress server, Throwable cause) {
         String name = server.getHostString() + ":" + server.getPort();
         String reason = reason(cause);
-        // The transport names the address of what it has connected to, and Netty puts it behind that once more.
+        // The transport names the address of what it has connected to, and Netty puts it behind
+        // that once more.
         String port = ":" + server.getPort();
         int again = reason.endsWith(port) ? reason.lastIndexOf(": ") : -1;
         if (again >= 0) {

@@ -38,7 +38,8 @@ class AdmissionTest {
 
     @Test
     void thoseWhoAreAllowedReachAll() throws Exception {
-        try (Server served = serve(new Admission(AddressAllowList.of("127.0.0.0/8", "::1"), 8, 8))) {
+        try (Server served =
+                serve(new Admission(AddressAllowList.of("127.0.0.0/8", "::1"), 8, 8))) {
             callOverRdma(served);
             callOverTcp(served);
         }
