@@ -50,7 +50,8 @@ class BindingTraceTest {
     @ParameterizedTest
     @MethodSource("calls")
     @Proves({"V1-CHUNK-01", "V1-READ-03", "V1-READ-09", "V1-READ-12", "API-01"})
-    void eligibleArgumentsAreWhereTheKernelReducedThem(Trace call) throws MalformedMessageException {
+    void eligibleArgumentsAreWhereTheKernelReducedThem(Trace call)
+            throws MalformedMessageException {
         ByteBuf in = call.buffer();
         UpperLayerBinding binding = decodeCall(call, in);
         binding.walkArguments(rpc.version(), rpc.procedure(), argumentsOf(call, in));
@@ -122,7 +123,8 @@ class BindingTraceTest {
     @ParameterizedTest
     @MethodSource("calls")
     @Proves({"SEC-16", "V1-ERR-10"})
-    void cutShortAnywhereABindingNeverReadsBeyondTheEnd(Trace call) throws MalformedMessageException {
+    void cutShortAnywhereABindingNeverReadsBeyondTheEnd(Trace call)
+            throws MalformedMessageException {
         ByteBuf whole = call.buffer();
         UpperLayerBinding binding = decodeCall(call, whole);
         ReplyLimits limits = new ReplyLimits();

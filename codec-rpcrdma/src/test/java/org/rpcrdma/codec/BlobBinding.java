@@ -57,7 +57,8 @@ final class BlobBinding implements UpperLayerBinding {
     }
 
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedMessageException {
+    public void walkResults(int version, int procedure, XdrCursor in)
+            throws MalformedMessageException {
         in.opaque(1 << 20);
         in.eligibleOpaque(1 << 24);
     }

@@ -49,7 +49,8 @@ final class ItemsBinding implements UpperLayerBinding {
     }
 
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedMessageException {
+    public void walkResults(int version, int procedure, XdrCursor in)
+            throws MalformedMessageException {
         walkArguments(version, procedure, in);
     }
 

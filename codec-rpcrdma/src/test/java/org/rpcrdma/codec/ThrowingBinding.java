@@ -85,7 +85,8 @@ final class ThrowingBinding implements UpperLayerBinding {
     }
 
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedMessageException {
+    public void walkResults(int version, int procedure, XdrCursor in)
+            throws MalformedMessageException {
         at(Method.RESULTS);
         binding.walkResults(version, procedure, in);
     }

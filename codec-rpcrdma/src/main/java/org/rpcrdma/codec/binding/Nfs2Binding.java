@@ -85,7 +85,8 @@ public final class Nfs2Binding implements UpperLayerBinding {
     }
 
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedMessageException {
+    public void walkResults(int version, int procedure, XdrCursor in)
+            throws MalformedMessageException {
         if ((procedure != READ && procedure != READLINK) || in.int32() != NFS_OK) {
             return;
         }

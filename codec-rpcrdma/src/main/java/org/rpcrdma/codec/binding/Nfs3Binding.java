@@ -151,7 +151,8 @@ public final class Nfs3Binding implements UpperLayerBinding {
     }
 
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedMessageException {
+    public void walkResults(int version, int procedure, XdrCursor in)
+            throws MalformedMessageException {
         if ((procedure != READ && procedure != READLINK) || in.int32() != NFS3_OK) {
             return;
         }

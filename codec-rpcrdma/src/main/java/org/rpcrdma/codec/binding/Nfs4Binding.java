@@ -80,7 +80,8 @@ public final class Nfs4Binding implements UpperLayerBinding {
     }
 
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedMessageException {
+    public void walkResults(int version, int procedure, XdrCursor in)
+            throws MalformedMessageException {
         if (procedure != COMPOUND) {
             return;
         }

@@ -118,7 +118,8 @@ final class Nfs4ReplyLimits {
         }
     }
 
-    private static void exchangeId(XdrCursor in, ReplyLimits limits) throws MalformedMessageException {
+    private static void exchangeId(XdrCursor in, ReplyLimits limits)
+            throws MalformedMessageException {
         in.skip(VERIFIER);
         in.opaque(OPAQUE_LIMIT);
         in.skip(4);

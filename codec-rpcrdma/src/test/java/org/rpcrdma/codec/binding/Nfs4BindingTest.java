@@ -105,12 +105,14 @@ class Nfs4BindingTest {
 
     @Property(tries = 1000)
     @Proves({"V1-CHUNK-01", "V1-CHUNK-18", "V1-ULB-01", "API-01", "ULB-08"})
-    void everyEligibleResultIsFoundWholeAndReduced(@ForAll long seed) throws MalformedMessageException {
+    void everyEligibleResultIsFoundWholeAndReduced(@ForAll long seed)
+            throws MalformedMessageException {
         Random random = new Random(seed);
         check(reply(random, rows(random)), random, this::walkResults);
     }
 
-    private void check(Nfs4Grammar made, Random random, Walk walk) throws MalformedMessageException {
+    private void check(Nfs4Grammar made, Random random, Walk walk)
+            throws MalformedMessageException {
         ByteBuf whole = made.stream();
         walk.run(at(whole, Reduction.NONE));
         assertThat(cursor.remaining()).isZero();

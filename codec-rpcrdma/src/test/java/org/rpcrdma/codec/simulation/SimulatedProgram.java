@@ -66,7 +66,8 @@ final class SimulatedProgram implements UpperLayerBinding {
     }
 
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedMessageException {
+    public void walkResults(int version, int procedure, XdrCursor in)
+            throws MalformedMessageException {
         in.skip(4);
         in.eligibleOpaque(1 << 24);
     }

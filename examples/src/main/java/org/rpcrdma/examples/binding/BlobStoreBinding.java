@@ -69,7 +69,8 @@ public final class BlobStoreBinding implements UpperLayerBinding {
     }
 
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedMessageException {
+    public void walkResults(int version, int procedure, XdrCursor in)
+            throws MalformedMessageException {
         if (procedure == GET && in.int32() == OK) {
             in.eligibleOpaque(BLOB_MAX);
         }
