@@ -6,6 +6,8 @@
  * @provides org.rpcrdma.verbs.VerbsProvider
  * @uses org.rpcrdma.verbs.VerbsProvider
  */
+// Modules that it exports to are built after this one.
+@SuppressWarnings("module")
 module org.rpcrdma.channel {
     requires transitive io.netty.buffer;
     requires transitive io.netty.common;
@@ -21,6 +23,9 @@ module org.rpcrdma.channel {
     exports org.rpcrdma;
     exports org.rpcrdma.channel;
     exports org.rpcrdma.channel.admission;
+    exports org.rpcrdma.channel.internal to
+            org.rpcrdma.channel.io,
+            org.rpcrdma.codec;
     exports org.rpcrdma.verbs;
     exports org.rpcrdma.verbs.disni;
     exports org.rpcrdma.verbs.ffm;

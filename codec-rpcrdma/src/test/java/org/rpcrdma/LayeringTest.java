@@ -33,6 +33,7 @@ class LayeringTest {
     private static final String RPCBIND = "org.rpcrdma.codec.rpcbind..";
     private static final String CLIENT = "org.rpcrdma.codec.client..";
     private static final String CAPTURE = "org.rpcrdma.codec.capture..";
+    private static final String ACCESS = "org.rpcrdma.codec.access..";
     private static final String INTERNAL = "org.rpcrdma.codec.internal..";
     private static final String[] STAGE_NAMES = {
         "FlushSchedulingHandler",
@@ -248,16 +249,35 @@ class LayeringTest {
                 .check(ALL);
     }
 
-    /** All that is package-private in the codec is opened to it by one class, and to nobody else. */
+    /** What is package-private in the codec is opened to its client by one class, and to nobody else. */
     @Test
     void onlyTheClientUsesTheAccessorOfTheCodec() {
         noClasses()
                 .that()
-                .resideOutsideOfPackage(CLIENT)
-                .and(not(areAnyOf("InternalCodec")))
+                .resideOutsideOfPackages(CLIENT, ACCESS)
+                .and(not(areAnyOf("OpenedCodec")))
                 .should()
-                .dependOnClassesThat(areAnyOf("InternalCodec"))
+                .dependOnClassesThat()
+                .haveFullyQualifiedName("org.rpcrdma.codec.access.CodecAccess")
                 .check(ALL);
+    }
+
+    /** They are found by their names, so that the codec depends on no class that depends on all of it. */
+    @Test
+    void nobodyNamesWhatIsBehindAnAccessor() {
+        for (String opened : Set.of("OpenedCodec", "capture.OpenedCapture")) {
+            String name = "org.rpcrdma.codec." + opened;
+            assertThat(ALL.contain(name)).isTrue();
+            noClasses()
+                    .that()
+                    .doNotHaveFullyQualifiedName(name)
+                    .and()
+                    .haveNameNotMatching(java.util.regex.Pattern.quote(name) + "\\$.*")
+                    .should()
+                    .dependOnClassesThat()
+                    .haveFullyQualifiedName(name)
+                    .check(ALL);
+        }
     }
 
     @Test
@@ -276,7 +296,7 @@ class LayeringTest {
     void onlyWhatInstallsItKnowsTheCapture() {
         noClasses()
                 .that()
-                .resideOutsideOfPackage(CAPTURE)
+                .resideOutsideOfPackages(CAPTURE, ACCESS)
                 .and(not(areAnyOf("RpcRdmaCodec", "RpcRdmaConfig")))
                 .should()
                 .dependOnClassesThat()
@@ -322,6 +342,6 @@ class LayeringTest {
                         "OutboundPayload",
                         "ProcedureBinding",
                         "SendEncoder")
-                .contains("RpcRdmaConnection", "RpcRdmaCodec", "RpcRdmaConfig", "InternalCodec");
+                .contains("RpcRdmaConnection", "RpcRdmaCodec", "RpcRdmaConfig", "OpenedCodec");
     }
 }

@@ -8,6 +8,7 @@ import java.net.SocketAddress;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaException;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.codec.internal.ExposureListener;
 import org.rpcrdma.codec.internal.FlightEvents;
 import org.rpcrdma.codec.internal.UserExceptionLog;
@@ -22,6 +23,7 @@ final class ConnectionContext {
             InternalLoggerFactory.getInstance(ConnectionContext.class);
 
     private final RdmaChannel channel;
+    private final ChannelInternals internals;
     private final RpcRdmaConfig config;
     private final ConnectionMetrics metrics;
     private final FlushScheduler flushes;
@@ -47,6 +49,7 @@ final class ConnectionContext {
 
     ConnectionContext(RdmaChannel channel, RpcRdmaConfig config) {
         this.channel = channel;
+        internals = ChannelInternals.of(channel);
         this.config = config;
         metrics = new ConnectionMetrics(config.metrics());
         flushes = new FlushScheduler(channel);
@@ -57,6 +60,10 @@ final class ConnectionContext {
 
     RdmaChannel channel() {
         return channel;
+    }
+
+    ChannelInternals internals() {
+        return internals;
     }
 
     RpcRdmaConfig config() {

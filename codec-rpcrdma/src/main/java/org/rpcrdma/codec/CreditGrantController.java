@@ -3,6 +3,7 @@ package org.rpcrdma.codec;
 
 import java.util.function.LongSupplier;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.codec.internal.UserExceptionLog;
 
 /**
@@ -21,6 +22,7 @@ final class CreditGrantController implements ResponderLoad {
 
     private final LongSupplier pulledBytes;
     private final RdmaChannel channel;
+    private final ChannelInternals internals;
     private final CreditPolicy policy;
     private final ResponderCredits credits;
     private final int minimum;
@@ -48,6 +50,7 @@ final class CreditGrantController implements ResponderLoad {
         this.pulledBytes = pulledBytes;
         this.credits = credits;
         channel = link.channel();
+        internals = link.internals();
         policy = link.config().creditPolicy();
         isConstant = link.config().hasConstantCredits() && waiting == null;
         minimum = Math.min(link.config().minimumCredits(), credits.maximum());
@@ -60,7 +63,7 @@ final class CreditGrantController implements ResponderLoad {
      */
     int keepForReplies(int replies) {
         int calls = Math.max(credits.granted(), credits.outstanding()) + outsideGrant();
-        forReplies = Math.min(replies, channel.keepReceives(calls + replies) - calls);
+        forReplies = Math.min(replies, internals.keepReceives(calls + replies) - calls);
         return forReplies;
     }
 
@@ -77,7 +80,7 @@ final class CreditGrantController implements ResponderLoad {
         int before = credits.granted();
         if (wanted > before) {
             int others = forReplies + outsideGrant();
-            int kept = channel.keepReceives(Math.max(wanted, credits.outstanding()) + others);
+            int kept = internals.keepReceives(Math.max(wanted, credits.outstanding()) + others);
             wanted = Math.max(before, Math.min(wanted, kept - others));
         }
         int granted = credits.grant(wanted);
@@ -105,7 +108,7 @@ final class CreditGrantController implements ResponderLoad {
     }
 
     private void keepPromised() {
-        channel.keepReceives(needed());
+        internals.keepReceives(needed());
     }
 
     /** The least number of receives, now. */
@@ -131,7 +134,7 @@ final class CreditGrantController implements ResponderLoad {
     /** Posts receives for pull completions besides those for calls; {@code false} when there are too few. */
     boolean reserveReceives(int completions) {
         int needed = promised() + beyondGrant + completions;
-        return channel.isActive() && channel.keepReceives(needed) >= needed;
+        return channel.isActive() && internals.keepReceives(needed) >= needed;
     }
 
     @Override

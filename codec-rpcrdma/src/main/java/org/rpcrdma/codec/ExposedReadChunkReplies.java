@@ -146,7 +146,7 @@ final class ExposedReadChunkReplies {
         }
         publish();
         bytes += reply.bytes();
-        reply.deadline = link.channel().nanoTime() + limits.completionTimeoutNanos();
+        reply.deadline = link.internals().nanoTime() + limits.completionTimeoutNanos();
         reply.previous = newest;
         if (newest == null) {
             oldest = reply;
@@ -179,7 +179,7 @@ final class ExposedReadChunkReplies {
 
     private void wake() {
         timer = null;
-        long now = link.channel().nanoTime();
+        long now = link.internals().nanoTime();
         expire(now);
         if (oldest != null && timer == null) {
             arm(Math.max(0, oldest.deadline - now));

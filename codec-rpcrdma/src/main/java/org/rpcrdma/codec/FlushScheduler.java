@@ -5,6 +5,7 @@ import io.netty.channel.ChannelHandlerContext;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.internal.ChannelInternals;
 
 /**
  * Flush scheduler of one connection: alone decides when written messages go to the device. Invariant: after each read
@@ -27,6 +28,7 @@ final class FlushScheduler {
     private static final long LONGEST_NANOS = TimeUnit.MICROSECONDS.toNanos(20);
 
     private final RdmaChannel channel;
+    private final ChannelInternals internals;
     private final Runnable task = this::endTask;
 
     /** Context to flush towards the network; {@code null} until the stage is in the pipeline. */
@@ -50,6 +52,7 @@ final class FlushScheduler {
 
     FlushScheduler(RdmaChannel channel) {
         this.channel = channel;
+        internals = ChannelInternals.of(channel);
     }
 
     /** Sets the context from which flushes pass towards the network. */
@@ -61,7 +64,7 @@ final class FlushScheduler {
 
     /** A message of a read batch is about to be passed to the handlers. */
     void beginMessage() {
-        if (waiting > 0 && channel.nanoTime() - waitingSince > LONGEST_NANOS) {
+        if (waiting > 0 && internals.nanoTime() - waitingSince > LONGEST_NANOS) {
             flush();
         }
         isReading = true;
@@ -85,7 +88,7 @@ final class FlushScheduler {
         if (!isReading || ++waiting == WORTH) {
             flush();
         } else if (waiting == 1) {
-            waitingSince = channel.nanoTime();
+            waitingSince = internals.nanoTime();
         }
     }
 

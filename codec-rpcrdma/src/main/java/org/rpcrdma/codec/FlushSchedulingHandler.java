@@ -48,7 +48,7 @@ final class FlushSchedulingHandler extends CodecStageHandler {
         int written = flushes.wrote();
         if (written >= FlushScheduler.WORTH
                 && isHalfOfTheCalls(written)
-                && link.channel().flushesInParts()) {
+                && link.internals().flushesInParts()) {
             flushes.flush();
         }
     }

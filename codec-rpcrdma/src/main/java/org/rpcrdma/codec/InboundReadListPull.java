@@ -117,7 +117,7 @@ final class InboundReadListPull implements ChannelFutureListener {
         try {
             if (isBegunByPeer) {
                 // The peer decides how much, and when the data arrive.
-                link.channel().incompleteBegins(total);
+                link.internals().incompleteBegins(total);
                 incompleteBytes = total;
             }
             memory = link.buffer(total);
@@ -247,7 +247,7 @@ final class InboundReadListPull implements ChannelFutureListener {
 
     private void completed() {
         if (incompleteBytes > 0) {
-            link.channel().incompleteEnds(incompleteBytes);
+            link.internals().incompleteEnds(incompleteBytes);
             incompleteBytes = 0;
         }
     }

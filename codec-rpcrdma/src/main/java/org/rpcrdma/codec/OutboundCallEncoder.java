@@ -79,7 +79,7 @@ final class OutboundCallEncoder {
         ByteBuf memory = piece.memory();
         int start = piece.index();
         boolean isInPlace =
-                piece.length() == length && link.channel().exposesInPlace(memory, start, length);
+                piece.length() == length && link.internals().exposesInPlace(memory, start, length);
         if (!isInPlace) {
             ByteBuf copy = link.buffer(length);
             call.chunks.own(copy);

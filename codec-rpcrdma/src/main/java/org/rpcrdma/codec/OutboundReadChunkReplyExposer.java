@@ -86,7 +86,7 @@ final class OutboundReadChunkReplyExposer {
         for (int pieces = 0; stream.next(Integer.MAX_VALUE); pieces++) {
             ContiguousBufferPrefix piece = stream.piece();
             if (pieces == most
-                    || !link.channel()
+                    || !link.internals()
                             .exposesInPlace(piece.memory(), piece.index(), piece.length())) {
                 return false;
             }

@@ -3,7 +3,7 @@ package org.rpcrdma.codec;
 
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.GenericBinding;
-import org.rpcrdma.codec.binding.MalformedXdrException;
+import org.rpcrdma.codec.binding.MalformedMessageException;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
@@ -88,7 +88,7 @@ final class ProcedureBinding {
     boolean isIdempotent(XdrCursor arguments) {
         try {
             return binding.isIdempotent(version, number, arguments);
-        } catch (MalformedXdrException e) {
+        } catch (MalformedMessageException e) {
             return false;
         } catch (Throwable t) {
             UserExceptionLog.failed(binding.getClass().getName() + ".isIdempotent", t);
@@ -112,7 +112,7 @@ final class ProcedureBinding {
         try {
             binding.walkArguments(version, number, in);
             return true;
-        } catch (MalformedXdrException e) {
+        } catch (MalformedMessageException e) {
             return false;
         } catch (Throwable t) {
             throw failure("walkArguments", t);
@@ -126,7 +126,7 @@ final class ProcedureBinding {
         try {
             binding.walkResults(version, number, in);
             return true;
-        } catch (MalformedXdrException e) {
+        } catch (MalformedMessageException e) {
             return false;
         } catch (Throwable t) {
             throw failure("walkResults", t);
@@ -139,7 +139,7 @@ final class ProcedureBinding {
     void limitResults(XdrCursor arguments, ReplyLimits limits) throws UpperLayerBindingException {
         try {
             binding.limitResults(version, number, arguments, limits);
-        } catch (MalformedXdrException e) {
+        } catch (MalformedMessageException e) {
             limits.clear(); // the responder reports the error
         } catch (Throwable t) {
             throw failure("limitResults", t);

@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.codec.capture.InternalCapture;
+import org.rpcrdma.codec.access.CaptureAccess;
 
 /**
  * Adds RPC-over-RDMA to the pipeline of an {@link RdmaChannel}: replaces itself by the handlers of the codec.
@@ -90,7 +90,7 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
             connection
                     .link()
                     .exposures(
-                            InternalCapture.addAfter(
+                            CaptureAccess.CAPTURE.addAfter(
                                     ctx,
                                     config.capture(),
                                     channel,

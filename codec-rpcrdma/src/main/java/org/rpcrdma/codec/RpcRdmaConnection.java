@@ -53,16 +53,16 @@ public final class RpcRdmaConnection {
             return;
         }
         PrivateData fitting = announced();
-        if (!channel.takesInvalidation()) {
+        if (!link.internals().takesInvalidation()) {
             fitting = fitting.withoutInvalidation();
         }
-        if (channel.receivesWithoutMemory() && announced().equals(config.privateData())) {
+        if (link.internals().receivesWithoutMemory() && announced().equals(config.privateData())) {
             fitting = fitting.withLongSize(config.longSizeFor(channel.config().getReceiveDepth()));
         }
         if (fitting.longSize() > channel.config().getReceiveSize()) {
             // After the announcement the peer may send before this side learns that the connection
             // is established.
-            channel.receiveUpTo(fitting.longSize());
+            link.internals().receiveUpTo(fitting.longSize());
         }
         if (!fitting.equals(announced())) {
             byte[] configured = channel.config().getPrivateData();
@@ -188,11 +188,11 @@ public final class RpcRdmaConnection {
         PrivateData peer = theirs == null ? PrivateData.DEFAULT : PrivateData.find(theirs);
         link.agreed(announced(), peer);
         channel.config().setOption(RdmaChannelOption.MAX_SEND_SIZE, link.versions().longestSend());
-        if (channel.receivesWithoutMemory()) {
+        if (link.internals().receivesWithoutMemory()) {
             int usual = channel.config().getReceiveSize();
-            channel.receiveUpTo(Math.max(usual, link.versions().longestReceive()));
+            link.internals().receiveUpTo(Math.max(usual, link.versions().longestReceive()));
         }
-        openForward(channel.keptReceives());
+        openForward(link.internals().keptReceives());
         config.metrics().opened(link.metrics());
     }
 
@@ -210,7 +210,7 @@ public final class RpcRdmaConnection {
             requester.open(forward);
         }
         if (reverse > 0) {
-            channel.keepReceives(link.isServer() ? responder.grants().needed() : forward);
+            link.internals().keepReceives(link.isServer() ? responder.grants().needed() : forward);
         }
     }
 
@@ -240,7 +240,8 @@ public final class RpcRdmaConnection {
             throw new IllegalStateException("reverse calls are accepted already: " + channel);
         }
         int forReplies = requester.credits().requested();
-        int granted = Math.min(credits, channel.keepReceives(forReplies + credits) - forReplies);
+        int granted =
+                Math.min(credits, link.internals().keepReceives(forReplies + credits) - forReplies);
         checkReceives(granted);
         responder.open(granted, granted);
         responder.grants().keepForReplies(forReplies);

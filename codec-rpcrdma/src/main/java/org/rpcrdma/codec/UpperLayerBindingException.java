@@ -19,7 +19,7 @@ final class UpperLayerBindingException extends Exception {
                         + thrown
                         + " in "
                         + method
-                        + " (expected: MalformedXdrException at most)",
+                        + " (expected: MalformedMessageException at most)",
                 thrown);
     }
 }

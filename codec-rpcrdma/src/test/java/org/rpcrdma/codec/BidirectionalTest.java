@@ -23,6 +23,7 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportError;
@@ -53,7 +54,7 @@ class BidirectionalTest {
     }
 
     private static int kept(RdmaChannel channel) throws Exception {
-        return on(channel, channel::keptReceives);
+        return on(channel, ChannelInternals.of(channel)::keptReceives);
     }
 
     /** One call of the client is out and answered: everything that came before it is dealt with. */
@@ -99,7 +100,7 @@ class BidirectionalTest {
                             () -> {
                                 assertThat(pair.clientConnection().acceptReverseCalls(3))
                                         .isEqualTo(3);
-                                return pair.clientChannel.keptReceives();
+                                return ChannelInternals.of(pair.clientChannel).keptReceives();
                             });
             assertThat(after).isEqualTo(before + 3);
             server.send(header(7, 4), Rpc.echo(7, 0));

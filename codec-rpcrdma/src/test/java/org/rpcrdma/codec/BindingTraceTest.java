@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.codec.binding.BindingRegistry;
-import org.rpcrdma.codec.binding.MalformedXdrException;
+import org.rpcrdma.codec.binding.MalformedMessageException;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
@@ -50,7 +50,8 @@ class BindingTraceTest {
     @ParameterizedTest
     @MethodSource("calls")
     @Proves({"V1-CHUNK-01", "V1-READ-03", "V1-READ-09", "V1-READ-12", "API-01"})
-    void eligibleArgumentsAreWhereTheKernelReducedThem(Trace call) throws MalformedXdrException {
+    void eligibleArgumentsAreWhereTheKernelReducedThem(Trace call)
+            throws MalformedMessageException {
         ByteBuf in = call.buffer();
         UpperLayerBinding binding = decodeCall(call, in);
         binding.walkArguments(rpc.version(), rpc.procedure(), argumentsOf(call, in));
@@ -77,7 +78,7 @@ class BindingTraceTest {
     @MethodSource("exchanges")
     @Proves({"V1-WRITE-02", "V1-WRITE-26", "V1-ULB-05", "V1-ULB-06", "API-07"})
     void eligibleResultsAndReplySizesAreWhatTheKernelPlacedAndSent(Trace call, Trace reply)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         ByteBuf in = call.buffer();
         UpperLayerBinding binding = decodeCall(call, in);
         ReplyLimits limits = new ReplyLimits();
@@ -122,7 +123,8 @@ class BindingTraceTest {
     @ParameterizedTest
     @MethodSource("calls")
     @Proves({"SEC-16", "V1-ERR-10"})
-    void cutShortAnywhereABindingNeverReadsBeyondTheEnd(Trace call) throws MalformedXdrException {
+    void cutShortAnywhereABindingNeverReadsBeyondTheEnd(Trace call)
+            throws MalformedMessageException {
         ByteBuf whole = call.buffer();
         UpperLayerBinding binding = decodeCall(call, whole);
         ReplyLimits limits = new ReplyLimits();
@@ -144,22 +146,22 @@ class BindingTraceTest {
                             call.procedure(),
                             cursor.wrap(in, call.headerBytes(), arguments, end, header.reads()));
                     assertThat(hasItem).isFalse();
-                } catch (MalformedXdrException e) {
-                    assertThat(e).isSameAs(MalformedXdrException.INSTANCE);
+                } catch (MalformedMessageException e) {
+                    assertThat(e).isSameAs(MalformedMessageException.INSTANCE);
                 }
             }
         }
     }
 
     private boolean hasItem(UpperLayerBinding binding, Trace call, ByteBuf in)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         binding.walkArguments(call.programVersion(), call.procedure(), argumentsOf(call, in));
         return cursor.items() > 0;
     }
 
     @Test
     @Proves({"V1-ULB-04", "API-02"})
-    void anUnknownProgramHasNothingEligible() throws MalformedXdrException {
+    void anUnknownProgramHasNothingEligible() throws MalformedMessageException {
         UpperLayerBinding binding = registry.find(0x20000001, 1);
         ByteBuf in = Trace.load("nfs3").get(0).buffer();
         for (int procedure = 0; procedure < 30; procedure++) {

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.binding.BindingRegistry;
-import org.rpcrdma.codec.binding.MalformedXdrException;
+import org.rpcrdma.codec.binding.MalformedMessageException;
 import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.codec.wire.ReadList;
@@ -85,7 +85,7 @@ class EligibilityTest {
     /** An item is passed over as it is noted, so none can lie in another. */
     @Property(tries = 200)
     @Proves("V1-CHUNK-18")
-    void eligibleItemsNeverOverlap(@ForAll long seed) throws MalformedXdrException {
+    void eligibleItemsNeverOverlap(@ForAll long seed) throws MalformedMessageException {
         Random random = new Random(seed);
         ByteBuf in = Unpooled.buffer();
         int arms = random.nextInt(8);

@@ -16,6 +16,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.codec.FuzzScript.Op;
 import org.rpcrdma.codec.FuzzScript.Step;
 import org.rpcrdma.codec.binding.BindingRegistry;
@@ -341,7 +342,7 @@ final class FuzzRun {
     private void takeSteps() {
         // More at once than there are receives would be the peer's mistake, and the end of
         // the connection.
-        int most = Math.min(MOST_BURST, codec().keptReceives());
+        int most = Math.min(MOST_BURST, ChannelInternals.of(codec()).keptReceives());
         int burst = 0;
         boolean goesOn = true;
         isArrivalEnough = false;
@@ -431,13 +432,13 @@ final class FuzzRun {
         int promised = servesHere() ? connection.responder().credits().outstanding() : 0;
         ExposedReadChunkReplies waiting = connection.responder().waiting();
         int completions = waiting == null ? 0 : waiting.count();
-        if (servesHere() && promised + completions > codec().keptReceives()) {
+        if (servesHere() && promised + completions > ChannelInternals.of(codec()).keptReceives()) {
             problem(
                     promised
                             + " calls and "
                             + completions
                             + " completions may come, receives: "
-                            + codec().keptReceives());
+                            + ChannelInternals.of(codec()).keptReceives());
         }
         if (waiting != null && waiting.bytes() > config.readChunkReplies().maxWaitingBytes()) {
             problem(waiting.bytes() + " bytes wait");

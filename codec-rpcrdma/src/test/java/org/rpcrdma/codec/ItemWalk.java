@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import org.rpcrdma.codec.binding.MalformedXdrException;
+import org.rpcrdma.codec.binding.MalformedMessageException;
 import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.XdrCursor;
 
@@ -19,7 +19,7 @@ final class ItemWalk {
     /** The walk of a binding. */
     @FunctionalInterface
     interface Walk {
-        void over(XdrCursor in) throws MalformedXdrException;
+        void over(XdrCursor in) throws MalformedMessageException;
     }
 
     /** An eligible item as a walk has noted it. */
@@ -43,8 +43,8 @@ final class ItemWalk {
         boolean complete = true;
         try {
             walk.over(cursor);
-        } catch (MalformedXdrException e) {
-            assertThat(e).isSameAs(MalformedXdrException.INSTANCE);
+        } catch (MalformedMessageException e) {
+            assertThat(e).isSameAs(MalformedMessageException.INSTANCE);
             complete = false;
         }
         List<Item> items = new ArrayList<>();

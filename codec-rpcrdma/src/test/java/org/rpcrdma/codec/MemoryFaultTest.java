@@ -23,6 +23,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.codec.FaultPair.Role;
 import org.rpcrdma.codec.fault.FaultPlan;
 import org.rpcrdma.codec.fault.Step;
@@ -83,9 +84,9 @@ class MemoryFaultTest {
             RpcPair.on(
                     responder,
                     () -> {
-                        responder.incompleteBegins(1);
-                        responder.incompleteBegins(limit - 1);
-                        responder.incompleteEnds(limit);
+                        ChannelInternals.of(responder).incompleteBegins(1);
+                        ChannelInternals.of(responder).incompleteBegins(limit - 1);
+                        ChannelInternals.of(responder).incompleteEnds(limit);
                         return null;
                     });
         }

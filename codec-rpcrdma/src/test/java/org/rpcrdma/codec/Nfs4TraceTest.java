@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.binding.BindingRegistry;
-import org.rpcrdma.codec.binding.MalformedXdrException;
+import org.rpcrdma.codec.binding.MalformedMessageException;
 import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
@@ -113,7 +113,7 @@ class Nfs4TraceTest {
     @MethodSource("exchanges")
     @Proves({"V1-CHUNK-01", "V1-READ-03", "V1-READ-09", "V1-READ-12", "V1-ULB-01", "API-01"})
     void eligibleArgumentsAreWhereTheKernelReducedThem(Exchange exchange)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         ByteBuf in = exchange.call.buffer();
         int start = exchange.call.headerBytes();
         decode(header, in);
@@ -143,7 +143,7 @@ class Nfs4TraceTest {
     @ParameterizedTest
     @MethodSource("exchanges")
     @Proves({"V1-WRITE-02", "V1-WRITE-26", "V1-CHUNK-04", "V1-CHUNK-08"})
-    void eligibleResultsAreWhatTheKernelPlaced(Exchange exchange) throws MalformedXdrException {
+    void eligibleResultsAreWhatTheKernelPlaced(Exchange exchange) throws MalformedMessageException {
         UpperLayerBinding binding = bindingOf(Unpooled.wrappedBuffer(exchange.wholeCall()), 0);
         int procedure = rpc.procedure();
         ByteBuf whole = Unpooled.wrappedBuffer(exchange.wholeReply());
@@ -174,7 +174,7 @@ class Nfs4TraceTest {
     @ParameterizedTest
     @MethodSource("exchanges")
     @Proves({"V1-ULB-05", "V1-ULB-06", "API-07"})
-    void noReplyIsLongerThanItsBound(Exchange exchange) throws MalformedXdrException {
+    void noReplyIsLongerThanItsBound(Exchange exchange) throws MalformedMessageException {
         ByteBuf in = exchange.call.buffer();
         int start = exchange.call.headerBytes();
         decode(header, in);
@@ -199,7 +199,7 @@ class Nfs4TraceTest {
     @MethodSource("exchanges")
     @Proves({"SEC-16", "V1-ERR-10"})
     void cutShortAnywhereOnlyTheExceptionOfXdrComesOut(Exchange exchange)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         ByteBuf call = Unpooled.wrappedBuffer(exchange.wholeCall());
         UpperLayerBinding binding = bindingOf(call, 0);
         int procedure = rpc.procedure();
@@ -222,7 +222,7 @@ class Nfs4TraceTest {
 
     private static void assertMalformed(ThrowingCallable walk) {
         Throwable thrown = catchThrowable(walk);
-        if (thrown != MalformedXdrException.INSTANCE) {
+        if (thrown != MalformedMessageException.INSTANCE) {
             throw new AssertionError("cut short, but not found to be malformed", thrown);
         }
     }

@@ -4,6 +4,7 @@ package org.rpcrdma.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.Unpooled;
+import org.rpcrdma.channel.internal.ChannelInternals;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.rpcrdma.Proves;
@@ -52,7 +53,7 @@ class PullCompletionReceiveTest {
                 RpcPair.on(
                         pair.serverChannel,
                         () ->
-                                pair.serverChannel.keptReceives()
+                                ChannelInternals.of(pair.serverChannel).keptReceives()
                                         - pair.serverConnection()
                                                 .responder()
                                                 .credits()

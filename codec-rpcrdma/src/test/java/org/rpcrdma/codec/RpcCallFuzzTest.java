@@ -11,7 +11,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.rpcrdma.FuzzTarget;
 import org.rpcrdma.codec.binding.BindingRegistry;
-import org.rpcrdma.codec.binding.MalformedXdrException;
+import org.rpcrdma.codec.binding.MalformedMessageException;
 import org.rpcrdma.codec.binding.Reduction;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
@@ -149,7 +149,7 @@ class RpcCallFuzzTest extends FuzzTarget {
         boolean complete = true;
         try {
             binding.limitResults(version, procedure, arguments, limits);
-        } catch (MalformedXdrException e) {
+        } catch (MalformedMessageException e) {
             complete = false;
         }
         assertThat(limits.fixedBytes()).isNotNegative();

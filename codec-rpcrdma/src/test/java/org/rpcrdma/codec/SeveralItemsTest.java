@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.rpcrdma.Proves;
-import org.rpcrdma.codec.binding.MalformedXdrException;
+import org.rpcrdma.codec.binding.MalformedMessageException;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
@@ -44,7 +44,7 @@ class SeveralItemsTest {
 
         @Override
         public void walkArguments(int version, int procedure, XdrCursor in)
-                throws MalformedXdrException {
+                throws MalformedMessageException {
             for (long left = in.uint32(); left > 0; left--) {
                 in.skip(4);
                 in.eligibleOpaque(1 << 20);
@@ -54,7 +54,7 @@ class SeveralItemsTest {
 
         @Override
         public void walkResults(int version, int procedure, XdrCursor in)
-                throws MalformedXdrException {
+                throws MalformedMessageException {
             walkArguments(version, procedure, in);
         }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-import org.rpcrdma.codec.binding.MalformedXdrException;
+import org.rpcrdma.codec.binding.MalformedMessageException;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
@@ -50,25 +50,26 @@ final class TestBinding implements UpperLayerBinding {
 
     @Override
     public void walkArguments(int version, int procedure, XdrCursor in)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         if (procedure <= 2) {
             walk(in);
         }
     }
 
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedXdrException {
+    public void walkResults(int version, int procedure, XdrCursor in)
+            throws MalformedMessageException {
         walk(in);
     }
 
-    private static void walk(XdrCursor in) throws MalformedXdrException {
+    private static void walk(XdrCursor in) throws MalformedMessageException {
         for (int arm = in.int32(); arm != END; arm = in.int32()) {
             if (arm == ELIGIBLE) {
                 in.eligibleOpaque(1 << 24);
             } else if (arm == PLAIN) {
                 in.opaque(1 << 24);
             } else {
-                throw MalformedXdrException.INSTANCE;
+                throw MalformedMessageException.INSTANCE;
             }
         }
     }

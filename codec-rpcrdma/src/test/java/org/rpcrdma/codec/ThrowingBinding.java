@@ -2,7 +2,7 @@
 package org.rpcrdma.codec;
 
 import java.util.concurrent.atomic.AtomicReference;
-import org.rpcrdma.codec.binding.MalformedXdrException;
+import org.rpcrdma.codec.binding.MalformedMessageException;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
@@ -79,20 +79,21 @@ final class ThrowingBinding implements UpperLayerBinding {
 
     @Override
     public void walkArguments(int version, int procedure, XdrCursor in)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         at(Method.ARGUMENTS);
         binding.walkArguments(version, procedure, in);
     }
 
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedXdrException {
+    public void walkResults(int version, int procedure, XdrCursor in)
+            throws MalformedMessageException {
         at(Method.RESULTS);
         binding.walkResults(version, procedure, in);
     }
 
     @Override
     public void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         at(Method.LIMIT);
         binding.limitResults(version, procedure, arguments, limits);
     }

@@ -7,11 +7,13 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.security.SecureRandom;
 import java.util.concurrent.Callable;
 import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 import org.rpcrdma.examples.client.FileTransfer;
 import org.rpcrdma.examples.client.Nfs3Client;
 import org.rpcrdma.examples.client.NfsAttributes;
+import org.rpcrdma.examples.client.NfsHandle;
 import org.rpcrdma.examples.client.NfsSession;
 import org.rpcrdma.examples.client.NfsStatusException;
 import picocli.CommandLine.Command;
@@ -26,6 +28,7 @@ import picocli.CommandLine.Parameters;
 final class NfsPutCommand implements Callable<Integer> {
 
     private static final int MODE = 0644;
+    private static final int PERMISSIONS = 0777;
 
     @Mixin private NfsConnection connection;
 
@@ -53,32 +56,40 @@ final class NfsPutCommand implements Callable<Integer> {
         return 0;
     }
 
+    /** Under its final name the file is whole or not there. */
     private void put(NfsSession session, FileChannel local) throws IOException {
-        String path = isDirectory(session) ? url.path() + "/" + file.getFileName() : url.path();
+        NfsAttributes old = url.name().isEmpty() ? null : find(session);
+        boolean isInto =
+                url.name().isEmpty() || (old != null && old.type() == NfsAttributes.Type.DIRECTORY);
+        String path = isInto ? url.path() + "/" + file.getFileName() : url.path();
+        int mode = isInto || old == null ? MODE : old.mode() & PERMISSIONS;
         int slash = path.lastIndexOf('/');
-        Nfs3Client.Found directory = session.find(path.substring(0, slash + 1));
+        String name = path.substring(slash + 1);
+        NfsHandle directory = session.find(path.substring(0, slash + 1)).handle();
         Nfs3Client nfs = session.nfs();
-        Nfs3Client.Found made = nfs.create(directory.handle(), path.substring(slash + 1), MODE);
-        if (made.attributes().size() != 0) {
-            // A server may leave a file as it is that it was to make (UNCHECKED).
-            nfs.truncate(made.handle(), path, 0);
-        }
+        String part = ".rpcrdma-" + Long.toHexString(new SecureRandom().nextLong()) + ".part";
+        NfsHandle made = nfs.create(directory, part, mode).handle();
         try (Progress progress = new Progress("put " + file.getFileName(), local.size())) {
-            new FileTransfer(nfs, nfs.limits(made.handle()), progress)
-                    .put(local, made.handle(), path);
+            new FileTransfer(nfs, nfs.limits(made), progress).put(local, made, path);
+            nfs.rename(directory, part, name);
             connection.print(progress.summary());
+        } catch (IOException | RuntimeException e) {
+            try {
+                nfs.remove(directory, part);
+            } catch (IOException left) {
+                e.addSuppressed(left);
+            }
+            throw e;
         }
     }
 
-    private boolean isDirectory(NfsSession session) throws IOException {
-        if (url.name().isEmpty()) {
-            return true;
-        }
+    /** What is there under the path of the URL; {@code null} for nothing. */
+    private NfsAttributes find(NfsSession session) throws IOException {
         try {
-            return session.find(url.path()).attributes().type() == NfsAttributes.Type.DIRECTORY;
+            return session.find(url.path()).attributes();
         } catch (NfsStatusException e) {
             if (e.status() == Nfs3Status.NFS3ERR_NOENT) {
-                return false;
+                return null;
             }
             throw e;
         }

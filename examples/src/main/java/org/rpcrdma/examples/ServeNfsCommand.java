@@ -15,12 +15,15 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.Callable;
+import org.rpcrdma.channel.admission.AddressAllowList;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.metrics.RpcRdmaMeterBinder;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.rpc.ReliableReplies;
 import org.rpcrdma.examples.rpc.Shutdown;
+import org.rpcrdma.examples.server.Admission;
 import org.rpcrdma.examples.server.MetricsServer;
 import org.rpcrdma.examples.server.NfsServer;
 import picocli.CommandLine.Command;
@@ -127,6 +130,30 @@ final class ServeNfsCommand implements Callable<Integer> {
             description = "Meters for Prometheus, at http://HOST:PORT/metrics (default: none).")
     private Integer metricsPort;
 
+    @Option(
+            names = "--allow",
+            split = ",",
+            paramLabel = "CIDR",
+            description = {
+                "Who may connect, over RDMA and TCP: addresses and ranges, such as",
+                "192.0.2.0/24,2001:db8::/32 (default: anybody)."
+            })
+    private List<String> allowed = List.of();
+
+    @Option(
+            names = "--max-connections",
+            defaultValue = "" + Admission.CONNECTIONS,
+            paramLabel = "COUNT",
+            description = "Most connections, over RDMA and over TCP (default: ${DEFAULT-VALUE}).")
+    private int connections;
+
+    @Option(
+            names = "--max-connections-per-address",
+            defaultValue = "" + Admission.CONNECTIONS_OF_ADDRESS,
+            paramLabel = "COUNT",
+            description = "Most of one address, likewise (default: ${DEFAULT-VALUE}).")
+    private int addressConnections;
+
     @Override
     public Integer call() throws IOException {
         if (tcpPort == null) {
@@ -150,6 +177,7 @@ final class ServeNfsCommand implements Callable<Integer> {
         if (metricsPort != null) {
             Check.port(spec, "--metrics-port", metricsPort);
         }
+        Admission admission = admission();
         if (!Files.exists(directory)) {
             throw new NoSuchFileException(directory.toString());
         }
@@ -164,7 +192,8 @@ final class ServeNfsCommand implements Callable<Integer> {
                         new NfsServer(
                                 export,
                                 reliableReplies ? ReliableReplies.RESULTS_MAX : 0,
-                                !trustsRoot)) {
+                                !trustsRoot,
+                                admission)) {
             InetSocketAddress mount =
                     server.serveMountOverTcp(new InetSocketAddress(address, mountPort));
             InetSocketAddress tcp = server.serveNfsOverTcp(new InetSocketAddress(address, tcpPort));
@@ -184,6 +213,17 @@ final class ServeNfsCommand implements Callable<Integer> {
             ended.trySuccess(null);
         }
         return 0;
+    }
+
+    private Admission admission() {
+        Check.atLeastOne(spec, "--max-connections", connections);
+        Check.atLeastOne(spec, "--max-connections-per-address", addressConnections);
+        try {
+            AddressAllowList list = allowed.isEmpty() ? null : AddressAllowList.of(allowed);
+            return new Admission(list, connections, addressConnections);
+        } catch (IllegalArgumentException e) {
+            throw new ParameterException(spec.commandLine(), "--allow: " + e.getMessage(), e);
+        }
     }
 
     private void showMeters(

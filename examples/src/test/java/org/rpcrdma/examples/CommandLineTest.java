@@ -3,6 +3,7 @@ package org.rpcrdma.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -12,6 +13,7 @@ import java.net.ServerSocket;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -211,6 +213,61 @@ class CommandLineTest {
             assertThat(out.toString()).containsPattern("RPC-over-RDMA +version 1");
             assertThat(run("ping", at(fixture), "--program", "100005")).isEqualTo(1);
             assertThat(err.toString()).contains("the server has no program 100005");
+        }
+    }
+
+    @Test
+    void anUploadThatFailsLeavesWhatWasThere() throws IOException {
+        // It says that it has 4096 bytes, and ends earlier.
+        Path shorter = Path.of("/sys/kernel/uevent_seqnum");
+        assumeTrue(Files.isReadable(shorter) && Files.size(shorter) == 4096);
+        Files.writeString(directory.resolve("file"), "old");
+        try (NfsFixture fixture = fixture()) {
+            String url = "nfs://" + at(fixture) + "/file";
+            assertThat(nfs(fixture, "put", shorter.toString(), url)).isEqualTo(1);
+        }
+        assertThat(err.toString()).contains("the local file became shorter");
+        assertThat(directory.resolve("file")).hasContent("old");
+        assertThat(directory.toFile().list()).containsExactly("file");
+    }
+
+    @Test
+    void mountIsNamedWhenItFails() throws IOException {
+        int nobody;
+        try (ServerSocket closed = new ServerSocket(0)) {
+            nobody = closed.getLocalPort();
+        }
+        try (NfsFixture fixture = fixture()) {
+            String url = "nfs://" + at(fixture) + "/";
+            assertThat(run("nfs", "ls", url, "--mount-port", "" + nobody)).isEqualTo(1);
+        }
+        assertThat(err.toString())
+                .isEqualTo(
+                        "rpcrdma nfs ls: MOUNT over TCP: cannot connect to 127.0.0.1:"
+                                + nobody
+                                + ": connection refused\n");
+    }
+
+    @Test
+    void pingSaysOnceWhomItCouldNotReach() throws IOException {
+        try (NfsFixture fixture = fixture()) {
+            String server = "127.0.0.1:" + fixture.mountAddress().getPort();
+            assertThat(run("ping", server)).isEqualTo(1);
+            assertThat(err.toString()).containsOnlyOnce(server);
+        }
+    }
+
+    @Test
+    void whoMayConnectIsChecked() throws IOException {
+        String serve = "serve-nfs --export " + directory + " ";
+        for (String wrong :
+                List.of(
+                        "--allow 192.0.2.0/33",
+                        "--allow example.org",
+                        "--max-connections 0",
+                        "--max-connections-per-address 0")) {
+            assertThat(run((serve + wrong).split(" "))).as(wrong).isEqualTo(2);
+            assertThat(err.toString()).contains(wrong.split(" ")[0]);
         }
     }
 

@@ -13,6 +13,7 @@ import org.rpcrdma.examples.client.NfsHandle;
 import org.rpcrdma.examples.client.NfsSession;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.rpc.RpcConnection;
+import org.rpcrdma.examples.server.Admission;
 import org.rpcrdma.examples.server.NfsServer;
 
 /** A server and a client of it, on loopback. */
@@ -48,7 +49,7 @@ public final class NfsFixture implements AutoCloseable {
             throws IOException {
         InetSocketAddress local = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
         export = new Export(directory, readOnly, keyFile);
-        server = new NfsServer(export, directoryMax, false);
+        server = new NfsServer(export, directoryMax, false, Admission.usual());
         boolean isRdma = transport == Transport.RDMA;
         nfsAddress =
                 isRdma ? server.serveNfsOverRdma(local, rdmaConfig) : server.serveNfsOverTcp(local);

@@ -24,9 +24,10 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
         super(parent);
     }
 
+    /** Any, because Netty's refusal would not say what to do: {@link #doRegister} does. */
     @Override
     protected boolean isCompatible(EventLoop loop) {
-        return ChannelPollers.of(loop) != null;
+        return true;
     }
 
     /**
@@ -74,8 +75,18 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
     @Override
     protected void doRegister() throws Exception {
         ChannelPoller next = ChannelPollers.of(eventLoop());
-        if (next == null) {
+        if (next == null && eventLoop().isShuttingDown()) {
             throw new RejectedExecutionException("event loop has shut down");
+        }
+        if (next == null) {
+            throw new IllegalStateException(
+                    "event loop: "
+                            + eventLoop().getClass().getName()
+                            + " for a "
+                            + getClass().getSimpleName()
+                            + " (expected: a loop that polls an RDMA device; give the bootstrap an"
+                            + " RdmaEventLoopGroup in the place of its group, or with Netty 4.2 a"
+                            + " MultiThreadIoEventLoopGroup of RdmaIoHandler.newFactory())");
         }
         ready = false;
         next.add(this);

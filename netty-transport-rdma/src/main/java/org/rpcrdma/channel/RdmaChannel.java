@@ -9,7 +9,7 @@ import io.netty.buffer.ByteBufHolder;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelMetadata;
 import io.netty.util.internal.StringUtil;
-import org.rpcrdma.Experimental;
+import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.QueuePair;
@@ -57,10 +57,13 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     private int receiveUpTo;
 
     /** A channel that connects. */
-    public RdmaChannel() {}
+    public RdmaChannel() {
+        attr(ChannelInternals.KEY).set(new Internals());
+    }
 
     RdmaChannel(Channel parent, ConnectionRequest request) {
         super(parent, request);
+        attr(ChannelInternals.KEY).set(new Internals());
     }
 
     @Override
@@ -164,22 +167,6 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     /**
-     * {@return whether to pass this memory itself to {@link #expose}, by the {@link RegistrationPolicy} of this
-     * channel} {@code false} for memory to copy into a {@link #registeredBuffer} first. Event loop only.
-     *
-     * @param buffer any
-     * @param index of the first byte in the buffer
-     * @param length in bytes
-     */
-    public boolean exposesInPlace(ByteBuf buffer, int index, int length) {
-        checkInEventLoop("exposesInPlace");
-        return MessageRegistration.isInOnePiece(buffer)
-                && ((config.getRegistrationPolicy() == RegistrationPolicy.EXACT
-                                && !buffer.isReadOnly())
-                        || memory.pooled(buffer, index, length) != null);
-    }
-
-    /**
      * {@return the offset of a valid handle, an unsigned 64-bit number} Event loop only.
      *
      * @param handle an unsigned 32-bit number, from {@link #expose}
@@ -196,15 +183,6 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     public boolean isExposed(int handle) {
         checkInEventLoop("isExposed");
         return isActive() && traffic.exposures.isExposed(handle);
-    }
-
-    /**
-     * {@return whether the device accepts a peer's Send with Invalidate for handles of this channel} If not, do not
-     * announce support to the peer: such a Send ends the connection. Event loop only, after registration.
-     */
-    public boolean takesInvalidation() {
-        checkInEventLoop("takesInvalidation");
-        return poller().context().capabilities().remoteInvalidation();
     }
 
     /**
@@ -233,83 +211,9 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         }
     }
 
-    /**
-     * Counts memory for data that the peer has announced but not delivered, such as the sinks of RDMA Reads, against
-     * {@link RdmaChannelOption#INCOMPLETE_BYTES_PER_ADDRESS}, until {@link #incompleteEnds} or the end of the channel.
-     * Event loop only.
-     *
-     * @param bytes from 0
-     * @throws IllegalStateException if the quota of the peer's address is exceeded, or on another thread; then nothing
-     *     is counted
-     */
-    @Experimental
-    public void incompleteBegins(int bytes) {
-        checkInEventLoop("incompleteBegins");
-        if (isActive()) {
-            traffic.incomplete.take(bytes);
-        }
-    }
-
-    /**
-     * Ends the counting: the data have arrived or are discarded. No effect if the channel is closed. Event loop only.
-     *
-     * @param bytes as counted by {@link #incompleteBegins}
-     */
-    @Experimental
-    public void incompleteEnds(int bytes) {
-        if (isActive()) {
-            checkInEventLoop("incompleteEnds");
-            traffic.incomplete.give(bytes);
-        }
-    }
-
-    // ------------------------------------------------------------------ receives
-
-    /**
-     * {@return whether the device allocates the memory of a receive on arrival of its message, so that posted receives
-     * need none} Event loop only, after registration.
-     */
-    public boolean receivesWithoutMemory() {
-        checkInEventLoop("receivesWithoutMemory");
-        return poller().context().capabilities().receivesWithoutMemory();
-    }
-
-    /**
-     * Sets the longest message accepted from now on, in the place of {@link RdmaChannelOption#RECEIVE_SIZE}. Event loop
-     * only, after registration. No message is accepted before the channel is active, so that a size set in {@code
-     * channelActive} applies to all messages; but a handler may delay that event, so set the size before announcing it
-     * to the peer.
-     *
-     * @param bytes 1024 to 1 MiB
-     * @throws IllegalStateException if receives already have memory, see {@link #receivesWithoutMemory()}
-     */
-    public void receiveUpTo(int bytes) {
-        checkInRange(bytes, 1024, 1 << 20, "bytes");
-        checkInEventLoop("receiveUpTo");
-        if (!receivesWithoutMemory()) {
-            throw new IllegalStateException(
-                    "receives of " + this + " have their memory already (set RECEIVE_SIZE)");
-        }
-        receiveUpTo = bytes;
-        if (traffic != null) {
-            traffic.receives.size(bytes);
-        }
-    }
-
     /** The longest message accepted, in bytes. */
     int receiveSize() {
         return receiveUpTo == 0 ? config().getReceiveSize() : receiveUpTo;
-    }
-
-    /**
-     * {@return the least number of posted receives while the pipeline reads; lower than {@link
-     * RdmaChannelOption#RECEIVE_DEPTH} because receives are replaced in batches} Event loop only, once the channel has
-     * been active.
-     *
-     * @throws IllegalStateException when the channel has no receives yet, or another thread calls
-     */
-    public int keptReceives() {
-        return madeTraffic("keptReceives").receives.least();
     }
 
     /** The protocol; exists from bind, connect or accept on. */
@@ -323,54 +227,6 @@ public final class RdmaChannel extends AbstractRdmaConnection {
                             + " (expected: a channel that is active)");
         }
         return traffic;
-    }
-
-    /**
-     * Changes {@link #keptReceives()}. Additional receives are posted before this method returns, and may then be
-     * promised to the peer. With a lower number, posted receives are not withdrawn, but consumed ones are not replaced
-     * until the new number is reached. No effect after the channel is closed. Event loop only, once the channel has
-     * been active.
-     *
-     * @param count from 1
-     * @return the resulting number: lower than requested if {@link RdmaChannelOption#RECEIVE_DEPTH} or registered
-     *     memory does not suffice
-     * @throws IllegalStateException when the device refuses receives, and the channel is closed then; or when the
-     *     channel has no receives yet, or another thread calls
-     */
-    public int keepReceives(int count) {
-        checkPositive(count, "count");
-        PostedReceives receives = madeTraffic("keepReceives").receives;
-        try {
-            return receives.keep(count);
-        } catch (RuntimeException | OutOfMemoryError e) {
-            unsafe().close(voidPromise());
-            throw new IllegalStateException("receives cannot be posted: " + this, e);
-        }
-    }
-
-    /**
-     * The clock of this channel's deadlines and of its event loop's scheduled tasks. Any thread, after registration.
-     *
-     * @return nanoseconds from an arbitrary origin, as {@link System#nanoTime}
-     */
-    @Experimental
-    public long nanoTime() {
-        return poller().context().nanoTime();
-    }
-
-    // ------------------------------------------------------------------ flushing
-
-    /**
-     * {@return whether to flush a large batch of writes in parts} Then the peer processes the first part while this
-     * side writes the next. {@code true} while the loop polls and no other channel of the loop has inbound data:
-     * otherwise the additional system call brings no gain. Event loop only.
-     *
-     * @throws IllegalStateException when another thread calls
-     */
-    @Experimental
-    public boolean flushesInParts() {
-        checkInEventLoop("flushesInParts");
-        return poller().isBusyWithOnly(this);
     }
 
     // ------------------------------------------------------------------ life cycle
@@ -441,6 +297,93 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         int limit = config.getMaxSendSize();
         if (buffer.readableBytes() > limit) {
             throw new MessageTooLongException(buffer.readableBytes(), limit);
+        }
+    }
+
+    // ------------------------------------------------------------------ codec
+
+    private final class Internals implements ChannelInternals {
+
+        @Override
+        public boolean exposesInPlace(ByteBuf buffer, int index, int length) {
+            checkInEventLoop("exposesInPlace");
+            return MessageRegistration.isInOnePiece(buffer)
+                    && ((config.getRegistrationPolicy() == RegistrationPolicy.EXACT
+                                    && !buffer.isReadOnly())
+                            || memory.pooled(buffer, index, length) != null);
+        }
+
+        @Override
+        public boolean takesInvalidation() {
+            checkInEventLoop("takesInvalidation");
+            return poller().context().capabilities().remoteInvalidation();
+        }
+
+        @Override
+        public void incompleteBegins(int bytes) {
+            checkInEventLoop("incompleteBegins");
+            if (isActive()) {
+                traffic.incomplete.take(bytes);
+            }
+        }
+
+        @Override
+        public void incompleteEnds(int bytes) {
+            if (isActive()) {
+                checkInEventLoop("incompleteEnds");
+                traffic.incomplete.give(bytes);
+            }
+        }
+
+        @Override
+        public boolean receivesWithoutMemory() {
+            checkInEventLoop("receivesWithoutMemory");
+            return poller().context().capabilities().receivesWithoutMemory();
+        }
+
+        @Override
+        public void receiveUpTo(int bytes) {
+            checkInRange(bytes, 1024, 1 << 20, "bytes");
+            checkInEventLoop("receiveUpTo");
+            if (!receivesWithoutMemory()) {
+                throw new IllegalStateException(
+                        "receives of "
+                                + RdmaChannel.this
+                                + " have their memory already (set RECEIVE_SIZE)");
+            }
+            receiveUpTo = bytes;
+            if (traffic != null) {
+                traffic.receives.size(bytes);
+            }
+        }
+
+        @Override
+        public int keptReceives() {
+            return madeTraffic("keptReceives").receives.least();
+        }
+
+        @Override
+        public int keepReceives(int count) {
+            checkPositive(count, "count");
+            PostedReceives receives = madeTraffic("keepReceives").receives;
+            try {
+                return receives.keep(count);
+            } catch (RuntimeException | OutOfMemoryError e) {
+                unsafe().close(voidPromise());
+                throw new IllegalStateException(
+                        "receives cannot be posted: " + RdmaChannel.this, e);
+            }
+        }
+
+        @Override
+        public long nanoTime() {
+            return poller().context().nanoTime();
+        }
+
+        @Override
+        public boolean flushesInParts() {
+            checkInEventLoop("flushesInParts");
+            return poller().isBusyWithOnly(RdmaChannel.this);
         }
     }
 }

@@ -55,6 +55,34 @@ public final class RdmaStreamChannelConfig extends AbstractRdmaChannelConfig
 
     private static final int MOST_BUFFER = 1 << 30;
 
+    private static final ChannelOptionTable<RdmaStreamChannelConfig> OPTIONS =
+            new ChannelOptionTable<RdmaStreamChannelConfig>()
+                    .with(
+                            SO_RCVBUF,
+                            c -> c.receiveBufferSize,
+                            RdmaStreamChannelConfig::setReceiveBufferSize)
+                    .with(
+                            SO_SNDBUF,
+                            c -> c.sendBufferSize,
+                            RdmaStreamChannelConfig::setSendBufferSize)
+                    .with(SO_LINGER, c -> c.soLinger, RdmaStreamChannelConfig::setSoLinger)
+                    .with(SO_KEEPALIVE, c -> c.keepAlive, RdmaStreamChannelConfig::setKeepAlive)
+                    .with(TCP_NODELAY, c -> c.tcpNoDelay, RdmaStreamChannelConfig::setTcpNoDelay)
+                    .with(
+                            ALLOW_HALF_CLOSURE,
+                            c -> c.allowHalfClosure,
+                            RdmaStreamChannelConfig::setAllowHalfClosure)
+                    .with(
+                            RECEIVE_DEPTH,
+                            c -> c.receiveDepth,
+                            RdmaStreamChannelConfig::setReceiveDepth)
+                    .with(SEND_DEPTH, c -> c.sendDepth, RdmaStreamChannelConfig::setSendDepth)
+                    .with(DRAIN_MILLIS, c -> c.drainMillis, RdmaStreamChannelConfig::setDrainMillis)
+                    .with(
+                            KEEP_ALIVE_SECONDS,
+                            c -> c.keepAliveSeconds,
+                            RdmaStreamChannelConfig::setKeepAliveSeconds);
+
     private volatile int receiveBufferSize = 504 << 10;
     private volatile int sendBufferSize = 256 << 10;
     private volatile int soLinger = -1;
@@ -72,88 +100,40 @@ public final class RdmaStreamChannelConfig extends AbstractRdmaChannelConfig
 
     @Override
     public Map<ChannelOption<?>, Object> getOptions() {
-        return getOptions(
-                super.getOptions(),
-                SO_RCVBUF,
-                SO_SNDBUF,
-                SO_LINGER,
-                SO_KEEPALIVE,
-                TCP_NODELAY,
-                ALLOW_HALF_CLOSURE,
-                RECEIVE_DEPTH,
-                SEND_DEPTH,
-                DRAIN_MILLIS,
-                KEEP_ALIVE_SECONDS);
+        return getOptions(super.getOptions(), OPTIONS.options());
     }
 
     @Override
-    @SuppressWarnings("unchecked")
     public <T> T getOption(ChannelOption<T> option) {
-        if (option == SO_RCVBUF) {
-            return (T) (Integer) receiveBufferSize;
-        }
-        if (option == SO_SNDBUF) {
-            return (T) (Integer) sendBufferSize;
-        }
-        if (option == SO_LINGER) {
-            return (T) (Integer) soLinger;
-        }
-        if (option == SO_KEEPALIVE) {
-            return (T) (Boolean) keepAlive;
-        }
-        if (option == TCP_NODELAY) {
-            return (T) (Boolean) tcpNoDelay;
-        }
-        if (option == ALLOW_HALF_CLOSURE) {
-            return (T) (Boolean) allowHalfClosure;
-        }
-        if (option == RECEIVE_DEPTH) {
-            return (T) (Integer) receiveDepth;
-        }
-        if (option == SEND_DEPTH) {
-            return (T) (Integer) sendDepth;
-        }
-        if (option == DRAIN_MILLIS) {
-            return (T) (Integer) drainMillis;
-        }
-        if (option == KEEP_ALIVE_SECONDS) {
-            return (T) (Integer) keepAliveSeconds;
-        }
-        return super.getOption(option);
+        return OPTIONS.contains(option) ? OPTIONS.get(this, option) : super.getOption(option);
     }
 
     @Override
     public <T> boolean setOption(ChannelOption<T> option, T value) {
         validate(option, value);
-        if (option == SO_RCVBUF) {
-            setReceiveBufferSize((Integer) value);
-        } else if (option == SO_SNDBUF) {
-            setSendBufferSize((Integer) value);
-        } else if (option == SO_LINGER) {
-            setSoLinger((Integer) value);
-        } else if (option == SO_KEEPALIVE) {
-            setKeepAlive((Boolean) value);
-        } else if (option == TCP_NODELAY) {
-            setTcpNoDelay((Boolean) value);
-        } else if (option == ALLOW_HALF_CLOSURE) {
-            setAllowHalfClosure((Boolean) value);
-        } else if (option == RECEIVE_DEPTH) {
-            checkConfigurable(option);
-            receiveDepth = checkInRange((Integer) value, 16, 1 << 15, "RECEIVE_DEPTH");
-        } else if (option == SEND_DEPTH) {
-            checkConfigurable(option);
-            sendDepth =
-                    checkInRange(
-                            (Integer) value, 2 * PostedStreamWrites.RESERVE, 1 << 16, "SEND_DEPTH");
-        } else if (option == DRAIN_MILLIS) {
-            drainMillis = checkPositiveOrZero((Integer) value, "DRAIN_MILLIS");
-        } else if (option == KEEP_ALIVE_SECONDS) {
-            keepAliveSeconds =
-                    checkInRange((Integer) value, 1, MOST_KEEP_ALIVE_SECONDS, "KEEP_ALIVE_SECONDS");
-        } else {
+        if (!OPTIONS.contains(option)) {
             return super.setOption(option, value);
         }
+        OPTIONS.set(this, option, value);
         return true;
+    }
+
+    private void setReceiveDepth(int receives) {
+        checkConfigurable(RECEIVE_DEPTH);
+        receiveDepth = checkInRange(receives, 16, 1 << 15, "RECEIVE_DEPTH");
+    }
+
+    private void setSendDepth(int sends) {
+        checkConfigurable(SEND_DEPTH);
+        sendDepth = checkInRange(sends, 2 * PostedStreamWrites.RESERVE, 1 << 16, "SEND_DEPTH");
+    }
+
+    private void setDrainMillis(int millis) {
+        drainMillis = checkPositiveOrZero(millis, "DRAIN_MILLIS");
+    }
+
+    private void setKeepAliveSeconds(int seconds) {
+        keepAliveSeconds = checkInRange(seconds, 1, MOST_KEEP_ALIVE_SECONDS, "KEEP_ALIVE_SECONDS");
     }
 
     private void checkConfigurable(ChannelOption<?> option) {

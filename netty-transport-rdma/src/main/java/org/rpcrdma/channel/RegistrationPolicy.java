@@ -15,8 +15,8 @@ public enum RegistrationPolicy {
     EXACT,
 
     /**
-     * Avoids registration for single exposures: memory of the user is copied into the channel's own, see {@link
-     * RdmaChannel#exposesInPlace}. Memory that the peer writes cannot be copied: a sink of the user is registered for
+     * Avoids registration for single exposures: memory of the user is copied into the channel's own, {@link
+     * RdmaChannel#registeredBuffer}. Memory that the peer writes cannot be copied: a sink of the user is registered for
      * the time of its exposure. <b>If the device cannot expose a part of a registration, as through DiSNI, a handle is
      * that of the slab, and the peer can access the whole slab, including messages of other connections, as long as the
      * slab is registered</b> (RFC 8166, 8.1.2). Use only with trusted peers, on devices with slow registration.

@@ -47,6 +47,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
+import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 import org.rpcrdma.verbs.iwarp.IwarpProvider;
 
@@ -636,7 +637,7 @@ class ChannelContractTest {
     }
 
     private static boolean isExposedInPlace(RdmaChannel channel, ByteBuf buffer) {
-        return channel.exposesInPlace(buffer, 0, buffer.readableBytes());
+        return ChannelInternals.of(channel).exposesInPlace(buffer, 0, buffer.readableBytes());
     }
 
     @Test
@@ -648,12 +649,12 @@ class ChannelContractTest {
                             () -> pair.client.registeredBuffer(1),
                             () -> pair.client.registeredBytesInUse(),
                             () -> pair.client.expose(memory, 0, 8, RemoteAccess.READ),
-                            () -> pair.client.exposesInPlace(memory, 0, 8),
+                            () -> ChannelInternals.of(pair.client).exposesInPlace(memory, 0, 8),
                             () -> pair.client.exposedOffset(1),
                             () -> pair.client.isExposed(1),
                             () -> pair.client.invalidate(1),
-                            () -> pair.client.keptReceives(),
-                            () -> pair.client.keepReceives(1));
+                            () -> ChannelInternals.of(pair.client).keptReceives(),
+                            () -> ChannelInternals.of(pair.client).keepReceives(1));
             for (ThrowingCallable call : calls) {
                 assertThatThrownBy(call)
                         .isInstanceOf(IllegalStateException.class)
@@ -669,12 +670,13 @@ class ChannelContractTest {
     void aClosedChannelPostsNoReceives() throws Exception {
         try (ConnectedPair pair = new ConnectedPair()) {
             RdmaChannel channel = pair.client;
-            int kept = on(channel, () -> channel.keepReceives(2));
+            int kept = on(channel, () -> ChannelInternals.of(channel).keepReceives(2));
             channel.close().sync();
             long inUse = on(channel, channel::registeredBytesInUse);
-            assertThat(on(channel, () -> channel.keepReceives(20))).isEqualTo(kept);
+            assertThat(on(channel, () -> ChannelInternals.of(channel).keepReceives(20)))
+                    .isEqualTo(kept);
             assertThat(on(channel, channel::registeredBytesInUse)).isEqualTo(inUse).isZero();
-            assertThat(on(channel, channel::keptReceives)).isEqualTo(kept);
+            assertThat(on(channel, ChannelInternals.of(channel)::keptReceives)).isEqualTo(kept);
         }
     }
 
@@ -686,8 +688,8 @@ class ChannelContractTest {
             group.register(channel).sync();
             List<Callable<?>> calls =
                     List.of(
-                            channel::keptReceives,
-                            () -> channel.keepReceives(1),
+                            ChannelInternals.of(channel)::keptReceives,
+                            () -> ChannelInternals.of(channel).keepReceives(1),
                             () -> channel.exposedOffset(1));
             for (Callable<?> call : calls) {
                 assertThatThrownBy(() -> on(channel, call))

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
+import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.verbs.ReceiveMemory;
 import org.rpcrdma.verbs.WorkStatus;
 
@@ -76,7 +77,7 @@ class ChannelMemoryQuotaShareTest {
         on(
                 channel,
                 () -> {
-                    channel.incompleteBegins((int) bytes);
+                    ChannelInternals.of(channel).incompleteBegins((int) bytes);
                     return null;
                 });
     }
@@ -85,7 +86,7 @@ class ChannelMemoryQuotaShareTest {
         on(
                 channel,
                 () -> {
-                    channel.incompleteEnds((int) bytes);
+                    ChannelInternals.of(channel).incompleteEnds((int) bytes);
                     return null;
                 });
     }
@@ -218,11 +219,11 @@ class ChannelMemoryQuotaShareTest {
                     peer.completed(1, WorkStatus.SUCCESS, RECEIVE);
                     assertThat(second.traffic().receiveMemory(0, RECEIVE)).isNotNull();
                     assertThat(second.traffic().receiveMemory(1, 1000)).isNotNull();
-                    assertThatThrownBy(() -> second.incompleteBegins(1))
+                    assertThatThrownBy(() -> ChannelInternals.of(second).incompleteBegins(1))
                             .hasMessageContaining("bytes of incomplete messages already");
                     peer.completed(2, WorkStatus.SUCCESS, RECEIVE);
-                    second.incompleteBegins(RECEIVE);
-                    second.incompleteEnds(RECEIVE);
+                    ChannelInternals.of(second).incompleteBegins(RECEIVE);
+                    ChannelInternals.of(second).incompleteEnds(RECEIVE);
                     return null;
                 });
     }
@@ -240,8 +241,8 @@ class ChannelMemoryQuotaShareTest {
                     assertThat(first.traffic().receiveMemory(0, 100)).isNotNull();
                     assertThat(first.traffic().receiveMemory(1, RECEIVE)).isNotNull();
                     first.traffic().completed(0, WorkStatus.SUCCESS, 100);
-                    second.incompleteBegins(RECEIVE);
-                    assertThatThrownBy(() -> second.incompleteBegins(1))
+                    ChannelInternals.of(second).incompleteBegins(RECEIVE);
+                    assertThatThrownBy(() -> ChannelInternals.of(second).incompleteBegins(1))
                             .hasMessageContaining("bytes of incomplete messages already");
                     return null;
                 });

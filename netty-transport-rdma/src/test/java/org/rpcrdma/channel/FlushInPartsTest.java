@@ -11,6 +11,7 @@ import io.netty.channel.Channel;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.rpcrdma.channel.internal.ChannelInternals;
 
 /** When a channel says that what is written had better go out in parts. */
 class FlushInPartsTest {
@@ -40,7 +41,8 @@ class FlushInPartsTest {
             assertThat(flushesInParts(other)).isFalse();
             bring(toOther);
             assertThat(flushesInParts(other)).isEqualTo(inParts);
-            assertThatThrownBy(other::flushesInParts).isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(ChannelInternals.of(other)::flushesInParts)
+                    .isInstanceOf(IllegalStateException.class);
         } finally {
             group.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
         }
@@ -64,6 +66,6 @@ class FlushInPartsTest {
     }
 
     private static boolean flushesInParts(RdmaChannel channel) throws Exception {
-        return ConnectedPair.on(channel, channel::flushesInParts);
+        return ConnectedPair.on(channel, ChannelInternals.of(channel)::flushesInParts);
     }
 }

@@ -23,6 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.NeedsDevice;
+import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.DirectMemoryBudget;
@@ -235,13 +236,13 @@ class MemoryShortageTest {
         needsMemoryAtOnce = true;
         connect().sync();
         RdmaChannel server = (RdmaChannel) serverInbox.channels.take();
-        assertThat(on(server, server::receivesWithoutMemory)).isFalse();
+        assertThat(on(server, ChannelInternals.of(server)::receivesWithoutMemory)).isFalse();
         assertThatThrownBy(
                         () ->
                                 on(
                                         server,
                                         () -> {
-                                            server.receiveUpTo(65536);
+                                            ChannelInternals.of(server).receiveUpTo(65536);
                                             return null;
                                         }))
                 .cause()

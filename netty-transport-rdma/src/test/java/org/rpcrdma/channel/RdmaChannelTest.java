@@ -45,6 +45,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
+import org.rpcrdma.channel.internal.ChannelInternals;
 
 class RdmaChannelTest {
 
@@ -135,7 +136,7 @@ class RdmaChannelTest {
             on(
                     pair.server,
                     () -> {
-                        pair.server.receiveUpTo(131_072);
+                        ChannelInternals.of(pair.server).receiveUpTo(131_072);
                         return null;
                     });
             pair.client.write(Unpooled.copyInt(7));
@@ -167,9 +168,9 @@ class RdmaChannelTest {
             assertThat(pair.serverInbox.inactive.poll(PATIENCE_SECONDS, TimeUnit.SECONDS))
                     .isNotNull();
             assertThat(pair.serverInbox.messages).isEmpty();
-            assertThatThrownBy(() -> pair.client.receiveUpTo(1023))
+            assertThatThrownBy(() -> ChannelInternals.of(pair.client).receiveUpTo(1023))
                     .isInstanceOf(IllegalArgumentException.class);
-            assertThatThrownBy(() -> pair.client.receiveUpTo(4096))
+            assertThatThrownBy(() -> ChannelInternals.of(pair.client).receiveUpTo(4096))
                     .isInstanceOf(IllegalStateException.class)
                     .hasMessageContaining("event loop");
         }

@@ -11,6 +11,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.EventLoop;
+import io.netty.channel.nio.NioEventLoopGroup;
 import io.netty.channel.socket.nio.NioDatagramChannel;
 import io.netty.util.concurrent.DefaultEventExecutorChooserFactory;
 import io.netty.util.concurrent.EventExecutor;
@@ -22,6 +23,7 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -126,6 +128,28 @@ class RdmaEventLoopTest {
                 .hasMessageContaining("RdmaIoHandler.newFactory()");
         datagrams.unsafe().closeForcibly();
         shutDown(group);
+    }
+
+    @Test
+    void aChannelIsToldWhichGroupItNeeds() throws Exception {
+        NioEventLoopGroup nio = new NioEventLoopGroup(1);
+        try {
+            for (Channel channel :
+                    List.of(
+                            new RdmaChannel(),
+                            new RdmaStreamChannel(),
+                            new RdmaServerChannel(),
+                            new RdmaServerStreamChannel())) {
+                assertThat(nio.register(channel).await().cause())
+                        .isInstanceOf(IllegalStateException.class)
+                        .hasMessageContaining("NioEventLoop")
+                        .hasMessageContaining(channel.getClass().getSimpleName())
+                        .hasMessageContaining("give the bootstrap an RdmaEventLoopGroup");
+                assertThat(channel.isOpen()).isFalse();
+            }
+        } finally {
+            nio.shutdownGracefully(0, 0, TimeUnit.SECONDS).sync();
+        }
     }
 
     /** Deadlines are tasks. Those of calls that a broken device holds up have to pass all the same. */

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
@@ -21,6 +22,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketOption;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -134,6 +136,34 @@ class StreamSocketChannelTest {
         assertThat(config.getSoLinger()).isEqualTo(-1);
         assertThat(config.getTrafficClass()).isEqualTo(4);
         assertThat(config.isReuseAddress()).isFalse();
+    }
+
+    /** A bootstrap that was written for sockets sets them on whichever of the four it has. */
+    @Test
+    void allChannelsTakeTheSameSocketOptions() {
+        Map<ChannelOption<?>, Object> options =
+                Map.of(
+                        ChannelOption.TCP_NODELAY, false,
+                        ChannelOption.SO_KEEPALIVE, false,
+                        ChannelOption.SO_REUSEADDR, true,
+                        ChannelOption.SO_SNDBUF, 4711,
+                        ChannelOption.SO_RCVBUF, 4712,
+                        ChannelOption.SO_LINGER, 3,
+                        ChannelOption.SO_TIMEOUT, 5,
+                        ChannelOption.IP_TOS, 8);
+        for (Channel channel :
+                List.of(
+                        new RdmaChannel(),
+                        new RdmaStreamChannel(),
+                        new RdmaServerChannel(),
+                        new RdmaServerStreamChannel())) {
+            assertThat(channel.config().setOptions(options)).as(channel.toString()).isTrue();
+            options.forEach(
+                    (option, value) ->
+                            assertThat((Object) channel.config().getOption(option))
+                                    .as(channel + " " + option)
+                                    .isEqualTo(value));
+        }
     }
 
     @Test

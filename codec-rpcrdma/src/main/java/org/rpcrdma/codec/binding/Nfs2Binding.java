@@ -67,7 +67,7 @@ public final class Nfs2Binding implements UpperLayerBinding {
 
     @Override
     public void walkArguments(int version, int procedure, XdrCursor in)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         switch (procedure) {
             case WRITE -> {
                 in.skip(FHSIZE + 4 + 4 + 4); // beginoffset, offset, totalcount
@@ -85,7 +85,8 @@ public final class Nfs2Binding implements UpperLayerBinding {
     }
 
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedXdrException {
+    public void walkResults(int version, int procedure, XdrCursor in)
+            throws MalformedMessageException {
         if ((procedure != READ && procedure != READLINK) || in.int32() != NFS_OK) {
             return;
         }
@@ -99,7 +100,7 @@ public final class Nfs2Binding implements UpperLayerBinding {
 
     @Override
     public void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         switch (procedure) {
             case GETATTR, SETATTR, WRITE -> limits.results(4 + FATTR);
             case LOOKUP, CREATE, MKDIR -> limits.results(4 + FHSIZE + FATTR);

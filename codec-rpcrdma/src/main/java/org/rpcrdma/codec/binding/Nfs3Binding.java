@@ -111,7 +111,7 @@ public final class Nfs3Binding implements UpperLayerBinding {
 
     @Override
     public void walkArguments(int version, int procedure, XdrCursor in)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         switch (procedure) {
             case WRITE -> {
                 in.opaque(FHSIZE);
@@ -130,7 +130,7 @@ public final class Nfs3Binding implements UpperLayerBinding {
         }
     }
 
-    private static void settableAttributes(XdrCursor in) throws MalformedXdrException {
+    private static void settableAttributes(XdrCursor in) throws MalformedMessageException {
         for (int i = 0; i < 3; i++) { // mode, uid, gid
             if (in.bool()) {
                 in.skip(4);
@@ -142,7 +142,7 @@ public final class Nfs3Binding implements UpperLayerBinding {
         for (int i = 0; i < 2; i++) { // atime, mtime
             int how = in.int32();
             if (how < 0 || how > SET_TO_CLIENT_TIME) {
-                throw MalformedXdrException.INSTANCE;
+                throw MalformedMessageException.INSTANCE;
             }
             if (how == SET_TO_CLIENT_TIME) {
                 in.skip(8);
@@ -151,7 +151,8 @@ public final class Nfs3Binding implements UpperLayerBinding {
     }
 
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedXdrException {
+    public void walkResults(int version, int procedure, XdrCursor in)
+            throws MalformedMessageException {
         if ((procedure != READ && procedure != READLINK) || in.int32() != NFS3_OK) {
             return;
         }
@@ -167,7 +168,7 @@ public final class Nfs3Binding implements UpperLayerBinding {
 
     @Override
     public void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         switch (procedure) {
             case NULL -> limits.results(0);
             case GETATTR -> words(limits, GETATTR_WORDS);

@@ -43,7 +43,7 @@ final class Nfs4ArgumentWalker {
      * @param in after the operation's number
      * @return {@code false} for an operation, or an arm of a union, that is not known: what follows cannot be found
      */
-    static boolean skip(int operation, XdrCursor in) throws MalformedXdrException {
+    static boolean skip(int operation, XdrCursor in) throws MalformedMessageException {
         switch (operation) {
             case GETFH, LOOKUPP, PUTPUBFH, PUTROOTFH, READLINK, RESTOREFH, SAVEFH, ILLEGAL -> {
                 return true;
@@ -186,7 +186,7 @@ final class Nfs4ArgumentWalker {
         return true;
     }
 
-    private static void create(XdrCursor in) throws MalformedXdrException {
+    private static void create(XdrCursor in) throws MalformedMessageException {
         switch (in.int32()) {
             case LINK_TYPE -> eligible(in);
             case BLOCK_DEVICE, CHARACTER_DEVICE -> in.skip(4 + 4);
@@ -198,7 +198,7 @@ final class Nfs4ArgumentWalker {
         attributes(in);
     }
 
-    private static void lock(XdrCursor in) throws MalformedXdrException {
+    private static void lock(XdrCursor in) throws MalformedMessageException {
         in.skip(4 + 4 + 8 + 8);
         if (in.bool()) {
             in.skip(4 + STATEID + 4);
@@ -208,7 +208,7 @@ final class Nfs4ArgumentWalker {
         }
     }
 
-    private static boolean open(XdrCursor in) throws MalformedXdrException {
+    private static boolean open(XdrCursor in) throws MalformedMessageException {
         in.skip(4 + 4 + 4);
         owner(in);
         if (in.int32() == OPEN_CREATE) {
@@ -242,7 +242,7 @@ final class Nfs4ArgumentWalker {
         return true;
     }
 
-    private static boolean claimOfDelegation(XdrCursor in) throws MalformedXdrException {
+    private static boolean claimOfDelegation(XdrCursor in) throws MalformedMessageException {
         switch (in.int32()) {
             case CLAIM_PREVIOUS -> in.skip(4);
             case CLAIM_FH, CLAIM_DELEG_PREV_FH -> {
@@ -255,7 +255,7 @@ final class Nfs4ArgumentWalker {
         return true;
     }
 
-    private static boolean exchangeId(XdrCursor in) throws MalformedXdrException {
+    private static boolean exchangeId(XdrCursor in) throws MalformedMessageException {
         in.skip(VERIFIER);
         in.opaque(OPAQUE_LIMIT);
         in.skip(4);
@@ -280,7 +280,7 @@ final class Nfs4ArgumentWalker {
         return true;
     }
 
-    private static boolean callbackSecurity(XdrCursor in) throws MalformedXdrException {
+    private static boolean callbackSecurity(XdrCursor in) throws MalformedMessageException {
         for (int left = in.count(4); left > 0; left--) {
             switch (in.int32()) {
                 case AUTH_NONE -> {}

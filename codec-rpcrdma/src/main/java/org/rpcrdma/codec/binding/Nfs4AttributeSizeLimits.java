@@ -106,7 +106,7 @@ final class Nfs4AttributeSizeLimits {
     private Nfs4AttributeSizeLimits() {}
 
     /** Adds the attributes that a bitmap asks for, with the bitmap and the count word of the reply. */
-    static void limit(XdrCursor in, ReplyLimits limits) throws MalformedXdrException {
+    static void limit(XdrCursor in, ReplyLimits limits) throws MalformedMessageException {
         int words = in.count(4);
         long bytes = 4 + 4L * words + 4;
         boolean isBounded = true;

@@ -45,7 +45,7 @@ public final class Nfs4Binding implements UpperLayerBinding {
     /** A COMPOUND is idempotent when each of its operations is; one that begins with SEQUENCE never is. */
     @Override
     public boolean isIdempotent(int version, int procedure, XdrCursor arguments)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         if (procedure != COMPOUND) {
             return procedure == NULL;
         }
@@ -60,7 +60,7 @@ public final class Nfs4Binding implements UpperLayerBinding {
     }
 
     /** Tag and minor version, then the number of operations. */
-    private static int operations(XdrCursor in) throws MalformedXdrException {
+    private static int operations(XdrCursor in) throws MalformedMessageException {
         Nfs4Xdr.string(in);
         in.skip(4);
         return in.count(4);
@@ -68,7 +68,7 @@ public final class Nfs4Binding implements UpperLayerBinding {
 
     @Override
     public void walkArguments(int version, int procedure, XdrCursor in)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         if (procedure != COMPOUND) {
             return;
         }
@@ -80,7 +80,8 @@ public final class Nfs4Binding implements UpperLayerBinding {
     }
 
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedXdrException {
+    public void walkResults(int version, int procedure, XdrCursor in)
+            throws MalformedMessageException {
         if (procedure != COMPOUND) {
             return;
         }
@@ -102,7 +103,7 @@ public final class Nfs4Binding implements UpperLayerBinding {
      */
     @Override
     public void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         if (procedure != COMPOUND) {
             limits.results(0); // NULL, or answered with PROC_UNAVAIL
             return;

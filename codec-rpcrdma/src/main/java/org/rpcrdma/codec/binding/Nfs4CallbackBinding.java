@@ -67,7 +67,7 @@ public final class Nfs4CallbackBinding implements UpperLayerBinding {
 
     @Override
     public void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         if (procedure != COMPOUND) {
             limits.results(0);
             return;

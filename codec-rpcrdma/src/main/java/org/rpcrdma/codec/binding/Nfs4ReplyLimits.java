@@ -48,7 +48,7 @@ final class Nfs4ReplyLimits {
      * @param offersSinks whether READ may still take a Write chunk
      */
     static void add(int operation, XdrCursor in, ReplyLimits limits, boolean offersSinks)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         int fixed = Nfs4ResultWalker.fixedBytes(operation);
         if (fixed != Nfs4ResultWalker.VARIABLE) {
             limits.results(fixed);
@@ -107,7 +107,7 @@ final class Nfs4ReplyLimits {
     }
 
     private static void read(XdrCursor in, ReplyLimits limits, boolean offersSinks)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         in.skip(STATEID + 8);
         long count = in.uint32();
         limits.results(4 + 4);
@@ -118,7 +118,8 @@ final class Nfs4ReplyLimits {
         }
     }
 
-    private static void exchangeId(XdrCursor in, ReplyLimits limits) throws MalformedXdrException {
+    private static void exchangeId(XdrCursor in, ReplyLimits limits)
+            throws MalformedMessageException {
         in.skip(VERIFIER);
         in.opaque(OPAQUE_LIMIT);
         in.skip(4);

@@ -80,7 +80,7 @@ final class Nfs4ResultWalker {
      * @param in after the status, which was NFS4_OK
      * @return {@code false} for an operation, or an arm of a union, that is not known: what follows cannot be found
      */
-    static boolean skip(int operation, XdrCursor in) throws MalformedXdrException {
+    static boolean skip(int operation, XdrCursor in) throws MalformedMessageException {
         int fixed = fixedBytes(operation);
         if (fixed != VARIABLE) {
             in.skip(fixed);
@@ -172,7 +172,7 @@ final class Nfs4ResultWalker {
         return true;
     }
 
-    private static boolean delegation(XdrCursor in) throws MalformedXdrException {
+    private static boolean delegation(XdrCursor in) throws MalformedMessageException {
         switch (in.int32()) {
             case DELEGATE_NONE -> {}
             case DELEGATE_READ, DELEGATE_READ_ATTRS -> {
@@ -197,12 +197,12 @@ final class Nfs4ResultWalker {
         return true;
     }
 
-    private static void accessControlEntry(XdrCursor in) throws MalformedXdrException {
+    private static void accessControlEntry(XdrCursor in) throws MalformedMessageException {
         in.skip(3 * 4);
         string(in);
     }
 
-    private static void directory(XdrCursor in) throws MalformedXdrException {
+    private static void directory(XdrCursor in) throws MalformedMessageException {
         in.skip(VERIFIER);
         while (in.bool()) { // each entry takes bytes, so the stream bounds the list
             in.skip(8);
@@ -212,7 +212,7 @@ final class Nfs4ResultWalker {
         in.skip(4);
     }
 
-    private static void security(XdrCursor in) throws MalformedXdrException {
+    private static void security(XdrCursor in) throws MalformedMessageException {
         for (int left = in.count(4); left > 0; left--) {
             if (in.int32() == RPCSEC_GSS) {
                 in.opaque(UNBOUNDED);
@@ -221,7 +221,7 @@ final class Nfs4ResultWalker {
         }
     }
 
-    private static boolean exchangeId(XdrCursor in) throws MalformedXdrException {
+    private static boolean exchangeId(XdrCursor in) throws MalformedMessageException {
         in.skip(8 + 4 + 4);
         switch (in.int32()) {
             case PROTECT_NONE -> {}
@@ -246,7 +246,7 @@ final class Nfs4ResultWalker {
         return true;
     }
 
-    private static void directoryDelegation(XdrCursor in) throws MalformedXdrException {
+    private static void directoryDelegation(XdrCursor in) throws MalformedMessageException {
         if (in.int32() == DIRECTORY_DELEGATED) {
             in.skip(VERIFIER + STATEID);
             bitmap(in);
@@ -258,13 +258,13 @@ final class Nfs4ResultWalker {
     }
 
     /** {@code write_response4}. */
-    private static void writeResponse(XdrCursor in) throws MalformedXdrException {
+    private static void writeResponse(XdrCursor in) throws MalformedMessageException {
         in.array(STATEID);
         in.skip(8 + 4 + VERIFIER);
     }
 
     /** Not eligible, although file data (RFC 8267, 6.1): the requester cannot know the segments in advance. */
-    private static boolean contents(XdrCursor in) throws MalformedXdrException {
+    private static boolean contents(XdrCursor in) throws MalformedMessageException {
         in.skip(4);
         for (int left = in.count(4); left > 0; left--) {
             switch (in.int32()) {

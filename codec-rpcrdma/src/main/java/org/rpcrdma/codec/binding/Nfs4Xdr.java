@@ -26,7 +26,7 @@ final class Nfs4Xdr {
 
     private Nfs4Xdr() {}
 
-    static void eligible(XdrCursor in) throws MalformedXdrException {
+    static void eligible(XdrCursor in) throws MalformedMessageException {
         if (in.items() < MAXIMUM_ITEMS) {
             in.eligibleOpaque(UNBOUNDED);
         } else {
@@ -34,40 +34,40 @@ final class Nfs4Xdr {
         }
     }
 
-    static void string(XdrCursor in) throws MalformedXdrException {
+    static void string(XdrCursor in) throws MalformedMessageException {
         in.opaque(UNBOUNDED);
     }
 
-    static void bitmap(XdrCursor in) throws MalformedXdrException {
+    static void bitmap(XdrCursor in) throws MalformedMessageException {
         in.array(4);
     }
 
     /** {@code fattr4}: which attributes, and all of their values as one opaque. */
-    static void attributes(XdrCursor in) throws MalformedXdrException {
+    static void attributes(XdrCursor in) throws MalformedMessageException {
         bitmap(in);
         in.opaque(UNBOUNDED);
     }
 
     /** {@code state_owner4}. */
-    static void owner(XdrCursor in) throws MalformedXdrException {
+    static void owner(XdrCursor in) throws MalformedMessageException {
         in.skip(8);
         in.opaque(OPAQUE_LIMIT);
     }
 
-    static void opaques(XdrCursor in) throws MalformedXdrException {
+    static void opaques(XdrCursor in) throws MalformedMessageException {
         for (int left = in.count(4); left > 0; left--) {
             in.opaque(UNBOUNDED);
         }
     }
 
     /** {@code channel_attrs4}. */
-    static void channelAttributes(XdrCursor in) throws MalformedXdrException {
+    static void channelAttributes(XdrCursor in) throws MalformedMessageException {
         in.skip(6 * 4);
         in.array(4);
     }
 
     /** {@code nfs_impl_id4<1>}. */
-    static void implementation(XdrCursor in) throws MalformedXdrException {
+    static void implementation(XdrCursor in) throws MalformedMessageException {
         for (int left = in.count(4 + 4 + TIME); left > 0; left--) {
             string(in);
             string(in);
@@ -76,7 +76,7 @@ final class Nfs4Xdr {
     }
 
     /** {@code netloc4}; {@code false} for a type that is not known. */
-    static boolean netloc(XdrCursor in) throws MalformedXdrException {
+    static boolean netloc(XdrCursor in) throws MalformedMessageException {
         switch (in.int32()) {
             case NETLOC_NAME, NETLOC_URL -> string(in);
             case NETLOC_NETADDR -> {
@@ -90,7 +90,7 @@ final class Nfs4Xdr {
         return true;
     }
 
-    static boolean netlocs(XdrCursor in) throws MalformedXdrException {
+    static boolean netlocs(XdrCursor in) throws MalformedMessageException {
         for (int left = in.count(4); left > 0; left--) {
             if (!netloc(in)) {
                 return false;

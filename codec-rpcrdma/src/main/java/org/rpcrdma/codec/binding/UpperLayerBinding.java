@@ -9,7 +9,7 @@ package org.rpcrdma.codec.binding;
  * and are called by any number of event loops at once. Arguments and results come from a peer: use the checked steps of
  * the cursor and nothing else.
  *
- * <p>What is thrown beside {@link MalformedXdrException}, an {@link Error} included, fails the one call: a requester's
+ * <p>What is thrown beside {@link MalformedMessageException}, an {@link Error} included, fails the one call: a requester's
  * future with {@code MarshalException} or {@code UnmarshalException}, a responder's call with SYSTEM_ERR (RFC 5531, 9).
  */
 public interface UpperLayerBinding {
@@ -44,10 +44,10 @@ public interface UpperLayerBinding {
      * @param procedure of that version, unsigned
      * @param arguments at the first argument
      * @return {@code false} unless it is certain
-     * @throws MalformedXdrException if the bytes are no such message; the peer's mistake
+     * @throws MalformedMessageException if the bytes are no such message; the peer's mistake
      */
     default boolean isIdempotent(int version, int procedure, XdrCursor arguments)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         return false;
     }
 
@@ -68,9 +68,9 @@ public interface UpperLayerBinding {
      * @param version of the program, unsigned
      * @param procedure of that version, unsigned
      * @param in at the first argument
-     * @throws MalformedXdrException if the bytes are no such message; the peer's mistake
+     * @throws MalformedMessageException if the bytes are no such message; the peer's mistake
      */
-    void walkArguments(int version, int procedure, XdrCursor in) throws MalformedXdrException;
+    void walkArguments(int version, int procedure, XdrCursor in) throws MalformedMessageException;
 
     /**
      * Walks the results of a successful call as far as the last DDP-eligible one and passes over each of those with
@@ -79,9 +79,9 @@ public interface UpperLayerBinding {
      * @param version of the program, unsigned
      * @param procedure of that version, unsigned
      * @param in at the first result, after the accept status
-     * @throws MalformedXdrException if the bytes are no such message; the peer's mistake
+     * @throws MalformedMessageException if the bytes are no such message; the peer's mistake
      */
-    void walkResults(int version, int procedure, XdrCursor in) throws MalformedXdrException;
+    void walkResults(int version, int procedure, XdrCursor in) throws MalformedMessageException;
 
     /**
      * Sets the limits of the results. Do not change {@code limits} if they are unknown, and call {@link
@@ -91,8 +91,8 @@ public interface UpperLayerBinding {
      * @param procedure of that version, unsigned
      * @param arguments at the first argument
      * @param limits receives the known limits
-     * @throws MalformedXdrException if the bytes are no such message; the peer's mistake
+     * @throws MalformedMessageException if the bytes are no such message; the peer's mistake
      */
     void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits)
-            throws MalformedXdrException;
+            throws MalformedMessageException;
 }

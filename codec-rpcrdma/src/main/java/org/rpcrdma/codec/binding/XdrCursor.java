@@ -80,20 +80,20 @@ public final class XdrCursor {
     /**
      * {@return the next word, unsigned}
      *
-     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     * @throws MalformedMessageException if the stream ends before, or says what the protocol does not allow
      */
-    public long uint32() throws MalformedXdrException {
+    public long uint32() throws MalformedMessageException {
         return Integer.toUnsignedLong(int32());
     }
 
     /**
      * {@return the next word, signed}
      *
-     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     * @throws MalformedMessageException if the stream ends before, or says what the protocol does not allow
      */
-    public int int32() throws MalformedXdrException {
+    public int int32() throws MalformedMessageException {
         if (end - index < WORD) {
-            throw MalformedXdrException.INSTANCE;
+            throw MalformedMessageException.INSTANCE;
         }
         int value = buffer.getInt(index);
         index += WORD;
@@ -103,12 +103,12 @@ public final class XdrCursor {
     /**
      * {@return a boolean or an optional-data marker: exactly 0 or 1}
      *
-     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     * @throws MalformedMessageException if the stream ends before, or says what the protocol does not allow
      */
-    public boolean bool() throws MalformedXdrException {
+    public boolean bool() throws MalformedMessageException {
         int value = int32();
         if ((value & ~1) != 0) {
-            throw MalformedXdrException.INSTANCE;
+            throw MalformedMessageException.INSTANCE;
         }
         return value == 1;
     }
@@ -117,11 +117,11 @@ public final class XdrCursor {
      * Passes over bytes of a fixed-size item.
      *
      * @param bytes from 0; a multiple of 4, as XDR has items
-     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     * @throws MalformedMessageException if the stream ends before, or says what the protocol does not allow
      */
-    public void skip(int bytes) throws MalformedXdrException {
+    public void skip(int bytes) throws MalformedMessageException {
         if (bytes < 0 || bytes > end - index) {
-            throw MalformedXdrException.INSTANCE;
+            throw MalformedMessageException.INSTANCE;
         }
         index += bytes;
     }
@@ -132,12 +132,12 @@ public final class XdrCursor {
      *
      * @param elementBytes the fewest bytes of an element, not counting what may be in a chunk; from 1
      * @return the number of elements, from 0
-     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     * @throws MalformedMessageException if the stream ends before, or says what the protocol does not allow
      */
-    public int count(int elementBytes) throws MalformedXdrException {
+    public int count(int elementBytes) throws MalformedMessageException {
         long count = uint32();
         if (count > (end - index) / elementBytes) {
-            throw MalformedXdrException.INSTANCE;
+            throw MalformedMessageException.INSTANCE;
         }
         return (int) count;
     }
@@ -146,9 +146,9 @@ public final class XdrCursor {
      * Passes over a counted array of elements of a fixed size; a multiple of 4 bytes each.
      *
      * @param elementBytes a multiple of 4, from 4
-     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     * @throws MalformedMessageException if the stream ends before, or says what the protocol does not allow
      */
-    public void array(int elementBytes) throws MalformedXdrException {
+    public void array(int elementBytes) throws MalformedMessageException {
         skip(count(elementBytes) * elementBytes);
     }
 
@@ -156,9 +156,9 @@ public final class XdrCursor {
      * Passes over optional data of a fixed size.
      *
      * @param bytes of the data when it is there; a multiple of 4
-     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     * @throws MalformedMessageException if the stream ends before, or says what the protocol does not allow
      */
-    public void optional(int bytes) throws MalformedXdrException {
+    public void optional(int bytes) throws MalformedMessageException {
         if (bool()) {
             skip(bytes);
         }
@@ -168,12 +168,12 @@ public final class XdrCursor {
      * Passes over a counted opaque or string and its round-up.
      *
      * @param maximum the longest length that the protocol allows, in bytes
-     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     * @throws MalformedMessageException if the stream ends before, or says what the protocol does not allow
      */
-    public void opaque(int maximum) throws MalformedXdrException {
+    public void opaque(int maximum) throws MalformedMessageException {
         long length = uint32();
         if (length > maximum) {
-            throw MalformedXdrException.INSTANCE;
+            throw MalformedMessageException.INSTANCE;
         }
         skip(roundUp((int) length));
     }
@@ -183,12 +183,12 @@ public final class XdrCursor {
      * round-up are not in this stream, but count for the positions after it (RFC 8166, 3.4.5).
      *
      * @param maximum the longest length that the protocol allows, in bytes
-     * @throws MalformedXdrException if the stream ends before, or says what the protocol does not allow
+     * @throws MalformedMessageException if the stream ends before, or says what the protocol does not allow
      */
-    public void eligibleOpaque(int maximum) throws MalformedXdrException {
+    public void eligibleOpaque(int maximum) throws MalformedMessageException {
         long length = uint32();
         if (length > maximum) {
-            throw MalformedXdrException.INSTANCE;
+            throw MalformedMessageException.INSTANCE;
         }
         long position = position();
         boolean elsewhere = reduction.isReduced(position, items, (int) length);

@@ -2,8 +2,8 @@
 package org.rpcrdma.codec.client;
 
 import org.rpcrdma.codec.CallTimeoutException;
-import org.rpcrdma.codec.InternalCodec;
 import org.rpcrdma.codec.RpcRdmaCounter;
+import org.rpcrdma.codec.access.CodecAccess;
 
 /**
  * Fails calls past their deadline, and decides whether the responder's silence justifies closing their channel. Event
@@ -66,14 +66,15 @@ final class CallDeadlines {
                 patience = Math.max(patience, settings.timeoutMillis(call.options));
             }
             channel.cancel(call);
-            InternalCodec.increment(settings.config().metrics(), RpcRdmaCounter.CALLS_TIMED_OUT);
+            CodecAccess.CODEC.increment(
+                    settings.config().metrics(), RpcRdmaCounter.CALLS_TIMED_OUT);
             table.fail(call, timeout(call, lastFailure));
         }
         return patience > 0 && isNeededByNobody(patience);
     }
 
     private CallTimeoutException timeout(CallReplyFuture<?> call, Throwable lastFailure) {
-        return InternalCodec.timeout(
+        return CodecAccess.CODEC.timeout(
                 settings.timeoutMillis(call.options),
                 call.transmissions,
                 channel.badReplies(),

@@ -10,9 +10,9 @@ import io.netty.util.ReferenceCounted;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import java.util.Objects;
-import org.rpcrdma.codec.InternalCodec;
 import org.rpcrdma.codec.RemoteChunkException;
 import org.rpcrdma.codec.RpcMessage;
+import org.rpcrdma.codec.access.CodecAccess;
 import org.rpcrdma.codec.internal.UserExceptionLog;
 import org.rpcrdma.codec.rpc.CallMarshaller;
 import org.rpcrdma.codec.rpc.CallOptions;
@@ -131,14 +131,14 @@ final class CallReplyFuture<T> extends RpcPromise<T> implements Runnable {
     Exception prepare() {
         try {
             if (marshaller == null) {
-                ByteBuf payload = InternalCodec.payloadOf(message);
+                ByteBuf payload = CodecAccess.CODEC.payloadOf(message);
                 payload.setInt(payload.readerIndex(), xid);
                 return null;
             }
             return encode();
         } catch (Throwable t) {
             // From the marshaller, or from a message that was released by other code.
-            return InternalCodec.marshalFailure(t);
+            return CodecAccess.CODEC.marshalFailure(t);
         }
     }
 
@@ -147,7 +147,7 @@ final class CallReplyFuture<T> extends RpcPromise<T> implements Runnable {
         message = null;
         message = Objects.requireNonNull(marshaller.marshal(xid), "encoded call");
         message = withoutMark(message);
-        ByteBuf payload = InternalCodec.payloadOf(message);
+        ByteBuf payload = CodecAccess.CODEC.payloadOf(message);
         if (payload == null) {
             return new IllegalArgumentException(
                     "encoded call: "
@@ -178,7 +178,7 @@ final class CallReplyFuture<T> extends RpcPromise<T> implements Runnable {
 
     /** Why a message cannot be sent as a call, which requires writing its XID; {@code null} if it can. */
     static String messageProblem(ReferenceCounted message) {
-        ByteBuf payload = InternalCodec.payloadOf(message);
+        ByteBuf payload = CodecAccess.CODEC.payloadOf(message);
         if (payload == null) {
             return message.getClass().getName() + " as a call (expected: ByteBuf or RpcMessage)";
         }
@@ -209,10 +209,11 @@ final class CallReplyFuture<T> extends RpcPromise<T> implements Runnable {
         message.retain();
         Object written = message;
         if (message instanceof RpcMessage annotated) {
-            InternalCodec.growth(annotated, growth, growthMaximum);
+            CodecAccess.CODEC.growth(annotated, growth, growthMaximum);
         } else if (growth > 0) {
             written =
-                    InternalCodec.growth(new RpcMessage((ByteBuf) message), growth, growthMaximum);
+                    CodecAccess.CODEC.growth(
+                            new RpcMessage((ByteBuf) message), growth, growthMaximum);
         }
         to.write(written).addListener((ChannelFutureListener) this::written);
     }

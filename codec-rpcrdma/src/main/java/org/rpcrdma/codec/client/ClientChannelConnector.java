@@ -15,11 +15,11 @@ import java.nio.channels.ClosedChannelException;
 import java.util.function.BiConsumer;
 import java.util.function.Supplier;
 import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.codec.InternalCodec;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaLatencyListener;
 import org.rpcrdma.codec.RpcRdmaMetrics;
+import org.rpcrdma.codec.access.CodecAccess;
 import org.rpcrdma.codec.internal.FlightEvents;
 import org.rpcrdma.codec.internal.UserExceptionLog;
 
@@ -118,7 +118,7 @@ final class ClientChannelConnector {
         if (attempt != null && attempt != failed) {
             return false;
         }
-        InternalCodec.increment(metrics(), RpcRdmaCounter.CONNECTS_FAILED);
+        CodecAccess.CODEC.increment(metrics(), RpcRdmaCounter.CONNECTS_FAILED);
         ended(false);
         return true;
     }
@@ -132,7 +132,7 @@ final class ClientChannelConnector {
         attempt = null;
         long nanos = backOff.sinceAttempt();
         FlightEvents.connect(address(), isConnected, nanos);
-        for (RpcRdmaLatencyListener listener : InternalCodec.listeners(metrics())) {
+        for (RpcRdmaLatencyListener listener : CodecAccess.CODEC.listeners(metrics())) {
             try {
                 listener.connectEnded(isConnected, nanos);
             } catch (Throwable t) {

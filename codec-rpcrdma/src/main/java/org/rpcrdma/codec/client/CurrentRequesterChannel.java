@@ -2,10 +2,10 @@
 package org.rpcrdma.codec.client;
 
 import io.netty.channel.Channel;
-import org.rpcrdma.codec.InternalCodec;
 import org.rpcrdma.codec.RpcRdmaCancel;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaCounter;
+import org.rpcrdma.codec.access.CodecAccess;
 
 /** Current channel of one requester, if any. Event loop only. */
 final class CurrentRequesterChannel {
@@ -86,7 +86,7 @@ final class CurrentRequesterChannel {
 
     /** Whether a call is in flight: the responder may have received it. */
     static boolean isOut(CallReplyFuture<?> call) {
-        return InternalCodec.isAwaited(RpcRdmaConnection.of(call.channel), call.xid);
+        return CodecAccess.CODEC.isAwaited(RpcRdmaConnection.of(call.channel), call.xid);
     }
 
     /** Whether the call was written to this channel. */
@@ -96,11 +96,11 @@ final class CurrentRequesterChannel {
 
     /** Whether this channel may repeat calls with more memory for their replies. */
     boolean mayGrow() {
-        return channel != null && InternalCodec.mayHaveChunks(connection());
+        return channel != null && CodecAccess.CODEC.mayHaveChunks(connection());
     }
 
     void count(RpcRdmaCounter counter) {
-        InternalCodec.increment(connection(), counter);
+        CodecAccess.CODEC.increment(connection(), counter);
     }
 
     // ------------------------------------------------------------------ answers
@@ -127,12 +127,12 @@ final class CurrentRequesterChannel {
 
     /** Whether a reply with that XID may still arrive, also to a cancelled call. */
     boolean mayAnswer(int xid) {
-        return channel != null && InternalCodec.isKnown(connection(), xid);
+        return channel != null && CodecAccess.CODEC.isKnown(connection(), xid);
     }
 
     /** Whether a call with that XID is in flight. */
     boolean isAwaited(int xid) {
-        return InternalCodec.isAwaited(connection(), xid);
+        return CodecAccess.CODEC.isAwaited(connection(), xid);
     }
 
     long badReplies() {

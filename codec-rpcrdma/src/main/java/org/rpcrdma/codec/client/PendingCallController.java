@@ -9,10 +9,10 @@ import java.nio.channels.ClosedChannelException;
 import java.util.concurrent.CancellationException;
 import org.rpcrdma.channel.RdmaException;
 import org.rpcrdma.codec.CallFailureMessage;
-import org.rpcrdma.codec.InternalCodec;
 import org.rpcrdma.codec.RemoteChunkException;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaException;
+import org.rpcrdma.codec.access.CodecAccess;
 import org.rpcrdma.codec.internal.DeferredNotifications;
 import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
@@ -135,7 +135,7 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
         } else if (end != null) {
             table.fail(call, retransmission.lost(call, end, null));
         } else if (table.size() > settings.config().maxQueuedCalls()) {
-            table.fail(call, InternalCodec.queueFull(settings.config().maxQueuedCalls()));
+            table.fail(call, CodecAccess.CODEC.queueFull(settings.config().maxQueuedCalls()));
         } else {
             table.add(call);
             arm(call.deadline);
@@ -176,7 +176,7 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
         if (!table.contains(call)) {
             return;
         }
-        if (InternalCodec.isNotSent(cause) || cause instanceof CancellationException) {
+        if (CodecAccess.CODEC.isNotSent(cause) || cause instanceof CancellationException) {
             call.notSent();
         } else if (cause instanceof ClosedChannelException
                 || cause instanceof RdmaException
@@ -185,7 +185,7 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
         } else {
             boolean isNamed =
                     cause instanceof RpcRdmaException || cause instanceof IllegalArgumentException;
-            Throwable named = isNamed ? cause : InternalCodec.marshalFailure(cause);
+            Throwable named = isNamed ? cause : CodecAccess.CODEC.marshalFailure(cause);
             call.notSent();
             event(() -> table.fail(call, retransmission.notSent(call, named)));
         }
@@ -204,7 +204,7 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
             }
             return call != null;
         }
-        ByteBuf payload = InternalCodec.payloadOf(message);
+        ByteBuf payload = CodecAccess.CODEC.payloadOf(message);
         if (!RpcHeaderDecoder.isOfType(payload, RpcHeaderDecoder.REPLY)) {
             return false;
         }

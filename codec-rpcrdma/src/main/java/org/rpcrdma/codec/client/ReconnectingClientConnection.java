@@ -15,8 +15,8 @@ import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
-import org.rpcrdma.codec.InternalCodec;
 import org.rpcrdma.codec.RpcRdmaConnection;
+import org.rpcrdma.codec.access.CodecAccess;
 
 /**
  * One of the connections of an {@link RpcRdmaClient}: one channel at a time, connected when a call needs it, or kept
@@ -170,7 +170,7 @@ final class ReconnectingClientConnection implements PendingCallController.Owner 
     /** Leaves the channel for another one, which does not count as a loss for its calls. */
     private void leave(String why) {
         isLeft = true;
-        InternalCodec.closeUnanswered(current, why);
+        CodecAccess.CODEC.closeUnanswered(current, why);
     }
 
     @Override

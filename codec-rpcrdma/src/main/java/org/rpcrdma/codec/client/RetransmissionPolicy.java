@@ -2,8 +2,8 @@
 package org.rpcrdma.codec.client;
 
 import org.rpcrdma.codec.ConnectionLostException;
-import org.rpcrdma.codec.InternalCodec;
 import org.rpcrdma.codec.RemoteChunkException;
+import org.rpcrdma.codec.access.CodecAccess;
 
 /**
  * Decides which calls are retransmitted with the same XID on another connection (RFC 8166, 4.5.5; RFC 8167, 5.4), and
@@ -15,7 +15,7 @@ final class RetransmissionPolicy {
     private static final int MAX_DOUBLINGS = 16;
 
     private final DefaultCallSettings settings;
-    private final InternalCodec.IdempotenceLookup lookup = new InternalCodec.IdempotenceLookup();
+    private final CodecAccess.IdempotenceLookup lookup = CodecAccess.CODEC.newIdempotenceLookup();
 
     /** The most bytes that all repeated calls together offer for their replies. */
     private long grownBytes;
@@ -50,7 +50,7 @@ final class RetransmissionPolicy {
             return call.refusal;
         }
         return call.wasSent
-                ? InternalCodec.connectionLost(
+                ? CodecAccess.CODEC.connectionLost(
                         "the connection was lost, and the call cannot be sent again",
                         true,
                         false,
@@ -60,7 +60,7 @@ final class RetransmissionPolicy {
 
     ConnectionLostException lost(CallReplyFuture<?> call, String why, Throwable cause) {
         boolean isSent = call.wasSent || call.isInDoubt;
-        return InternalCodec.connectionLost(why, isSent, !isSent || isIdempotent(call), cause);
+        return CodecAccess.CODEC.connectionLost(why, isSent, !isSent || isIdempotent(call), cause);
     }
 
     // ------------------------------------------------------------------ more room
@@ -71,7 +71,7 @@ final class RetransmissionPolicy {
      */
     boolean mayGrow(CallReplyFuture<?> call, RemoteChunkException refusal) {
         long grown = grownBytes - call.grownBytes + nextOffer(refusal);
-        return InternalCodec.mayGrow(refusal)
+        return CodecAccess.CODEC.mayGrow(refusal)
                 && refusal.offered() < settings.maxReplyBytes()
                 && call.growth < MAX_DOUBLINGS
                 && grown <= settings.config().maxConnectionBytes()
@@ -82,7 +82,7 @@ final class RetransmissionPolicy {
      * Whether to repeat a call once, unchanged: if its memory covers the reply, the responder may have lacked memory.
      */
     boolean mayRepeat(CallReplyFuture<?> call, RemoteChunkException refusal) {
-        return InternalCodec.coversReply(refusal) && !call.isRepeated && isRepeatable(call);
+        return CodecAccess.CODEC.coversReply(refusal) && !call.isRepeated && isRepeatable(call);
     }
 
     private boolean isRepeatable(CallReplyFuture<?> call) {

@@ -13,8 +13,8 @@ import io.netty.util.concurrent.Promise;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.function.Consumer;
-import org.rpcrdma.codec.InternalCodec;
 import org.rpcrdma.codec.RpcRdmaConnection;
+import org.rpcrdma.codec.access.CodecAccess;
 
 /**
  * The connection of an {@link RpcRdmaCallback}: the current channel of the client, and the channel attached last, which
@@ -104,7 +104,7 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
             pipeline.remove(present);
         }
         if (isOthers || present == null) {
-            InternalCodec.addAfterCodec(pipeline, new Replies());
+            CodecAccess.CODEC.addAfterCodec(pipeline, new Replies());
         }
         calls.run(() -> attached(channel));
         return true;
@@ -139,7 +139,7 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
             calls.moveTo(channel.eventLoop(), this::proceed);
         } else {
             // DOWN until the first reply on the channel settles the version.
-            InternalCodec.whenVersionSettled(channel, () -> calls.run(() -> start(channel)));
+            CodecAccess.CODEC.whenVersionSettled(channel, () -> calls.run(() -> start(channel)));
         }
     }
 

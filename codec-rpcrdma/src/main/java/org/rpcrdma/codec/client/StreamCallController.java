@@ -8,9 +8,9 @@ import io.netty.util.ReferenceCounted;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
-import org.rpcrdma.codec.InternalCodec;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.access.CodecAccess;
 import org.rpcrdma.codec.internal.XidHashMap;
 
 /** The calls on one byte stream: their XIDs, their deadlines and their end. All but the intake: event loop only. */
@@ -143,7 +143,7 @@ final class StreamCallController implements CallSubmissionQueue.Starter {
     }
 
     private static Exception lost(String why, boolean isSent, Throwable cause) {
-        return InternalCodec.connectionLost(why, isSent, !isSent, cause);
+        return CodecAccess.CODEC.connectionLost(why, isSent, !isSent, cause);
     }
 
     private void expire() {
@@ -152,7 +152,7 @@ final class StreamCallController implements CallSubmissionQueue.Starter {
         for (CallReplyFuture<?> call : all()) {
             if (call.deadline - now <= 0) {
                 long millis = settings.timeoutMillis(call.options);
-                fail(call, InternalCodec.timeout(millis, call.transmissions, 0, null));
+                fail(call, CodecAccess.CODEC.timeout(millis, call.transmissions, 0, null));
             } else if (first == null || call.deadline - first.deadline < 0) {
                 first = call;
             }

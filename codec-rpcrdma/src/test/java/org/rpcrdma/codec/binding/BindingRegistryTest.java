@@ -58,7 +58,7 @@ class BindingRegistryTest {
     @CsvSource({"1073741824, 1, 2", "100021, 4, 24", "100005, 3, 6", "100227, 3, 5"})
     @Proves({"V1-ULB-04", "V1-CHUNK-01", "ULB-06", "ULB-07"})
     void programsWithoutEligibleItems(int program, int version, int procedures)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         UpperLayerBinding binding = standard.find(program, version);
         byte[] bytes = new byte[512];
         new Random(program).nextBytes(bytes);
@@ -78,7 +78,7 @@ class BindingRegistryTest {
 
     @Test
     @Proves({"V1-ULB-06", "ULB-19"})
-    void aCallbackIsBoundByTheNumberOfItsOperations() throws MalformedXdrException {
+    void aCallbackIsBoundByTheNumberOfItsOperations() throws MalformedMessageException {
         Nfs4CallbackBinding binding = new Nfs4CallbackBinding();
         ByteBuf in = Unpooled.buffer().writeInt(5).writeZero(8).writeInt(1).writeInt(7).writeInt(2);
         in.writeInt(11).writeZero(40).writeInt(3).writeZero(20);
@@ -90,7 +90,7 @@ class BindingRegistryTest {
         in.setInt(20, 0x7FFFFFFF);
         XdrCursor at = cursor.wrap(in, 0, 0, in.writerIndex(), Reduction.NONE);
         assertThatThrownBy(() -> binding.limitResults(1, 1, at, limits))
-                .isSameAs(MalformedXdrException.INSTANCE);
+                .isSameAs(MalformedMessageException.INSTANCE);
     }
 
     @Test

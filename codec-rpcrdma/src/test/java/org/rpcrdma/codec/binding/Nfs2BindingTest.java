@@ -41,7 +41,7 @@ class Nfs2BindingTest {
 
     @Test
     @Proves({"V1-ULB-01", "API-01", "ULB-01"})
-    void dataOfWriteAndPathOfSymlink() throws MalformedXdrException {
+    void dataOfWriteAndPathOfSymlink() throws MalformedMessageException {
         binding.walkArguments(2, WRITE, whole(opaque(zeros(32 + 12), 8191)));
         assertItem(32 + 12 + 4, 8191);
         assertThat(cursor.remaining()).isZero();
@@ -53,7 +53,7 @@ class Nfs2BindingTest {
 
     @Test
     @Proves({"V1-ULB-01", "API-01", "V1-CHUNK-07", "ULB-01"})
-    void dataOfReadAndPathOfReadlinkWhenTheySucceed() throws MalformedXdrException {
+    void dataOfReadAndPathOfReadlinkWhenTheySucceed() throws MalformedMessageException {
         binding.walkResults(2, READ, whole(opaque(zeros(4 + 68), 13)));
         assertItem(4 + 68 + 4, 13);
         binding.walkResults(2, READLINK, whole(opaque(zeros(4), 13)));
@@ -69,20 +69,20 @@ class Nfs2BindingTest {
     void longerThanTheProtocolAllowsIsMalformed() {
         assertThatThrownBy(
                         () -> binding.walkArguments(2, WRITE, whole(opaque(zeros(32 + 12), 8193))))
-                .isSameAs(MalformedXdrException.INSTANCE);
+                .isSameAs(MalformedMessageException.INSTANCE);
         assertThatThrownBy(() -> binding.walkResults(2, READLINK, whole(opaque(zeros(4), 1025))))
-                .isSameAs(MalformedXdrException.INSTANCE);
+                .isSameAs(MalformedMessageException.INSTANCE);
         ByteBuf read = opaque(zeros(4 + 68), 8192);
         for (int end = 0; end < read.writerIndex(); end++) {
             ByteBuf cut = read.slice(0, end);
             assertThatThrownBy(() -> binding.walkResults(2, READ, whole(cut)))
-                    .isSameAs(MalformedXdrException.INSTANCE);
+                    .isSameAs(MalformedMessageException.INSTANCE);
         }
     }
 
     @Test
     @Proves({"V1-ULB-02", "V1-ULB-06", "API-07", "ULB-03"})
-    void onlyReadOffersASink() throws MalformedXdrException {
+    void onlyReadOffersASink() throws MalformedMessageException {
         ByteBuf in = zeros(32).writeInt(0).writeInt(5000).writeInt(0);
         for (int procedure = 0; procedure < 19; procedure++) {
             limits.clear();

@@ -29,7 +29,7 @@ class Nfs3BindingTest {
 
     @Test
     @Proves("ULB-01")
-    void pathOfASymlinkComesAfterAllKindsOfAttributes() throws MalformedXdrException {
+    void pathOfASymlinkComesAfterAllKindsOfAttributes() throws MalformedMessageException {
         for (int set = 0; set < 16; set++) {
             ByteBuf in = opaque(opaque(Unpooled.buffer(), 32), 5);
             for (int i = 0; i < 3; i++) {
@@ -43,7 +43,7 @@ class Nfs3BindingTest {
             opaque(in, 11);
             if (set >> 2 == 3) {
                 assertThatThrownBy(() -> binding.walkArguments(3, SYMLINK, whole(in)))
-                        .isSameAs(MalformedXdrException.INSTANCE);
+                        .isSameAs(MalformedMessageException.INSTANCE);
                 continue;
             }
             binding.walkArguments(3, SYMLINK, whole(in));
@@ -56,7 +56,7 @@ class Nfs3BindingTest {
 
     @Test
     @Proves("ULB-01")
-    void resultsOfReadAndReadlinkWithAndWithoutAttributes() throws MalformedXdrException {
+    void resultsOfReadAndReadlinkWithAndWithoutAttributes() throws MalformedMessageException {
         for (int attributes = 0; attributes < 2; attributes++) {
             ByteBuf link =
                     Unpooled.buffer().writeInt(0).writeInt(attributes).writeZero(84 * attributes);
@@ -76,7 +76,7 @@ class Nfs3BindingTest {
     }
 
     @Test
-    void failedReadHasNoEligibleResult() throws MalformedXdrException {
+    void failedReadHasNoEligibleResult() throws MalformedMessageException {
         binding.walkResults(3, READ, whole(Unpooled.buffer().writeInt(70).writeInt(0)));
         assertThat(cursor.items()).isZero();
     }
@@ -93,13 +93,13 @@ class Nfs3BindingTest {
                             .writeInt(count)
                             .writeZero(64);
             assertThatThrownBy(() -> binding.walkResults(3, READ, whole(in)))
-                    .isSameAs(MalformedXdrException.INSTANCE);
+                    .isSameAs(MalformedMessageException.INSTANCE);
         }
     }
 
     @Test
     @Proves("ULB-03")
-    void onlyReadOffersASink() throws MalformedXdrException {
+    void onlyReadOffersASink() throws MalformedMessageException {
         ByteBuf in = opaque(Unpooled.buffer(), 64).writeZero(16).writeInt(65536).writeInt(65536);
         for (int procedure = 0; procedure <= 22; procedure++) {
             limits.clear();

@@ -39,14 +39,14 @@ class Nfs4BindingTest {
 
     @FunctionalInterface
     private interface Walk {
-        void run(XdrCursor in) throws MalformedXdrException;
+        void run(XdrCursor in) throws MalformedMessageException;
     }
 
-    private void walkArguments(XdrCursor in) throws MalformedXdrException {
+    private void walkArguments(XdrCursor in) throws MalformedMessageException {
         binding.walkArguments(4, COMPOUND, in);
     }
 
-    private void walkResults(XdrCursor in) throws MalformedXdrException {
+    private void walkResults(XdrCursor in) throws MalformedMessageException {
         binding.walkResults(4, COMPOUND, in);
     }
 
@@ -98,19 +98,21 @@ class Nfs4BindingTest {
     @Property(tries = 1000)
     @Proves({"V1-CHUNK-01", "V1-CHUNK-18", "V1-ULB-01", "API-01", "ULB-08"})
     void everyEligibleArgumentIsFoundWholeAndReduced(@ForAll long seed)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         Random random = new Random(seed);
         check(call(random, rows(random)), random, this::walkArguments);
     }
 
     @Property(tries = 1000)
     @Proves({"V1-CHUNK-01", "V1-CHUNK-18", "V1-ULB-01", "API-01", "ULB-08"})
-    void everyEligibleResultIsFoundWholeAndReduced(@ForAll long seed) throws MalformedXdrException {
+    void everyEligibleResultIsFoundWholeAndReduced(@ForAll long seed)
+            throws MalformedMessageException {
         Random random = new Random(seed);
         check(reply(random, rows(random)), random, this::walkResults);
     }
 
-    private void check(Nfs4Grammar made, Random random, Walk walk) throws MalformedXdrException {
+    private void check(Nfs4Grammar made, Random random, Walk walk)
+            throws MalformedMessageException {
         ByteBuf whole = made.stream();
         walk.run(at(whole, Reduction.NONE));
         assertThat(cursor.remaining()).isZero();
@@ -181,7 +183,7 @@ class Nfs4BindingTest {
 
     private static void assertMalformed(ThrowingCallable walk) {
         Throwable thrown = catchThrowable(walk);
-        if (thrown != MalformedXdrException.INSTANCE) {
+        if (thrown != MalformedMessageException.INSTANCE) {
             throw new AssertionError("cut short, but not found to be malformed", thrown);
         }
     }
@@ -210,8 +212,8 @@ class Nfs4BindingTest {
         try {
             walk.run(at(stream, reduction));
             assertThat(cursor.remaining()).isNotNegative();
-        } catch (MalformedXdrException e) {
-            assertThat(e).isSameAs(MalformedXdrException.INSTANCE);
+        } catch (MalformedMessageException e) {
+            assertThat(e).isSameAs(MalformedMessageException.INSTANCE);
         }
         assertThat(cursor.items()).isLessThanOrEqualTo(Nfs4Xdr.MAXIMUM_ITEMS);
         assertThat(limits.sinks()).isLessThanOrEqualTo(Nfs4Xdr.MAXIMUM_ITEMS);
@@ -220,7 +222,7 @@ class Nfs4BindingTest {
     @Property(tries = 30)
     @Proves({"V1-ULB-06", "API-07"})
     void noResultOfABoundedOperationIsLongerThanItsBound(@ForAll long seed)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         Random random = new Random(seed);
         for (int row = 0; row < Nfs4Grammar.operations(); row++) {
             int number = Nfs4Grammar.number(row);
@@ -243,7 +245,7 @@ class Nfs4BindingTest {
         }
     }
 
-    private void limit(Nfs4Grammar call) throws MalformedXdrException {
+    private void limit(Nfs4Grammar call) throws MalformedMessageException {
         limits.clear();
         binding.limitResults(4, COMPOUND, at(call.stream(), Reduction.NONE), limits);
     }
@@ -264,7 +266,7 @@ class Nfs4BindingTest {
 
     @Example
     @Proves({"V1-ULB-06", "V1-ULB-09", "ULB-09"})
-    void attributesCountByTheirNumber() throws MalformedXdrException {
+    void attributesCountByTheirNumber() throws MalformedMessageException {
         int before = 3 * 4 + 2 * 4; // status, tag, count; operation, status
         limit(getattr());
         assertThat(limits.totalBytes()).isEqualTo(before + 8);
@@ -289,7 +291,7 @@ class Nfs4BindingTest {
 
     @Example
     @Proves({"V1-WRITE-13", "V1-ULB-06", "ULB-30"})
-    void everyReadGetsASinkUnlessALinkIsReadToo() throws MalformedXdrException {
+    void everyReadGetsASinkUnlessALinkIsReadToo() throws MalformedMessageException {
         Nfs4Grammar call = begin(3).word(READ).write("16 8 =100").word(READ).write("16 8 =5001");
         limit(call.word(10)); // GETFH
         assertThat(limits.sinks()).isEqualTo(2);
@@ -310,7 +312,7 @@ class Nfs4BindingTest {
 
     @Example
     @Proves({"V1-ULB-09", "V1-ULB-06", "V1-CHUNK-01"})
-    void anUnknownOperationEndsTheWalkAndWhatWasFoundCounts() throws MalformedXdrException {
+    void anUnknownOperationEndsTheWalkAndWhatWasFoundCounts() throws MalformedMessageException {
         Nfs4Grammar call = begin(5).word(PUTFH).write("h").word(WRITE).write("16 8 4 E");
         call.word(READ).write("16 8 =100").word(UNKNOWN).word(WRITE).write("16 8 4 E");
         walkArguments(at(call.stream(), Reduction.NONE));
@@ -328,7 +330,7 @@ class Nfs4BindingTest {
 
     @Example
     @Proves("V1-ULB-09")
-    void anUnknownArmOfAUnionEndsTheWalk() throws MalformedXdrException {
+    void anUnknownArmOfAUnionEndsTheWalk() throws MalformedMessageException {
         String[] calls = {
             "=18 4 4 4 8 s =1 =9", // OPEN, createmode
             "=18 4 4 4 8 s =0 =9", // OPEN, claim
@@ -362,7 +364,7 @@ class Nfs4BindingTest {
 
     @Example
     @Proves("V1-CHUNK-07")
-    void aCompoundEndsWithTheOperationThatFails() throws MalformedXdrException {
+    void aCompoundEndsWithTheOperationThatFails() throws MalformedMessageException {
         Nfs4Grammar reply = new Nfs4Grammar(new Random(3)).write("24 =5 s =3 =25 =0 B E =25 =5");
         reply.write("=25 =0 B E"); // nobody sends this; it is not looked at
         walkResults(at(reply.stream(), Reduction.NONE));
@@ -371,7 +373,7 @@ class Nfs4BindingTest {
 
     @Example
     @Proves({"V1-ULB-03", "SEC-16"})
-    void aCompoundHasOnlySoManyEligibleItems() throws MalformedXdrException {
+    void aCompoundHasOnlySoManyEligibleItems() throws MalformedMessageException {
         int operations = Nfs4Xdr.MAXIMUM_ITEMS + 44;
         Nfs4Grammar call = begin(2 * operations);
         Nfs4Grammar reply = new Nfs4Grammar(new Random(4)).write("24 =0 =0").word(operations);
@@ -429,7 +431,7 @@ class Nfs4BindingTest {
     }
 
     @Example
-    void aCompoundIsIdempotentWhenAllOfItIs() throws MalformedXdrException {
+    void aCompoundIsIdempotentWhenAllOfItIs() throws MalformedMessageException {
         Nfs4Grammar reading = begin(3).write("=22 h =25 16 8 C =9 b");
         assertThat(binding.isIdempotent(4, COMPOUND, at(reading.stream(), Reduction.NONE)))
                 .isTrue();

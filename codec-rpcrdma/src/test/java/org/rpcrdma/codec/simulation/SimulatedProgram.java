@@ -6,7 +6,7 @@ import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import java.util.Random;
 import org.rpcrdma.codec.RpcMessage;
-import org.rpcrdma.codec.binding.MalformedXdrException;
+import org.rpcrdma.codec.binding.MalformedMessageException;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
@@ -60,13 +60,14 @@ final class SimulatedProgram implements UpperLayerBinding {
 
     @Override
     public void walkArguments(int version, int procedure, XdrCursor in)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         in.skip(12);
         in.eligibleOpaque(1 << 24);
     }
 
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedXdrException {
+    public void walkResults(int version, int procedure, XdrCursor in)
+            throws MalformedMessageException {
         in.skip(4);
         in.eligibleOpaque(1 << 24);
     }

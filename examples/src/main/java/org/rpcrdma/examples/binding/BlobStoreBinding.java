@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples.binding;
 
-import org.rpcrdma.codec.binding.MalformedXdrException;
+import org.rpcrdma.codec.binding.MalformedMessageException;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
@@ -60,7 +60,7 @@ public final class BlobStoreBinding implements UpperLayerBinding {
 
     @Override
     public void walkArguments(int version, int procedure, XdrCursor in)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         if (procedure == PUT) {
             in.opaque(KEY_MAX);
             in.skip(4); // mode
@@ -69,7 +69,8 @@ public final class BlobStoreBinding implements UpperLayerBinding {
     }
 
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedXdrException {
+    public void walkResults(int version, int procedure, XdrCursor in)
+            throws MalformedMessageException {
         if (procedure == GET && in.int32() == OK) {
             in.eligibleOpaque(BLOB_MAX);
         }
@@ -77,7 +78,7 @@ public final class BlobStoreBinding implements UpperLayerBinding {
 
     @Override
     public void limitResults(int version, int procedure, XdrCursor arguments, ReplyLimits limits)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         switch (procedure) {
             case PUT, DROP -> limits.results(4); // status
             case GET -> {

@@ -26,9 +26,12 @@ public final class FileTransfer {
     private final Nfs3Client.Limits limits;
     private final LongConsumer progress;
 
+    /** By the attempt at hand. */
+    private long written;
+
     /**
      * @param limits what the server takes
-     * @param progress is told the number of bytes that were copied since it was told last
+     * @param progress is told the number of bytes that were copied since it was told last; negative when they were lost
      */
     public FileTransfer(Nfs3Client nfs, Nfs3Client.Limits limits, LongConsumer progress) {
         this.nfs = nfs;
@@ -83,10 +86,12 @@ public final class FileTransfer {
     /** Writes a local file into a remote one, from the start, and commits it. */
     public void put(FileChannel local, NfsHandle file, String name) throws IOException {
         for (int attempt = 1; attempt <= ATTEMPTS; attempt++) {
+            written = 0;
             long verifier = writeAll(local, file, name);
             if (local.size() == 0 || nfs.commit(file, name) == verifier) {
                 return;
             }
+            progress.accept(-written); // the next attempt writes them again
         }
         throw new IOException(
                 name + ": the server has lost data in a restart, " + ATTEMPTS + " times");
@@ -111,6 +116,7 @@ public final class FileTransfer {
                 Nfs3Client.WriteResult result = nfs.await(piece.call());
                 same &= verifier == null || verifier == result.verifier();
                 verifier = result.verifier();
+                written += result.count();
                 progress.accept(result.count());
                 if (result.count() < piece.length()) {
                     out.addFirst(

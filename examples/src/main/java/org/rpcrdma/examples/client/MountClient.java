@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.time.Duration;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.codec.rpc.RpcClient;
+import org.rpcrdma.codec.rpc.RpcFuture;
 import org.rpcrdma.codec.rpc.XdrDecoder;
 import org.rpcrdma.examples.rpc.RpcConnection;
 
@@ -35,7 +36,7 @@ public final class MountClient {
      * @throws NfsStatusException if the server does not export it
      */
     public NfsHandle mount(String path) throws IOException {
-        return connection.await(
+        return await(
                 mount.call(
                         MNT,
                         out -> out.writeString(path),
@@ -45,12 +46,22 @@ public final class MountClient {
                                 throw new NfsStatusException(path, status);
                             }
                             return NfsHandle.read(in);
-                        }),
-                TIMEOUT);
+                        }));
     }
 
     /** Takes the mount off the server's list. */
     public void unmount(String path) throws IOException {
-        connection.await(mount.call(UMNT, out -> out.writeString(path), XdrDecoder.VOID), TIMEOUT);
+        await(mount.call(UMNT, out -> out.writeString(path), XdrDecoder.VOID));
+    }
+
+    /** Users have given a port for MOUNT: they have to know that it is MOUNT that fails. */
+    private <T> T await(RpcFuture<T> call) throws IOException {
+        try {
+            return connection.await(call, TIMEOUT);
+        } catch (NfsStatusException e) {
+            throw e;
+        } catch (IOException e) {
+            throw new IOException("MOUNT over TCP: " + e.getMessage(), e);
+        }
     }
 }

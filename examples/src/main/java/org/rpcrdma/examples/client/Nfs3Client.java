@@ -33,6 +33,8 @@ public final class Nfs3Client {
     private static final int READ = 6;
     private static final int WRITE = 7;
     private static final int CREATE = 8;
+    private static final int REMOVE = 12;
+    private static final int RENAME = 14;
     private static final int READDIRPLUS = 17;
     private static final int FSINFO = 19;
     private static final int COMMIT = 21;
@@ -161,6 +163,24 @@ public final class Nfs3Client {
                                                 in.readBoolean() ? NfsHandle.read(in) : null,
                                                 NfsAttributes.readOptional(in))));
         return made.handle() != null && made.attributes() != null ? made : lookup(directory, name);
+    }
+
+    /** Gives a file another name in its directory, in the place of the file that has it. */
+    public void rename(NfsHandle directory, String from, String to) throws IOException {
+        await(
+                call(
+                        RENAME,
+                        to,
+                        out -> {
+                            out.write(directory).writeString(from);
+                            out.write(directory).writeString(to);
+                        },
+                        XdrDecoder.VOID));
+    }
+
+    /** Removes a file. */
+    public void remove(NfsHandle directory, String name) throws IOException {
+        await(call(REMOVE, name, out -> out.write(directory).writeString(name), XdrDecoder.VOID));
     }
 
     /** Sets the size of a file. */

@@ -51,7 +51,12 @@ public final class NfsSession implements AutoCloseable {
             InetSocketAddress mountServer,
             OpaqueAuth credential)
             throws IOException {
-        RpcConnection mountRpc = RpcConnection.tcp(mountServer);
+        RpcConnection mountRpc;
+        try {
+            mountRpc = RpcConnection.tcp(mountServer);
+        } catch (IOException e) {
+            throw new IOException("MOUNT over TCP: " + e.getMessage(), e);
+        }
         RpcConnection nfsRpc;
         try {
             nfsRpc = RpcConnection.rdma(nfsServer, config);

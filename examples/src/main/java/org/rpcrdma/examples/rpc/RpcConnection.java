@@ -37,6 +37,9 @@ public final class RpcConnection implements AutoCloseable {
 
     private static final Duration MOST_BACK_OFF = Duration.ofSeconds(4);
 
+    /** A call without an answer for so long is told of. */
+    private static final long NOTICE_MILLIS = 2000;
+
     private static final String REFUSED = "connection refused";
 
     private final InetSocketAddress server;
@@ -112,12 +115,25 @@ public final class RpcConnection implements AutoCloseable {
     public <T> T await(RpcFuture<T> call, Duration timeout) throws IOException {
         String name = server.getHostString() + ":" + server.getPort();
         try {
+            tellIfLate(call, name, timeout);
             return call.join();
         } catch (CallTimeoutException e) {
             String limit = timeout.toSeconds() + " s";
             throw new IOException(name + " has not answered within " + limit, e);
         } catch (ConnectionLostException e) {
             throw new IOException("the connection to " + name + " was lost", e);
+        }
+    }
+
+    /** Where no progress is shown, a wait looks like a program that hangs. */
+    private static void tellIfLate(RpcFuture<?> call, String name, Duration timeout) {
+        try {
+            if (!call.await(NOTICE_MILLIS)) {
+                System.err.println(
+                        name + " does not answer; waiting for up to " + timeout.toSeconds() + " s");
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // for the caller's own wait
         }
     }
 
@@ -158,7 +174,17 @@ public final class RpcConnection implements AutoCloseable {
 
     private static IOException cannotConnect(InetSocketAddress server, Throwable cause) {
         String name = server.getHostString() + ":" + server.getPort();
-        return new IOException("cannot connect to " + name + ": " + reason(cause), cause);
+        String reason = reason(cause);
+        // The transport names the address of what it has connected to, and Netty puts it behind
+        // that once more.
+        String port = ":" + server.getPort();
+        int again = reason.endsWith(port) ? reason.lastIndexOf(": ") : -1;
+        if (again >= 0) {
+            reason = reason.substring(0, again);
+        }
+        boolean isNamed = reason.contains(port);
+        return new IOException(
+                isNamed ? reason : "cannot connect to " + name + ": " + reason, cause);
     }
 
     private static String reason(Throwable cause) {

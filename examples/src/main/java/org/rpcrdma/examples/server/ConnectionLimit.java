@@ -13,7 +13,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Bounds the TCP connections, of one address and of all, and so the memory for records that are begun and replies that
+ * Lets in who may connect over TCP, and bounds the connections, of one address and of all, and so the memory for records that are begun and replies that
  * are not taken. One for all servers; thread-safe.
  */
 @Sharable
@@ -21,19 +21,22 @@ final class ConnectionLimit extends ChannelInboundHandlerAdapter {
 
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionLimit.class);
 
-    private final int ofAddress;
-    private final int ofAll;
+    private final Admission admission;
     private final Map<InetAddress, Integer> open = new HashMap<>();
     private int total;
 
-    ConnectionLimit(int ofAddress, int ofAll) {
-        this.ofAddress = ofAddress;
-        this.ofAll = ofAll;
+    ConnectionLimit(Admission admission) {
+        this.admission = admission;
     }
 
     @Override
     public void channelActive(ChannelHandlerContext ctx) {
         InetAddress address = addressOf(ctx.channel());
+        if (!admission.allows(address)) {
+            LOG.info("{} is closed: its address is not allowed", ctx.channel());
+            ctx.close();
+            return;
+        }
         if (!admit(address)) {
             LOG.info("{} is closed: there are too many connections", ctx.channel());
             ctx.close();
@@ -45,7 +48,7 @@ final class ConnectionLimit extends ChannelInboundHandlerAdapter {
 
     private synchronized boolean admit(InetAddress address) {
         int count = open.getOrDefault(address, 0);
-        if (count == ofAddress || total == ofAll) {
+        if (count >= admission.ofAddress() || total >= admission.ofAll()) {
             return false;
         }
         open.put(address, count + 1);

@@ -19,6 +19,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.BoundedDuplicateRequestCache;
@@ -43,11 +44,6 @@ public final class NfsServer implements AutoCloseable {
     /** The longest reply that is remembered, to a CREATE, has about 300 bytes. */
     private static final int REMEMBERED_REPLY_MAX = 512;
 
-    /** Of TCP: with what is read, at work and not yet taken, each has 10 MiB at most. */
-    private static final int CONNECTIONS = 64;
-
-    private static final int CONNECTIONS_OF_ADDRESS = 16;
-
     private final RdmaEventLoopGroup rdmaLoops = new RdmaEventLoopGroup(1);
     private final EventLoopGroup tcpLoops =
             new NioEventLoopGroup(2, new DefaultThreadFactory("nfs-tcp"));
@@ -58,8 +54,8 @@ public final class NfsServer implements AutoCloseable {
                     Math.max(4, Runtime.getRuntime().availableProcessors()),
                     new DefaultThreadFactory("nfs-program"));
 
-    private final ConnectionLimit tcpConnections =
-            new ConnectionLimit(CONNECTIONS_OF_ADDRESS, CONNECTIONS);
+    private final Admission admission;
+    private final ConnectionLimit tcpConnections;
 
     private final List<Channel> channels = new ArrayList<>();
     private final RpcServerHandler nfs;
@@ -71,7 +67,7 @@ public final class NfsServer implements AutoCloseable {
      * @param export not closed with the server
      */
     public NfsServer(Export export) throws IOException {
-        this(export, 0, false);
+        this(export, 0, false, Admission.usual());
     }
 
     /**
@@ -80,8 +76,12 @@ public final class NfsServer implements AutoCloseable {
      * @param directoryMax the most bytes of a directory in one reply, if that is more than usual: for clients that can
      *     take them ({@link org.rpcrdma.examples.rpc.ReliableReplies})
      * @param squashesRoot whether a client's root is nobody, if the server runs as root
+     * @param admission who may connect
      */
-    public NfsServer(Export export, int directoryMax, boolean squashesRoot) throws IOException {
+    public NfsServer(Export export, int directoryMax, boolean squashesRoot, Admission admission)
+            throws IOException {
+        this.admission = admission;
+        tcpConnections = new ConnectionLimit(admission);
         Caller.Policy policy = Caller.Policy.of(ownUid(), squashesRoot);
         Nfs3Service service = Nfs3Service.of(export, new FileLocks(), policy, directoryMax);
         nfs = new RpcServerHandler(Nfs3Program.of(service, policy, threads));
@@ -121,6 +121,7 @@ public final class NfsServer implements AutoCloseable {
                 config.applyTo(new ServerBootstrap())
                         .group(rdmaLoops)
                         .channel(RdmaServerChannel.class)
+                        .option(RdmaChannelOption.ADMISSION_POLICY, admission.policy())
                         .handler(new ListenerProblems())
                         .childHandler(
                                 new ChannelInitializer<Channel>() {

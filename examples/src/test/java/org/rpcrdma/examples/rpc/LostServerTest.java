@@ -4,8 +4,13 @@ package org.rpcrdma.examples.rpc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.PrintStream;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
@@ -22,6 +27,26 @@ class LostServerTest {
 
     @TempDir private Path exported;
     @TempDir private Path state;
+
+    private final PrintStream err = System.err;
+    private final ByteArrayOutputStream told = new ByteArrayOutputStream();
+
+    /** A server that is there, and does not answer: over TCP nobody reads, over RDMA it would be the same. */
+    @Test
+    void aWaitIsToldOf() throws Exception {
+        try (ServerSocket silent = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            InetSocketAddress server = (InetSocketAddress) silent.getLocalSocketAddress();
+            System.setErr(new PrintStream(told, true, StandardCharsets.UTF_8));
+            try (RpcConnection client = RpcConnection.tcp(server)) {
+                assertThatThrownBy(() -> callNull(client))
+                        .hasMessage(name(server) + " has not answered within 3 s");
+            }
+            assertThat(told.toString(StandardCharsets.UTF_8))
+                    .contains(name(server) + " does not answer; waiting for up to 3 s");
+        } finally {
+            System.setErr(err);
+        }
+    }
 
     @Test
     void theServerIsNamedAndNothingElse() throws IOException {

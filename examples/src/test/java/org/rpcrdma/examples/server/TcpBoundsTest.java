@@ -25,7 +25,7 @@ class TcpBoundsTest {
 
     private static final int LAST_FRAGMENT = 0x80000000;
 
-    private final ConnectionLimit connections = new ConnectionLimit(2, 3);
+    private final ConnectionLimit connections = new ConnectionLimit(new Admission(null, 3, 2));
     private final Queue<ChannelPromise> untaken = new ArrayDeque<>();
     private int calls;
 

@@ -45,12 +45,12 @@ final class BlobProgram extends SimpleChannelInboundHandler<ByteBuf> implements 
     @Override
     public void walkArguments(int version, int procedure, XdrCursor in) {}
     @Override
-    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedXdrException {
+    public void walkResults(int version, int procedure, XdrCursor in) throws MalformedMessageException {
         in.eligibleOpaque(MOST);
     }
     @Override
     public void limitResults(int version, int procedure, XdrCursor in, ReplyLimits limits)
-            throws MalformedXdrException {
+            throws MalformedMessageException {
         limits.results(4);
         limits.sink(Math.min(MOST, in.uint32()));
     }

@@ -20,9 +20,9 @@ import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.RejectedExecutionException;
-import org.rpcrdma.channel.InternalIoPoller;
 import org.rpcrdma.channel.PollMode;
 import org.rpcrdma.channel.Rdma;
+import org.rpcrdma.channel.internal.IoPoller;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /**
@@ -42,7 +42,7 @@ public final class RdmaIoHandler implements IoHandler {
     private static final boolean REPORTS_TIME = hasMethod("shouldReportActiveIoTime");
 
     private final IoEventLoop loop;
-    private final InternalIoPoller poller;
+    private final IoPoller poller;
     private final Map<Channel, IoRegistration> registrations = new HashMap<>();
 
     /** Of the current round; {@code null} before the first one. */
@@ -56,7 +56,7 @@ public final class RdmaIoHandler implements IoHandler {
     private RdmaIoHandler(IoEventLoop loop, VerbsProvider provider, PollMode mode) {
         this.loop = loop;
         try {
-            this.poller = InternalIoPoller.open(provider, mode, loop, new PolledLoop());
+            this.poller = IoPoller.open(provider, mode, loop, new PolledLoop());
         } catch (IOException e) {
             throw new ChannelException("the device cannot be opened: " + e.getMessage(), e);
         }
@@ -184,7 +184,7 @@ public final class RdmaIoHandler implements IoHandler {
     }
 
     /** The event loop, as the device sees it. */
-    private final class PolledLoop implements InternalIoPoller.Loop {
+    private final class PolledLoop implements IoPoller.Loop {
         @Override
         public boolean canBlock() {
             return !isShuttingDown && context.canBlock();

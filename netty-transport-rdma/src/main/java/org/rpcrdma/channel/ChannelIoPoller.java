@@ -5,38 +5,25 @@ import io.netty.channel.Channel;
 import io.netty.channel.EventLoop;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
+import org.rpcrdma.channel.internal.IoPoller;
 import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
-/**
- * Gives {@code org.rpcrdma.channel.io} access to members of this package: polls a device for an event loop that is not
- * of this library. Not part of the API: may change in any release. Event loop only, unless a method says otherwise.
- */
-public final class InternalIoPoller implements AutoCloseable {
+/** Polls a device for an event loop that is not of this library. */
+final class ChannelIoPoller implements IoPoller {
 
-    /** What the poller has to know of its event loop, and tells it. Event loop only. */
-    public interface Loop {
-        /** {@return whether nothing waits, so that the loop may block} */
-        boolean canBlock();
-
-        /** {@return the time in nanoseconds until a scheduled task is due, from 0; -1 if there is none} */
-        long nanosToNextTask();
-
-        /**
-         * A channel is about to be registered.
-         *
-         * @param channel with this event loop
-         * @throws Exception when the loop does not take it
-         */
-        void register(Channel channel) throws Exception;
-
-        /**
-         * A registered channel has left the event loop.
-         *
-         * @param channel that was registered
-         */
-        void deregister(Channel channel);
+    /** Opens them. */
+    static final class Opener extends IoPoller.Factory {
+        @Override
+        protected IoPoller opened(
+                VerbsProvider provider, PollMode mode, EventLoop eventLoop, Loop loop)
+                throws IOException {
+            provider.ensureAvailability();
+            ChannelIoPoller opened = new ChannelIoPoller(provider.open(), mode, eventLoop, loop);
+            ChannelPollers.add(eventLoop, opened.poller);
+            return opened;
+        }
     }
 
     /** Longest wait between two looks at the channels that are to be closed. */
@@ -62,7 +49,7 @@ public final class InternalIoPoller implements AutoCloseable {
     private boolean isPolled;
     private boolean isFailed;
 
-    private InternalIoPoller(VerbsContext context, PollMode mode, EventLoop eventLoop, Loop loop) {
+    private ChannelIoPoller(VerbsContext context, PollMode mode, EventLoop eventLoop, Loop loop) {
         this.eventLoop = eventLoop;
         this.loop = loop;
         this.context = context;
@@ -91,31 +78,7 @@ public final class InternalIoPoller implements AutoCloseable {
         this.lastWork = start;
     }
 
-    /**
-     * Opens a device for an event loop, which takes RDMA channels from then on until {@link #close}. Any thread.
-     *
-     * @param provider of the device
-     * @param mode how the loop waits
-     * @param eventLoop runs the channels
-     * @param loop the same, as the poller sees it
-     * @return the poller; the event loop closes it at its end
-     * @throws IOException when the device cannot be opened
-     */
-    public static InternalIoPoller open(
-            VerbsProvider provider, PollMode mode, EventLoop eventLoop, Loop loop)
-            throws IOException {
-        provider.ensureAvailability();
-        InternalIoPoller opened = new InternalIoPoller(provider.open(), mode, eventLoop, loop);
-        ChannelPollers.add(eventLoop, opened.poller);
-        return opened;
-    }
-
-    /**
-     * Ends the last round, waits if it had nothing to do, and begins the next one by a poll of the device. Throws
-     * nothing: a failure of the device is counted, logged, and followed by a pause.
-     *
-     * @return 0 when the device had nothing to do
-     */
+    @Override
     public int poll() {
         boolean hadTasks = isWoken;
         if (hadTasks) {
@@ -169,11 +132,7 @@ public final class InternalIoPoller implements AutoCloseable {
         return context.nanoTime();
     }
 
-    /**
-     * There is a task. Any thread.
-     *
-     * @param inEventLoop whether the caller is the event loop
-     */
+    @Override
     public void wakeup(boolean inEventLoop) {
         isWoken = true;
         if (!inEventLoop) {
@@ -181,10 +140,7 @@ public final class InternalIoPoller implements AutoCloseable {
         }
     }
 
-    /**
-     * Closes all channels, and polls until their posted work has been done and their connections have ended, or have
-     * had the time that they get. Nothing but the device runs meanwhile.
-     */
+    @Override
     public void closeChannels() {
         long begin = context.nanoTime();
         try {
@@ -206,7 +162,6 @@ public final class InternalIoPoller implements AutoCloseable {
         }
     }
 
-    /** Ends the device and the memory. The event loop takes no more RDMA channels. */
     @Override
     public void close() {
         ChannelPollers.remove(eventLoop);

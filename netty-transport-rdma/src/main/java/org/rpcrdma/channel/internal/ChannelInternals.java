@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel.internal;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.util.AttributeKey;
+
+/** What a codec needs of a message channel besides its public methods. Event loop only, unless a method says so. */
+public interface ChannelInternals {
+
+    /** Where a message channel keeps its own. */
+    AttributeKey<ChannelInternals> KEY = AttributeKey.valueOf(ChannelInternals.class, "KEY");
+
+    /** {@return the internals of a message channel; {@code null} of any other channel} Any thread. */
+    static ChannelInternals of(Channel channel) {
+        return channel.attr(KEY).get();
+    }
+
+    /** Whether to expose this memory itself; {@code false} for memory to copy into a registered buffer first. */
+    boolean exposesInPlace(ByteBuf buffer, int index, int length);
+
+    /**
+     * Whether the device accepts a peer's Send with Invalidate for handles of this channel. If not, do not announce
+     * support to the peer: such a Send ends the connection. After registration.
+     */
+    boolean takesInvalidation();
+
+    /**
+     * Counts memory for data that the peer has announced but not delivered, such as the sinks of RDMA Reads, against
+     * the quota of the peer's address, until {@link #incompleteEnds} or the end of the channel.
+     *
+     * @param bytes from 0
+     * @throws IllegalStateException if the quota is exceeded; then nothing is counted
+     */
+    void incompleteBegins(int bytes);
+
+    /** Ends the counting: the data have arrived or are discarded. No effect if the channel is closed. */
+    void incompleteEnds(int bytes);
+
+    /**
+     * Whether the device allocates the memory of a receive on arrival of its message, so that posted receives need
+     * none. After registration.
+     */
+    boolean receivesWithoutMemory();
+
+    /**
+     * Sets the longest message accepted from now on, in the place of RECEIVE_SIZE. After registration. No message is
+     * accepted before the channel is active, so that a size set in {@code channelActive} applies to all messages; but
+     * a handler may delay that event, so set the size before announcing it to the peer.
+     *
+     * @param bytes 1024 to 1 MiB
+     * @throws IllegalStateException if receives already have memory, see {@link #receivesWithoutMemory()}
+     */
+    void receiveUpTo(int bytes);
+
+    /**
+     * The least number of posted receives while the pipeline reads; lower than RECEIVE_DEPTH because receives are
+     * replaced in batches.
+     *
+     * @throws IllegalStateException when the channel has no receives yet
+     */
+    int keptReceives();
+
+    /**
+     * Changes {@link #keptReceives()}. Additional receives are posted before this method returns, and may then be
+     * promised to the peer. With a lower number, posted receives are not withdrawn, but consumed ones are not replaced
+     * until the new number is reached. No effect after the channel is closed.
+     *
+     * @param count from 1
+     * @return the resulting number: lower than requested if RECEIVE_DEPTH or registered memory does not suffice
+     * @throws IllegalStateException when the device refuses receives, and the channel is closed then; or when the
+     *     channel has no receives yet
+     */
+    int keepReceives(int count);
+
+    /**
+     * Whether to flush a large batch of writes in parts. Then the peer processes the first part while this side writes
+     * the next. {@code true} while the loop polls and no other channel of the loop has inbound data: otherwise the
+     * additional system call brings no gain.
+     */
+    boolean flushesInParts();
+
+    /** The clock of deadlines and of scheduled tasks, as {@link System#nanoTime}. Any thread, after registration. */
+    long nanoTime();
+}
