@@ -44,7 +44,7 @@ class PullCompletionReceiveTest {
                 check(pair);
             }
             assertThat(pair.clientConnection().value(RpcRdmaCounter.READ_CHUNK_REPLIES))
-                    .isEqualTo(2 * granted);
+                    .isEqualTo(2L * granted);
         }
     }
 
