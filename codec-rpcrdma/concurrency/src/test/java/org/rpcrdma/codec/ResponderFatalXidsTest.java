@@ -9,7 +9,7 @@ import org.jetbrains.lincheck.datastructures.Param;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.concurrency.Interleavings;
 
-/** No planted defect has been shown to be found yet. */
+/** Found: {@code add} without its lock. */
 class ResponderFatalXidsTest {
 
     @Test

@@ -45,8 +45,8 @@ public final class Interleavings {
     }
 
     /**
-     * As above, so many of them. Lincheck gives an interleaving 30 seconds, and the first one has all classes rewritten,
-     * which takes longer on a machine with other work: one that hangs for another reason hangs again.
+     * As above, so many of them. Lincheck gives an interleaving 30 seconds, and the first one has all classes
+     * rewritten, which takes longer on a machine with other work: one that hangs for another reason hangs again.
      */
     public static void explore(int interleavings, Runnable program) {
         try {

@@ -11,8 +11,8 @@ import org.junit.jupiter.api.Test;
 
 /**
  * The wake-up of an event loop, whose thread looks for tasks and then waits. A lost wake-up is a deadlock, which is
- * found. No planted defect has been shown to
- * be found yet.
+ * found. Found: a state that is left at {@code
+ * SIGNALLED} by a wait, which would never wait again.
  */
 class SocketPollerTest {
 
