@@ -31,7 +31,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
 
     /** Resets the buffer: one reference, empty, fixed capacity. */
     void lend(int newCapacity) {
-        beginReferences();
+        resetRefCnt();
         isLent = true;
         begin(slab, block.offset);
         maxCapacity(newCapacity);
@@ -94,7 +94,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     }
 
     @Override
-    void deallocate() {
+    protected void deallocate() {
         isLent = false;
         pool.takeBack(this);
     }

@@ -22,7 +22,6 @@ import java.util.List;
 import java.util.Random;
 import java.util.function.BiConsumer;
 import java.util.function.BiFunction;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -274,61 +273,5 @@ class RegisteredByteBufTest {
                 .isInstanceOf(IllegalReferenceCountException.class);
         assertThatThrownBy(released::release).isInstanceOf(IllegalReferenceCountException.class);
         assertThat(pool.lentBytes()).isEqualTo(256 + FreeBlockLists.size(SIZE) + 256);
-    }
-
-    /** As Netty's own buffers: what would make the count wrong is refused, and changes nothing. */
-    @Test
-    void referencesAreCountedAsThoseOfOtherBuffers() {
-        ByteBuf counted = pool.take(SIZE);
-        ByteBuf heap = Unpooled.buffer(1);
-        for (ByteBuf each : List.of(counted, heap)) {
-            assertThat(each.retain()).isSameAs(each);
-            assertThat(each.retain(2).refCnt()).isEqualTo(4);
-            for (int count : new int[] {0, -1, Integer.MAX_VALUE}) {
-                assertThatThrownBy(() -> each.retain(count))
-                        .isInstanceOfAny(
-                                IllegalArgumentException.class,
-                                IllegalReferenceCountException.class);
-            }
-            for (int count : new int[] {0, -1, 5}) {
-                assertThatThrownBy(() -> each.release(count))
-                        .isInstanceOfAny(
-                                IllegalArgumentException.class,
-                                IllegalReferenceCountException.class);
-            }
-            assertThat(each.release(3)).isFalse();
-            assertThat(each.refCnt()).isEqualTo(1);
-            assertThat(each.release()).isTrue();
-            assertThat(each.refCnt()).isZero();
-            assertThatThrownBy(each::retain).isInstanceOf(IllegalReferenceCountException.class);
-            assertThatThrownBy(each::release).isInstanceOf(IllegalReferenceCountException.class);
-            assertThat(each.refCnt()).isZero();
-        }
-        assertThat(pool.take(SIZE)).isSameAs(counted).extracting(ByteBuf::refCnt).isEqualTo(1);
-        counted.release();
-    }
-
-    @Test
-    void noReferenceIsLostBetweenThreads() throws InterruptedException {
-        ByteBuf counted = pool.take(SIZE);
-        List<Thread> threads =
-                Stream.generate(
-                                () ->
-                                        new Thread(
-                                                () -> {
-                                                    for (int i = 0; i < 50_000; i++) {
-                                                        counted.retain().retain(2);
-                                                        counted.release();
-                                                        counted.release(2);
-                                                    }
-                                                }))
-                        .limit(2)
-                        .toList();
-        threads.forEach(Thread::start);
-        for (Thread thread : threads) {
-            thread.join();
-        }
-        assertThat(counted.refCnt()).isEqualTo(1);
-        assertThat(counted.release()).isTrue();
     }
 }
