@@ -201,6 +201,22 @@ class ExportTest {
         }
     }
 
+    /** Each of two clients has its answer, though walks for the other one have come between. */
+    @Test
+    void whatOneMissesIsToldAfterTheWalksOfOthers() {
+        FileKey gone = new FileKey(0, 1, 0);
+        try (FileSearch search = new FileSearch(sought -> {})) {
+            search.miss(gone);
+            for (int i = 0; i < 3; i++) {
+                FileKey other = new FileKey(0, 2 + i, 0);
+                while (search.miss(other).status() == Nfs3Status.NFS3ERR_JUKEBOX) {
+                    Thread.onSpinWait();
+                }
+            }
+            assertThat(search.miss(gone).status()).isEqualTo(Nfs3Status.NFS3ERR_STALE);
+        }
+    }
+
     @Test
     void theKeyOfHandlesIsNotServed() {
         assertThatThrownBy(() -> new Export(directory, false, directory.resolve("s/key")))
