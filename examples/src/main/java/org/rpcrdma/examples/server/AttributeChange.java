@@ -99,7 +99,8 @@ record AttributeChange(UnixAttributes before, SetAttr3 wanted, Caller caller) {
             try {
                 Files.setAttribute(path, "unix:mode", mode, options);
             } catch (AccessDeniedException e) {
-                // Java opens what it must not follow, and this cannot be: nobody else changes its name now.
+                // Java opens what it must not follow, and this cannot be: nobody else changes its
+                // name now.
                 Files.setAttribute(path, "unix:mode", mode);
             }
         }

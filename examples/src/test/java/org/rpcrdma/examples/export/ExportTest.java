@@ -218,6 +218,32 @@ class ExportTest {
     }
 
     @Test
+    void listingsAreBoundedAllTogether() throws IOException {
+        DirectoryReader reader = new DirectoryReader(10);
+        for (int i = 0; i < 5; i++) {
+            for (int j = 0; j < 6; j++) {
+                Files.createDirectories(directory.resolve("d" + i + "/" + j));
+            }
+        }
+        for (int round = 0; round < 20; round++) {
+            try (Located d = export.locate("d" + round % 5)) {
+                assertThat(reader.entriesAfter(d, 0)).hasSize(6);
+            }
+        }
+        for (int j = 6; j < 11; j++) {
+            Files.createDirectories(directory.resolve("d0/" + j));
+        }
+        for (int round = 0; round < 3; round++) {
+            try (Located large = export.locate("d0");
+                    Located d = export.locate("d1")) {
+                assertThatThrownBy(() -> reader.entriesAfter(large, 0))
+                        .hasMessageContaining("more than 9 entries");
+                assertThat(reader.entriesAfter(d, 0)).hasSize(6);
+            }
+        }
+    }
+
+    @Test
     void theKeyOfHandlesIsNotServed() {
         assertThatThrownBy(() -> new Export(directory, false, directory.resolve("s/key")))
                 .isInstanceOf(IOException.class)

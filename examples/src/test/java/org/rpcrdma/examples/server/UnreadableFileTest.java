@@ -36,8 +36,7 @@ class UnreadableFileTest {
     @BeforeEach
     void serve() throws IOException {
         assumeThat((int) Files.getAttribute(directory, "unix:uid")).as("root may all").isNotZero();
-        fixture =
-                new NfsFixture(NfsFixture.Transport.TCP, directory, state.resolve("key"), false);
+        fixture = new NfsFixture(NfsFixture.Transport.TCP, directory, state.resolve("key"), false);
     }
 
     @AfterEach
@@ -85,8 +84,7 @@ class UnreadableFileTest {
         NfsHandle e = fixture.nfs().lookup(d, "e").handle();
         Files.setAttribute(below, "unix:mode", 0111);
         fixture.close();
-        fixture =
-                new NfsFixture(NfsFixture.Transport.TCP, directory, state.resolve("key"), false);
+        fixture = new NfsFixture(NfsFixture.Transport.TCP, directory, state.resolve("key"), false);
         d = fixture.nfs().lookup(fixture.root(), "d").handle();
         ByteBuf name = Unpooled.buffer();
         Xdr.writeString(name, "e");
