@@ -33,7 +33,7 @@ final class PartFile implements AutoCloseable {
     PartFile(Path target) throws IOException {
         this.target = target;
         String unknown = Long.toHexString(new SecureRandom().nextLong());
-        part = target.resolveSibling("." + target.getFileName() + "." + unknown + ".part");
+        part = target.resolveSibling(".rpcrdma." + unknown + ".part");
         Runtime.getRuntime().addShutdownHook(atExit);
         boolean replaces = Files.exists(target);
         channel =

@@ -9,6 +9,7 @@ import java.util.function.LongConsumer;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
+import org.rpcrdma.examples.rpc.Printable;
 
 /** A bar on the terminal, if there is one and if it takes longer than a second. */
 final class Progress implements LongConsumer, AutoCloseable {
@@ -25,7 +26,7 @@ final class Progress implements LongConsumer, AutoCloseable {
 
     /** @param total in bytes */
     Progress(String task, long total) {
-        this.task = task;
+        this.task = Printable.of(task);
         this.total = total;
     }
 

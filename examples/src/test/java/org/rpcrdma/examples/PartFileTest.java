@@ -54,6 +54,15 @@ class PartFileTest {
         assertThat(Files.getPosixFilePermissions(target)).hasSize(2);
     }
 
+    @Test
+    void aNameMayBeAsLongAsThereAre() throws IOException {
+        Path target = local.resolve("n".repeat(255));
+        try (PartFile part = new PartFile(target)) {
+            part.complete();
+        }
+        assertThat(target).isEmptyFile();
+    }
+
     /** Somebody else could have put a symbolic link there. */
     @Test
     void nobodyKnowsTheNameBefore() throws IOException {

@@ -12,6 +12,9 @@ import org.rpcrdma.examples.rpc.RpcConnection;
 /** The MOUNT program, version 3 (RFC 1813, appendix I). */
 public final class MountClient {
 
+    /** The longest path, in bytes (RFC 1813, 5.1.2). */
+    static final int PATH_MAX = 1024;
+
     private static final int PROGRAM = 100005;
     private static final int VERSION = 3;
     private static final int MNT = 1;

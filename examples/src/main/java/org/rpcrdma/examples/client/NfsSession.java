@@ -3,6 +3,7 @@ package org.rpcrdma.examples.client;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
@@ -100,6 +101,9 @@ public final class NfsSession implements AutoCloseable {
 
     /** @return {@code null} if the server does not let it be mounted: a file, or not exported, or not there */
     private NfsHandle tryMount(String path) throws IOException {
+        if (path.getBytes(StandardCharsets.UTF_8).length > MountClient.PATH_MAX) {
+            return null;
+        }
         try {
             return mount.mount(path.isEmpty() ? "/" : path);
         } catch (NfsStatusException e) {

@@ -9,10 +9,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
+import java.util.concurrent.Semaphore;
 import org.apache.hadoop.nfs.NfsTime;
+import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 
 /**
  * Directory entries in an order that does not depend on what is added or removed while a client reads on: each entry's
@@ -26,25 +28,35 @@ public final class DirectoryReader {
 
     public static final long COOKIE_PARENT = 2;
     private static final long COOKIE_FIRST = 3;
-    private static final int LISTINGS_MAX = 64;
+
+    /** Of the heap, for each entry of all listings; names of the longest kind take less. */
+    private static final int BYTES_PER_ENTRY = 2048;
 
     /** @param cookie positive */
     public record Entry(String name, long cookie) {}
 
     private record Listing(NfsTime modified, List<Entry> entries) {}
 
-    private final Map<FileKey, Listing> listings =
-            new LinkedHashMap<>(16, 0.75f, true) {
-                @Override
-                protected boolean removeEldestEntry(Map.Entry<FileKey, Listing> eldest) {
-                    return size() > LISTINGS_MAX;
-                }
-            };
+    private final LinkedHashMap<FileKey, Listing> listings = new LinkedHashMap<>(16, 0.75f, true);
+    private final int entriesMax;
+
+    /** How many entries there may be more, in listings that are kept or being read. */
+    private final Semaphore room;
+
+    public DirectoryReader() {
+        this((int) Math.min(Runtime.getRuntime().maxMemory() / BYTES_PER_ENTRY, 1 << 24));
+    }
+
+    DirectoryReader(int entriesMax) {
+        this.entriesMax = entriesMax;
+        room = new Semaphore(entriesMax);
+    }
 
     /**
      * The entries after a cookie, without {@code .} and {@code ..}.
      *
      * @param cookie 0 or the cookie of the last entry that the client has
+     * @throws NfsException NFS3ERR_SERVERFAULT if the directory is too large, NFS3ERR_JUKEBOX if others are being read
      */
     public List<Entry> entriesAfter(Located directory, long cookie) throws IOException {
         Listing listing = null;
@@ -57,7 +69,7 @@ public final class DirectoryReader {
         if (listing == null || !UnixAttributes.isSame(listing.modified(), modified)) {
             listing = new Listing(modified, read(directory.path()));
             synchronized (listings) {
-                listings.put(directory.key(), listing);
+                forget(listings.put(directory.key(), listing));
             }
         }
         List<Entry> entries = listing.entries();
@@ -78,15 +90,44 @@ public final class DirectoryReader {
         return low;
     }
 
-    private static List<Entry> read(Path directory) throws IOException {
+    private void forget(Listing listing) {
+        room.release(listing == null ? 0 : 1 + listing.entries().size());
+    }
+
+    /** For one entry more, if need be in the place of the listing that was not used for longest. */
+    private void takeRoom(int had) throws NfsException {
+        while (!room.tryAcquire()) {
+            synchronized (listings) {
+                Iterator<Listing> eldest = listings.values().iterator();
+                if (!eldest.hasNext()) {
+                    boolean isTooLarge = had == entriesMax - 1;
+                    throw new NfsException(
+                            isTooLarge
+                                    ? Nfs3Status.NFS3ERR_SERVERFAULT
+                                    : Nfs3Status.NFS3ERR_JUKEBOX,
+                            "a directory of more than " + had + " entries; -Xmx bounds them");
+                }
+                forget(eldest.next());
+                eldest.remove();
+            }
+        }
+    }
+
+    private List<Entry> read(Path directory) throws IOException {
         List<Entry> unordered = new ArrayList<>();
+        boolean isComplete = false;
+        takeRoom(0); // for the listing itself
         try (DirectoryStream<Path> paths = Files.newDirectoryStream(directory)) {
             for (Path path : paths) {
+                takeRoom(unordered.size());
                 String name = path.getFileName().toString();
                 unordered.add(new Entry(name, digest(name)));
             }
+            isComplete = true;
         } catch (DirectoryIteratorException e) {
             throw e.getCause();
+        } finally {
+            room.release(isComplete ? 0 : 1 + unordered.size());
         }
         Entry[] sorted = unordered.toArray(new Entry[0]);
         Arrays.sort(

@@ -2,17 +2,21 @@
 package org.rpcrdma.examples.export;
 
 import java.io.IOException;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.ArrayDeque;
 import java.util.Set;
 import org.apache.hadoop.nfs.nfs3.FileHandle;
 import org.apache.hadoop.nfs.nfs3.Nfs3Status;
+import org.rpcrdma.examples.rpc.Printable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -207,7 +211,14 @@ public final class Export implements AutoCloseable {
     }
 
     private Located locateByIndex(FileKey key) throws IOException {
-        OpenDirectory open = openDirectory(key);
+        OpenDirectory open = null;
+        boolean isClosed = false;
+        try {
+            open = openDirectory(key);
+        } catch (AccessDeniedException e) {
+            // It has attributes, which its owner may want to change.
+            isClosed = true;
+        }
         if (open != null) {
             UnixAttributes attributes = readOrRelease(open, open.path());
             if (attributes != null && attributes.getNlink() > 0) {
@@ -222,7 +233,7 @@ public final class Export implements AutoCloseable {
                 Path path = directory.path().resolve(link.name());
                 UnixAttributes attributes = readOrRelease(directory, path);
                 if (attributes != null
-                        && !attributes.isDirectory()
+                        && (isClosed || !attributes.isDirectory())
                         && key(attributes).equals(key)) {
                     return new Located(this, key, directory, path, attributes);
                 }
@@ -258,8 +269,11 @@ public final class Export implements AutoCloseable {
         while (open != null && !way.isEmpty()) {
             Step step = way.pop();
             OpenDirectory parent = open;
-            open = openChild(parent, step.link().name(), step.key());
-            parent.release();
+            try {
+                open = openChild(parent, step.link().name(), step.key());
+            } finally {
+                parent.release();
+            }
             if (open != null && Descriptors.areKnown()) {
                 directories.put(step.key(), open);
             }
@@ -296,7 +310,7 @@ public final class Export implements AutoCloseable {
         OpenDirectory child;
         try {
             child = OpenDirectory.open(parent.path().resolve(name));
-        } catch (IOException e) {
+        } catch (NoSuchFileException | NotDirectoryException e) {
             return null;
         }
         UnixAttributes attributes = readOrRelease(child, child.path());
@@ -346,9 +360,18 @@ public final class Export implements AutoCloseable {
                     visit(directory, entry.getFileName().toString(), key, found, way, sought);
                 }
             }
-        } catch (DirectoryIteratorException | IOException e) {
-            // One directory that cannot be read does not hide the others.
-            LOG.debug("A directory is not searched for files", e);
+        } catch (DirectoryIteratorException e) {
+            skip(e.getCause(), sought);
+        } catch (IOException e) {
+            skip(e, sought);
+        }
+    }
+
+    /** One directory that cannot be read does not hide the others, unless there is no room for any. */
+    private static void skip(IOException failure, Set<FileKey> sought) {
+        LOG.debug("A directory is not searched for files: {}", Printable.of(failure));
+        if (FailureStatus.of(failure) == Nfs3Status.NFS3ERR_JUKEBOX) {
+            sought.clear();
         }
     }
 
@@ -368,7 +391,12 @@ public final class Export implements AutoCloseable {
             index.add(key, found.isDirectory(), directoryKey, name);
         }
         if (found.isDirectory() && way.size() < DEPTH_MAX) {
-            OpenDirectory child = openChild(directory, name, key);
+            OpenDirectory child = null;
+            try {
+                child = openChild(directory, name, key);
+            } catch (IOException e) {
+                skip(e, sought);
+            }
             if (child != null) {
                 way.addLast(new Step(new FileIndex.Link(directoryKey, name), key));
                 walk(child, key, way, sought);

@@ -3,6 +3,8 @@ package org.rpcrdma.examples.export;
 
 import io.netty.util.concurrent.DefaultThreadFactory;
 import java.util.HashSet;
+import java.util.Iterator;
+import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
@@ -21,6 +23,7 @@ final class FileSearch implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(FileSearch.class);
     private static final int WANTED_MAX = 1024;
+    private static final int ABSENT_MAX = 16 * WANTED_MAX;
 
     /** Goes through the whole export and takes what it has found out of the set. */
     interface Walk {
@@ -35,8 +38,8 @@ final class FileSearch implements AutoCloseable {
     private Set<FileKey> wanted = new HashSet<>();
     private Set<FileKey> sought = Set.of();
 
-    /** What the last walk has not found; each is told once, and looked for again when it is asked for again. */
-    private Set<FileKey> absent = new HashSet<>();
+    /** What walks have not found; each is told once, and looked for again when it is asked for again. */
+    private final Set<FileKey> absent = new LinkedHashSet<>();
 
     private boolean isUnderWay;
 
@@ -90,7 +93,13 @@ final class FileSearch implements AutoCloseable {
             left = new HashSet<>(); // whoever asks again has it started again
         }
         synchronized (this) {
-            absent = left;
+            absent.addAll(left);
+            // Clients may never come for the answer; the oldest ones go first.
+            Iterator<FileKey> eldest = absent.iterator();
+            while (absent.size() > ABSENT_MAX) {
+                eldest.next();
+                eldest.remove();
+            }
             sought = Set.of();
             start(System.nanoTime() - begin);
         }

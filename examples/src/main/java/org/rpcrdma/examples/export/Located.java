@@ -13,7 +13,7 @@ import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 
 /**
  * A file found by its handle, with a path to use until it is closed. The path of a directory is the directory itself,
- * that of another file is a name in an open directory.
+ * that of another file, and of a directory that the server may not read, is a name in an open directory.
  */
 public final class Located implements AutoCloseable {
 
@@ -115,6 +115,9 @@ public final class Located implements AutoCloseable {
     private void checkDirectory() throws NfsException {
         if (!attributes.isDirectory()) {
             throw new NfsException(Nfs3Status.NFS3ERR_NOTDIR, "not a directory");
+        } else if (path != anchor.path()) {
+            // Only a name, which may lead elsewhere by now.
+            throw new NfsException(Nfs3Status.NFS3ERR_ACCES, "the server may not read it");
         }
     }
 

@@ -4,6 +4,7 @@ package org.rpcrdma.examples.server;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -95,7 +96,13 @@ record AttributeChange(UnixAttributes before, SetAttr3 wanted, Caller caller) {
         // The mode last: Java has to be able to open the file for the times.
         if (has(SetAttrField.MODE) && !before.isSymbolicLink()) {
             int mode = caller.allowedMode(wanted.getMode(), gid());
-            Files.setAttribute(path, "unix:mode", mode, options);
+            try {
+                Files.setAttribute(path, "unix:mode", mode, options);
+            } catch (AccessDeniedException e) {
+                // Java opens what it must not follow, and this cannot be: nobody else changes its
+                // name now.
+                Files.setAttribute(path, "unix:mode", mode);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples.server;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
@@ -17,6 +18,9 @@ final class CallLimit extends ChannelDuplexHandler {
     /** With their arguments and replies some 8 MiB. */
     static final int CALLS_MAX = 4;
 
+    /** The type of a message (RFC 5531, section 9). */
+    private static final int REPLY = 1;
+
     /** At most what is in one read from the socket, and it is in that read's buffer. */
     private final ArrayDeque<Object> waiting = new ArrayDeque<>();
 
@@ -25,6 +29,13 @@ final class CallLimit extends ChannelDuplexHandler {
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
+        ByteBuf record = (ByteBuf) message;
+        if (record.readableBytes() >= 8 && record.getInt(record.readerIndex() + 4) == REPLY) {
+            // Nobody answers it, so it would be at work for ever.
+            record.release();
+            ctx.close();
+            return;
+        }
         waiting.add(message);
         deliver(ctx);
     }

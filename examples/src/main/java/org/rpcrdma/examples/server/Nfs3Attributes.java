@@ -73,8 +73,8 @@ final class Nfs3Attributes {
         }
         AttributeChange change = new AttributeChange(before, request.getAttr(), call.caller());
         change.check();
-        if (before.isRegularFile()) {
-            boolean hasSize = change.has(SetAttrField.SIZE);
+        boolean hasSize = change.has(SetAttrField.SIZE);
+        if (hasSize || (before.isRegularFile() && Files.isReadable(file.path()))) {
             try (OpenFile open =
                     file.open(hasSize ? StandardOpenOption.WRITE : StandardOpenOption.READ)) {
                 change.applyTo(open);

@@ -4,6 +4,7 @@ package org.rpcrdma.examples.server;
 import io.netty.buffer.ByteBuf;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
+import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
 import org.apache.hadoop.nfs.nfs3.FileHandle;
 import org.apache.hadoop.nfs.nfs3.Nfs3Constant.WriteStableHow;
@@ -135,7 +136,12 @@ final class Nfs3Data {
         return files.onFile(
                 COMMIT3Request.deserialize(call.in()).getHandle(),
                 file -> {
-                    try (OpenFile open = files.open(file, StandardOpenOption.WRITE)) {
+                    // Its mode may have changed since it was written.
+                    StandardOpenOption how =
+                            Files.isWritable(file.path())
+                                    ? StandardOpenOption.WRITE
+                                    : StandardOpenOption.READ;
+                    try (OpenFile open = files.open(file, how)) {
                         UnixAttributes before = open.attributes();
                         call.caller().requireData(Caller.WRITE, before);
                         open.channel().force(true);

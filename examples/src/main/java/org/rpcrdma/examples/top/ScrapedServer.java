@@ -23,7 +23,7 @@ import org.rpcrdma.examples.rpc.Printable;
 public final class ScrapedServer {
 
     /** More than any server of ours answers. */
-    static final int MOST_BYTES = 8 << 20;
+    static final int MOST_BYTES = 2 << 20;
 
     private static final int OK = 200;
 

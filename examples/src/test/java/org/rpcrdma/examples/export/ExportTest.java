@@ -201,6 +201,48 @@ class ExportTest {
         }
     }
 
+    /** Each of two clients has its answer, though walks for the other one have come between. */
+    @Test
+    void whatOneMissesIsToldAfterTheWalksOfOthers() {
+        FileKey gone = new FileKey(0, 1, 0);
+        try (FileSearch search = new FileSearch(sought -> {})) {
+            search.miss(gone);
+            for (int i = 0; i < 3; i++) {
+                FileKey other = new FileKey(0, 2 + i, 0);
+                while (search.miss(other).status() == Nfs3Status.NFS3ERR_JUKEBOX) {
+                    Thread.onSpinWait();
+                }
+            }
+            assertThat(search.miss(gone).status()).isEqualTo(Nfs3Status.NFS3ERR_STALE);
+        }
+    }
+
+    @Test
+    void listingsAreBoundedAllTogether() throws IOException {
+        DirectoryReader reader = new DirectoryReader(10);
+        for (int i = 0; i < 5; i++) {
+            for (int j = 0; j < 6; j++) {
+                Files.createDirectories(directory.resolve("d" + i + "/" + j));
+            }
+        }
+        for (int round = 0; round < 20; round++) {
+            try (Located d = export.locate("d" + round % 5)) {
+                assertThat(reader.entriesAfter(d, 0)).hasSize(6);
+            }
+        }
+        for (int j = 6; j < 11; j++) {
+            Files.createDirectories(directory.resolve("d0/" + j));
+        }
+        for (int round = 0; round < 3; round++) {
+            try (Located large = export.locate("d0");
+                    Located d = export.locate("d1")) {
+                assertThatThrownBy(() -> reader.entriesAfter(large, 0))
+                        .hasMessageContaining("more than 9 entries");
+                assertThat(reader.entriesAfter(d, 0)).hasSize(6);
+            }
+        }
+    }
+
     @Test
     void theKeyOfHandlesIsNotServed() {
         assertThatThrownBy(() -> new Export(directory, false, directory.resolve("s/key")))

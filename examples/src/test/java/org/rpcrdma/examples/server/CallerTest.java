@@ -20,10 +20,15 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.rpcrdma.codec.rpc.OpaqueAuth;
+import org.rpcrdma.examples.NfsFixture;
+import org.rpcrdma.examples.client.Nfs3Client;
+import org.rpcrdma.examples.client.NfsHandle;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.FileLocks;
 import org.rpcrdma.examples.export.Located;
 import org.rpcrdma.examples.export.NfsException;
+import org.rpcrdma.examples.rpc.RpcConnection;
 
 /** What a server of root lets others do: what the modes of files let them. */
 class CallerTest {
@@ -259,6 +264,22 @@ class CallerTest {
         refused(Nfs3Status.NFS3ERR_ACCES, () -> read(root, "f"));
         refused(Nfs3Status.NFS3ERR_PERM, () -> set(root, "f", 0777, NOTHING, NOTHING, NOTHING));
         assertThat(mode(file)).isEqualTo(0600);
+    }
+
+    @Test
+    void whoDoesNotSayIsNobody() throws IOException {
+        file("secret", 0, 0600);
+        try (NfsFixture fixture =
+                        new NfsFixture(
+                                NfsFixture.Transport.TCP, directory, state.resolve("key"), false);
+                RpcConnection rpc = RpcConnection.tcp(fixture.nfsAddress())) {
+            NfsHandle file = fixture.nfs().lookup(fixture.root(), "secret").handle();
+            Nfs3Client nobody = new Nfs3Client(rpc, OpaqueAuth.NONE);
+            assertThatThrownBy(() -> nobody.await(nobody.read(file, "secret", 0, 10)))
+                    .hasMessage("secret: permission denied");
+            assertThatThrownBy(() -> nobody.truncate(file, "secret", 0))
+                    .hasMessage("secret: permission denied");
+        }
     }
 
     @Test

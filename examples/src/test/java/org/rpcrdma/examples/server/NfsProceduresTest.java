@@ -527,6 +527,14 @@ class NfsProceduresTest {
             assertThatThrownBy(() -> mount.mount("/l")).hasMessage("/l: not a directory");
             assertThatThrownBy(() -> mount.mount("/../etc"))
                     .hasMessage("/../etc: invalid argument");
+            StringBuilder longPath = new StringBuilder();
+            for (int i = 0; i < 5; i++) {
+                longPath.append('/').append("n".repeat(250));
+            }
+            Path deepest = Path.of(directory + longPath.toString());
+            Files.createDirectories(deepest);
+            assertThat(fixture.session().find(longPath.toString()).attributes().fileId())
+                    .isEqualTo((long) Files.getAttribute(deepest, "unix:ino"));
             mount.unmount("/");
             assertThat(mountResults(rpc, 4)).isEmpty();
             assertThat(mountResults(rpc, 2)).containsExactly(0, 0, 0, 0);

@@ -95,6 +95,18 @@ class TcpBoundsTest {
         channel.finishAndReleaseAll();
     }
 
+    /** Nobody answers a reply, so it would be at work for ever, and the end of its connection unseen. */
+    @Test
+    void whoSendsRepliesIsClosed() {
+        EmbeddedChannel channel = new FromAddress("127.0.0.1", new ChannelInboundHandlerAdapter());
+        NfsServer.addFraming(channel.pipeline(), connections);
+        channel.writeInbound(
+                Unpooled.buffer().writeInt(12 | LAST_FRAGMENT).writeInt(7).writeInt(1).writeInt(0));
+        assertThat(channel.isOpen()).isFalse();
+        assertThat((Object) channel.readInbound()).isNull();
+        channel.finishAndReleaseAll();
+    }
+
     @Test
     void aCallWithoutAConnectionEndsToo() {
         EmbeddedChannel channel = new FromAddress("127.0.0.1", new ChannelInboundHandlerAdapter());

@@ -92,7 +92,7 @@ class ScrapedServerTest {
         assertThat(answers(server)).isFalse();
         assertThat(server.trouble())
                 .startsWith("http://")
-                .endsWith("/metrics: the answer has more than 8388608 bytes");
+                .endsWith("/metrics: the answer has more than 2097152 bytes");
     }
 
     @Test
