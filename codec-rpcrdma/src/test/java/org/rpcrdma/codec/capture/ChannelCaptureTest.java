@@ -21,7 +21,6 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -228,7 +227,7 @@ class ChannelCaptureTest {
         try (RdmaPcapFile file = RdmaPcapFile.create(path)) {
             RdmaChannel client =
                     (RdmaChannel) connected(RdmaServerChannel.class, RdmaChannel.class, file);
-            own = ((InetSocketAddress) client.localAddress()).getPort();
+            own = client.localAddress().getPort();
             RdmaChannel server = (RdmaChannel) accepted.take();
             ByteBuf target =
                     server.eventLoop().submit(() -> server.registeredBuffer(8).writeLong(0)).get();
