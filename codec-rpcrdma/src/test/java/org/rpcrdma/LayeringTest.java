@@ -18,7 +18,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.codec.RpcMessage;
-import org.rpcrdma.codec.binding.Reduction;
+import org.rpcrdma.codec.binding.ReducedItemPredicate;
 
 /** The arrows of this module: codec → channel, and nothing back. The codec knows channel messages, never verbs. */
 class LayeringTest {
@@ -151,7 +151,7 @@ class LayeringTest {
                 .dependOnClassesThat(
                         resideInAPackage("org.rpcrdma..")
                                 .and(resideOutsideOfPackage(WIRE))
-                                .and(not(type(Reduction.class))))
+                                .and(not(type(ReducedItemPredicate.class))))
                 .orShould()
                 .dependOnClassesThat()
                 .resideInAPackage("io.netty.channel..")

@@ -9,16 +9,16 @@ import java.util.function.ToIntFunction;
 /** {@link CreditPolicy#adaptive}. The only state is the newest grant, which the connection keeps. */
 final class AdaptiveCreditPolicy implements CreditPolicy {
 
-    private final ToIntFunction<ResponderLoad> queued;
+    private final ToIntFunction<ResponderConnectionLoad> queued;
     private final int limit;
 
-    AdaptiveCreditPolicy(ToIntFunction<ResponderLoad> queued, int limit) {
+    AdaptiveCreditPolicy(ToIntFunction<ResponderConnectionLoad> queued, int limit) {
         this.queued = checkNotNull(queued, "queued");
         this.limit = checkPositive(limit, "limit");
     }
 
     @Override
-    public int credits(ResponderLoad load) {
+    public int credits(ResponderConnectionLoad load) {
         if (!load.isReading()
                 || isShort(load.pulledBytes(), load.maximumPulledBytes())
                 || isShort(load.registeredBytesInUse(), load.maximumRegisteredBytes())) {

@@ -14,7 +14,7 @@ final class AdvertisedChunks {
     final WriteChunkSinks sinks = new WriteChunkSinks();
 
     /** Memory that the responder can access. */
-    private final ExposedMemory exposed = new ExposedMemory();
+    private final ExposedMessageMemory exposed = new ExposedMessageMemory();
 
     /** Whether {@link #exposed} is not empty. */
     private boolean isExposed;

@@ -8,8 +8,8 @@ import java.util.Objects;
  * invalidated, and its XID may be reused.
  *
  * @param xid of the call
- * @param cause {@link UnsupportedVersionException}, {@link RemoteChunkException}, {@link EligibilityException}, {@link
- *     MalformedReplyException}, {@link PullException}, {@link UnmarshalException} or {@link
+ * @param cause {@link UnsupportedVersionException}, {@link RemoteChunkException}, {@link ReplyDdpEligibilityException},
+ * {@link MalformedReplyException}, {@link ReplyPullException}, {@link ReplyUnmarshalException} or {@link
  *     UnknownOptionalOperationException}
  */
 public record CallFailureMessage(int xid, RpcRdmaException cause) {

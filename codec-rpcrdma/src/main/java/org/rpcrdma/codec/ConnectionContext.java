@@ -6,11 +6,11 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.net.SocketAddress;
 import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.channel.RdmaException;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.channel.WorkRequestFailedException;
 import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.codec.internal.ExposureListener;
-import org.rpcrdma.codec.internal.FlightEvents;
+import org.rpcrdma.codec.internal.RpcRdmaFlightEvents;
 import org.rpcrdma.codec.internal.UserExceptionLog;
 
 /**
@@ -33,7 +33,7 @@ final class ConnectionContext {
     private volatile PrivateData peer = PrivateData.DEFAULT;
 
     /** {@code null} before active. */
-    private volatile ProtocolVersions versions;
+    private volatile ConnectionProtocolVersions versions;
 
     private boolean takesInvalidate;
     private boolean bothTakeInvalidate;
@@ -81,7 +81,7 @@ final class ConnectionContext {
 
     void agreed(PrivateData own, PrivateData theirs) {
         peer = theirs;
-        versions = new ProtocolVersions(own, theirs, config);
+        versions = new ConnectionProtocolVersions(own, theirs, config);
         takesInvalidate = own.remoteInvalidation();
         bothTakeInvalidate = takesInvalidate && theirs.remoteInvalidation();
         readChunkReplies = config.readChunkReplies();
@@ -91,7 +91,7 @@ final class ConnectionContext {
     }
 
     /** The versions spoken, and the version of outbound calls; {@code null} before active. Any thread. */
-    ProtocolVersions versions() {
+    ConnectionProtocolVersions versions() {
         return versions;
     }
 
@@ -191,12 +191,12 @@ final class ConnectionContext {
 
     /** Counts and logs a dropped message, as {@link #report} does. */
     void drop(RpcRdmaCounter reason, int xid, String what) {
-        report(xid, Refusal.drop(reason, what));
+        report(xid, InboundMessageRefusal.drop(reason, what));
     }
 
     /** Counts and logs a refusal, and closes the connection if the refusal says so. The caller answers the peer. */
-    void report(int xid, Refusal refusal) {
-        Refusal.Answer answer = refusal.answer();
+    void report(int xid, InboundMessageRefusal refusal) {
+        InboundMessageRefusal.Answer answer = refusal.answer();
         if (refusal.counter() != null) {
             metrics.increment(refusal.counter());
         }
@@ -204,7 +204,7 @@ final class ConnectionContext {
             metrics.increment(answer.counter());
         }
         switch (answer) {
-            case NONE -> FlightEvents.drop(channel, refusal.counter(), refusal.problem());
+            case NONE -> RpcRdmaFlightEvents.drop(channel, refusal.counter(), refusal.problem());
             case SYSTEM_ERR ->
                     UserExceptionLog.failed(
                             "what XID 0x" + Integer.toHexString(xid) + " needs at a responder",
@@ -223,7 +223,7 @@ final class ConnectionContext {
 
     /** Remembers a call whose RDMA operation has failed, and not been flushed with others (RFC 8166, 4.5.3). */
     void blame(int xid, Throwable cause) {
-        if (cause instanceof RdmaException) {
+        if (cause instanceof WorkRequestFailedException) {
             peers.fatalXids().add(channel.remoteAddress().getAddress(), xid);
         }
     }
@@ -277,7 +277,7 @@ final class ConnectionContext {
         }
         isClosing = true;
         ends(RpcRdmaCounter.CONNECTIONS_GIVEN_UP);
-        FlightEvents.close(channel, why);
+        RpcRdmaFlightEvents.close(channel, why);
         long suppressed = peers.closeLog().take();
         if (suppressed >= 0) {
             LOGGER.warn("{} closed: {} ({} more not shown)", channel, why, suppressed, cause);

@@ -3,7 +3,7 @@ package org.rpcrdma.codec;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import org.rpcrdma.codec.internal.FlightEvents;
+import org.rpcrdma.codec.internal.RpcRdmaFlightEvents;
 import org.rpcrdma.codec.internal.UserExceptionLog;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -89,7 +89,9 @@ final class ConnectionMetrics {
 
     /** The current time for {@link #callEnded} and {@link #creditGot}; 0 without listeners. */
     long startTime() {
-        return all.listeners().length == 0 && !FlightEvents.areCallsOn() ? 0 : System.nanoTime();
+        return all.listeners().length == 0 && !RpcRdmaFlightEvents.areCallsOn()
+                ? 0
+                : System.nanoTime();
     }
 
     /**
@@ -97,10 +99,10 @@ final class ConnectionMetrics {
      *
      * @param start {@link #startTime} of it
      */
-    void callEnded(RpcRdmaRole role, String procedure, CallOutcome outcome, long start) {
+    void callEnded(RpcRdmaRole role, String procedure, CallAnswerOutcome outcome, long start) {
         if (start != 0) {
             long nanos = System.nanoTime() - start;
-            FlightEvents.call(role, procedure, outcome, nanos);
+            RpcRdmaFlightEvents.call(role, procedure, outcome, nanos);
             for (RpcRdmaLatencyListener listener : all.listeners()) {
                 try {
                     listener.callEnded(role, procedure, outcome, nanos);
@@ -119,7 +121,7 @@ final class ConnectionMetrics {
     void creditGot(long start) {
         if (start != 0) {
             long nanos = System.nanoTime() - start;
-            FlightEvents.creditWait(nanos);
+            RpcRdmaFlightEvents.creditWait(nanos);
             for (RpcRdmaLatencyListener listener : all.listeners()) {
                 try {
                     listener.creditGot(nanos);

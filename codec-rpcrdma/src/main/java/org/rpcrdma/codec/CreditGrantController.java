@@ -10,7 +10,7 @@ import org.rpcrdma.codec.internal.UserExceptionLog;
  * Decides each credit grant of one connection, and keeps as many receives posted (RFC 8166, 3.3.1): it posts them
  * before a higher grant is sent, and leaves them posted when the grant falls.
  */
-final class CreditGrantController implements ResponderLoad {
+final class CreditGrantController implements ResponderConnectionLoad {
 
     private final ConnectionContext link;
 

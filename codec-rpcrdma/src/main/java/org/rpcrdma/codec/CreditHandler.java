@@ -153,7 +153,7 @@ final class CreditHandler extends CodecStageHandler {
                         + " granted)";
         int xid = call.xid;
         responder.finish(call);
-        link.report(xid, Refusal.close(RpcRdmaCounter.CREDIT_OVERRUNS, problem));
+        link.report(xid, InboundMessageRefusal.close(RpcRdmaCounter.CREDIT_OVERRUNS, problem));
     }
 
     // ------------------------------------------------------------------ end

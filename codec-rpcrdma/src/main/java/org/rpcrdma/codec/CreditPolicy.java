@@ -19,7 +19,7 @@ public interface CreditPolicy {
      *
      * @param load of the connection; valid during this method call only
      */
-    int credits(ResponderLoad load);
+    int credits(ResponderConnectionLoad load);
 
     /**
      * Grants the maximum while there is memory. The default.
@@ -27,7 +27,7 @@ public interface CreditPolicy {
      * @return the policy that grants the maximum while there is memory
      */
     static CreditPolicy constant() {
-        return ResponderLoad::maximumCredits;
+        return ResponderConnectionLoad::maximumCredits;
     }
 
     /**
@@ -51,6 +51,6 @@ public interface CreditPolicy {
      * @return a policy for one configuration
      */
     static CreditPolicy adaptive(int limit) {
-        return new AdaptiveCreditPolicy(ResponderLoad::unansweredCalls, limit);
+        return new AdaptiveCreditPolicy(ResponderConnectionLoad::unansweredCalls, limit);
     }
 }

@@ -32,7 +32,7 @@ final class ExposedReadChunkReplies {
     /** Replies held back until there is room, in order. */
     private final ArrayDeque<Held> held = new ArrayDeque<>();
 
-    private final MemoryRetry retry;
+    private final RegisteredMemoryRetryTimer retry;
 
     private boolean isWritingDue;
     private boolean isWriting;
@@ -51,7 +51,7 @@ final class ExposedReadChunkReplies {
         this.link = link;
         this.limits = limits;
         most = limits.areAnnounced() ? credits : limits.maxWaiting();
-        retry = new MemoryRetry(link, this::writeHeld);
+        retry = new RegisteredMemoryRetryTimer(link, this::writeHeld);
     }
 
     int count() {

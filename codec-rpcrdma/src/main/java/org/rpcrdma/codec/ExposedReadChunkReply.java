@@ -14,7 +14,7 @@ final class ExposedReadChunkReply {
 
     ExposedReadChunkReply previous;
 
-    private final ExposedMemory exposed = new ExposedMemory();
+    private final ExposedMessageMemory exposed = new ExposedMessageMemory();
     private int bytes;
 
     /** Takes over memory that is exposed. */

@@ -10,7 +10,7 @@ import io.netty.buffer.ByteBuf;
  *
  * <p>Other classes read the fields; only this class writes them.
  */
-final class InboundCall extends TimedCall {
+final class InboundCall extends UnansweredCallListNode {
 
     /** Progress of a call. */
     enum State {
@@ -33,7 +33,7 @@ final class InboundCall extends TimedCall {
 
     final InboundCallChunks chunks = new InboundCallChunks();
 
-    final OutboundReply reply = new OutboundReply();
+    final OutboundReplyState reply = new OutboundReplyState();
 
     /** Begins a call whose XID is not in progress. */
     InboundCall begin(int received, VersionInlineThresholds version) {
@@ -58,7 +58,7 @@ final class InboundCall extends TimedCall {
     }
 
     /** Answers with a transport error. */
-    void refuse(Refusal refusal) {
+    void refuse(InboundMessageRefusal refusal) {
         state = State.ANSWERED;
         reply.refuse(refusal);
     }

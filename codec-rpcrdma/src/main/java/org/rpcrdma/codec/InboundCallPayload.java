@@ -4,8 +4,8 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.util.ByteProcessor;
 import io.netty.util.ReferenceCountUtil;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.ReadChunkLayout;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 
 /**
  * Received part of an inbound call: an RPC message, inline or in Read chunks, or an optional operation. Other classes
@@ -20,7 +20,7 @@ final class InboundCallPayload {
     boolean isLong;
 
     /** Pull of the Read chunks, until its memory is no longer counted; {@code null} without Read chunks. Owned. */
-    InboundReadListPull pull;
+    InboundMessageReadListPull pull;
 
     /** First the inline part, then the whole message; {@code null} once delivered to a handler. Owned. */
     ByteBuf message;
@@ -29,13 +29,13 @@ final class InboundCallPayload {
     OptionalOperationMessage option;
 
     /** Unknown until the call is delivered, and unless results may be reduced. */
-    final ProcedureBinding procedure = new ProcedureBinding();
+    final UpperLayerBindingInvoker procedure = new UpperLayerBindingInvoker();
 
     /** Name of the procedure in its binding; {@code null} if unknown, or without listeners. */
     String procedureName;
 
     /** Begins with a message whose header is validated. */
-    void begin(long received, boolean isNomsg, InboundReadListPull chunks) {
+    void begin(long received, boolean isNomsg, InboundMessageReadListPull chunks) {
         startNanos = received;
         isLong = isNomsg;
         pull = chunks;
@@ -74,7 +74,7 @@ final class InboundCallPayload {
     /** Whether the complete message is the call that the header has announced. */
     boolean isCall(int xid) {
         return message.getInt(message.readerIndex()) == xid
-                && RpcHeaderDecoder.isOfType(message, RpcHeaderDecoder.CALL);
+                && OncRpcHeaderDecoder.isOfType(message, OncRpcHeaderDecoder.CALL);
     }
 
     /** Length of the whole call. The message must not be delivered yet. */

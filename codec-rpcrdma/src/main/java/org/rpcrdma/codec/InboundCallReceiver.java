@@ -13,7 +13,7 @@ final class InboundCallReceiver {
 
     private final ConnectionContext link;
     private final ResponderState responder;
-    private final InboundReadListPulls pulls;
+    private final InboundPullMemoryBudget pulls;
     private final InboundChunkListValidator checks;
     private final InboundMessageRefuser errors;
 
@@ -36,7 +36,7 @@ final class InboundCallReceiver {
      */
     InboundCall receive(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        Refusal refusal = errors.ofCall(header);
+        InboundMessageRefusal refusal = errors.ofCall(header);
         if (refusal == null) {
             refusal = errors.ofChunks(header, true);
         }
@@ -45,7 +45,7 @@ final class InboundCallReceiver {
             return null;
         }
         boolean hasReads = header.hasChunks() && header.reads().segments() > 0;
-        InboundReadListPull pull = hasReads ? pulls.ofCall(header.xid()) : null;
+        InboundMessageReadListPull pull = hasReads ? pulls.ofCall(header.xid()) : null;
         refusal = checks.call(message, header, payload, pull == null ? null : pull.layout());
         if (refusal != null) {
             if (pull != null) {
@@ -67,13 +67,13 @@ final class InboundCallReceiver {
     }
 
     /** Takes a pulled message whose payload has proved to be a call. */
-    InboundCall take(InboundReadListPull pull) {
+    InboundCall take(InboundMessageReadListPull pull) {
         InboundCall call = newCall(pull.header(), pull);
         call.request.takePulled();
         return call;
     }
 
-    private InboundCall newCall(TransportHeader header, InboundReadListPull pull) {
+    private InboundCall newCall(TransportHeader header, InboundMessageReadListPull pull) {
         InboundCall call = responder.newCall(header.xid(), header.version());
         ConnectionMetrics metrics = link.metrics();
         boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;

@@ -2,15 +2,16 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.ReadChunkLayout;
 import org.rpcrdma.codec.wire.ReadList;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Validates a decoded transport header before memory is allocated or anything is read or delivered. */
 final class InboundChunkListValidator {
 
-    private static final Refusal OTHER_XID = Refusal.chunkError("payload with another XID");
+    private static final InboundMessageRefusal OTHER_XID =
+            InboundMessageRefusal.chunkError("payload with another XID");
 
     private final ConnectionContext link;
     private final RpcRdmaConfig config;
@@ -27,7 +28,8 @@ final class InboundChunkListValidator {
      * @param layout is computed; {@code null} without Read chunks
      * @return why it is refused; {@code null} when it is not
      */
-    Refusal call(ByteBuf message, TransportHeader header, int payload, ReadChunkLayout layout) {
+    InboundMessageRefusal call(
+            ByteBuf message, TransportHeader header, int payload, ReadChunkLayout layout) {
         boolean isNomsg = header.proc() == TransportHeader.RDMA_NOMSG;
         if (header.isPlain()) { // no lists to validate
             return header.payloadXid() == header.xid() ? null : OTHER_XID;
@@ -37,33 +39,35 @@ final class InboundChunkListValidator {
         long stream = (long) message.writerIndex() - payload;
         if (isNomsg) {
             stream = reads.chunkLength(0);
-            if ((stream & 3) != 0 || stream < RpcHeaderDecoder.MINIMUM_CALL_BYTES) {
-                return Refusal.chunkError("Position Zero Read chunk of " + stream + " bytes");
+            if ((stream & 3) != 0 || stream < OncRpcHeaderDecoder.MINIMUM_CALL_BYTES) {
+                return InboundMessageRefusal.chunkError(
+                        "Position Zero Read chunk of " + stream + " bytes");
             }
         } else if (hasPositionZero) {
-            return Refusal.chunkError("RDMA_MSG with a Position Zero Read chunk");
+            return InboundMessageRefusal.chunkError("RDMA_MSG with a Position Zero Read chunk");
         } else if (message.getInt(payload) != header.xid()) {
             return OTHER_XID;
         }
         if (reads.anyWraps() || header.writes().anyWraps() || header.reply().anyWraps()) {
-            return Refusal.chunkError("segment past the end of the address space");
+            return InboundMessageRefusal.chunkError("segment past the end of the address space");
         }
         if (header.reply().segments() > config.maxSegmentsPerChunk()) {
-            return Refusal.chunkError("Reply chunk with too many segments");
+            return InboundMessageRefusal.chunkError("Reply chunk with too many segments");
         }
         for (int i = 0; i < header.writes().chunks(); i++) {
             if (header.writes().endSegment(i) - header.writes().firstSegment(i)
                     > config.maxSegmentsPerChunk()) {
-                return Refusal.chunkError("Write chunk with too many segments");
+                return InboundMessageRefusal.chunkError("Write chunk with too many segments");
             }
         }
         // The reply repeats these lists, and a header cannot be chunked (3.5.1).
         VersionInlineThresholds protocol = link.versions().ofReply(header.version());
         if (protocol.sendRoom(header.replyListsBytes()) < 0) {
-            return Refusal.chunkError("chunk lists longer than the reply's inline threshold");
+            return InboundMessageRefusal.chunkError(
+                    "chunk lists longer than the reply's inline threshold");
         }
         String problem = layout == null ? null : compute(layout, reads, stream);
-        return problem == null ? null : Refusal.chunkError(problem);
+        return problem == null ? null : InboundMessageRefusal.chunkError(problem);
     }
 
     private String compute(ReadChunkLayout layout, ReadList reads, long stream) {
@@ -106,7 +110,7 @@ final class InboundChunkListValidator {
             return pulled(message, header, payload, layout);
         }
         if (header.proc() != TransportHeader.RDMA_MSG) {
-            return placed < RpcHeaderDecoder.MINIMUM_REPLY_BYTES
+            return placed < OncRpcHeaderDecoder.MINIMUM_REPLY_BYTES
                     ? "Reply chunk with " + placed + " bytes"
                     : null;
         }
@@ -141,7 +145,7 @@ final class InboundChunkListValidator {
         if (!isLong && message.getInt(payload) != header.xid()) {
             return "payload with another XID";
         }
-        if (stream < RpcHeaderDecoder.MINIMUM_REPLY_BYTES) {
+        if (stream < OncRpcHeaderDecoder.MINIMUM_REPLY_BYTES) {
             return "reply of " + stream + " bytes in a Read chunk";
         }
         if (reads.anyWraps()) {

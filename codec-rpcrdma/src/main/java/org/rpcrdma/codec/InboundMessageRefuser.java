@@ -16,7 +16,7 @@ final class InboundMessageRefuser {
     private final ConnectionContext link;
     private final RequesterState requester;
     private final ResponderState responder;
-    private final InboundReadListPulls pulls;
+    private final InboundPullMemoryBudget pulls;
 
     InboundMessageRefuser(RpcRdmaConnection connection) {
         link = connection.link();
@@ -26,12 +26,14 @@ final class InboundMessageRefuser {
     }
 
     /** Reason to refuse a call that cannot be served here, or is in progress; {@code null} to serve it. */
-    Refusal ofCall(TransportHeader call) {
+    InboundMessageRefusal ofCall(TransportHeader call) {
         if (!responder.isOpen()) {
-            return Refusal.drop(RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, "call at a requester");
+            return InboundMessageRefusal.drop(
+                    RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, "call at a requester");
         }
         if (responder.call(call.xid()) != null || pulls.unclassified(call.xid()) != null) {
-            return Refusal.drop(RpcRdmaCounter.DROPPED_DUPLICATE_XID, "call that is in progress");
+            return InboundMessageRefusal.drop(
+                    RpcRdmaCounter.DROPPED_DUPLICATE_XID, "call that is in progress");
         }
         return null;
     }
@@ -41,46 +43,49 @@ final class InboundMessageRefuser {
      *
      * @param isCall {@code false} for a message that may be the reply to an outbound call with this XID
      */
-    Refusal ofChunks(TransportHeader header, boolean isCall) {
+    InboundMessageRefusal ofChunks(TransportHeader header, boolean isCall) {
         if (!header.hasChunks()) {
             return null;
         }
         if (isCall && link.isFatal(header.xid())) {
-            return Refusal.chunkError(
+            return InboundMessageRefusal.chunkError(
                     RpcRdmaCounter.FATAL_XIDS_REFUSED, "call that has ended an earlier connection");
         }
         if (!link.takesChunks()) {
-            return Refusal.chunkError("reverse call with chunks (expected: three empty lists)");
+            return InboundMessageRefusal.chunkError(
+                    "reverse call with chunks (expected: three empty lists)");
         }
         return null;
     }
 
-    /** Refusal of a message in an unsupported version: answered if it may be a call (RFC 8166, 4.5.1). */
-    Refusal ofVersion(TransportHeader header) {
+    /** InboundMessageRefusal of a message in an unsupported version: answered if it may be a call (RFC 8166, 4.5.1). */
+    InboundMessageRefusal ofVersion(TransportHeader header) {
         boolean isAnswered =
                 link.isServer() || (responder.isOpen() && requester.call(header.xid()) == null);
-        Refusal refusal = Refusal.unsupportedVersion(header.version());
+        InboundMessageRefusal refusal = InboundMessageRefusal.unsupportedVersion(header.version());
         return isAnswered
                 ? refusal
-                : Refusal.drop(RpcRdmaCounter.DROPPED_VERSION, refusal.problem());
+                : InboundMessageRefusal.drop(RpcRdmaCounter.DROPPED_VERSION, refusal.problem());
     }
 
     /**
-     * Refusal of a message with a bad header: only calls are answered. A message of undetermined direction counts as a
-     * call at the accepting side.
+     * InboundMessageRefusal of a message with a bad header: only calls are answered. A message of undetermined
+     * direction counts as a call at the accepting side.
      *
      * @param dropped counter for a message that is not a call
      */
-    Refusal ofHeader(Direction direction, RpcRdmaCounter dropped, String what) {
+    InboundMessageRefusal ofHeader(Direction direction, RpcRdmaCounter dropped, String what) {
         boolean isCall =
                 direction == Direction.UNKNOWN
                         ? link.isServer()
                         : direction == Direction.CALL && responder.isOpen();
-        return isCall ? Refusal.chunkError(what) : Refusal.drop(dropped, what);
+        return isCall
+                ? InboundMessageRefusal.chunkError(what)
+                : InboundMessageRefusal.drop(dropped, what);
     }
 
     /** Refuses a message that has neither state nor a credit here. */
-    void refuse(ChannelHandlerContext ctx, TransportHeader header, Refusal refusal) {
+    void refuse(ChannelHandlerContext ctx, TransportHeader header, InboundMessageRefusal refusal) {
         link.report(header.xid(), refusal);
         switch (refusal.answer()) {
             case ERR_VERS -> sendVersions(ctx, header);

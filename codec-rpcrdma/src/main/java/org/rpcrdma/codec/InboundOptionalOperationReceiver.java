@@ -59,18 +59,19 @@ final class InboundOptionalOperationReceiver {
     /** Answers calls only: an error could match an outbound call with the same XID (draft, 4.2.2). */
     private void receiveUnknown(
             ChannelHandlerContext ctx, TransportHeader header, int type, boolean isReply) {
-        Refusal refusal = Refusal.unknownOption(type);
+        InboundMessageRefusal refusal = InboundMessageRefusal.unknownOption(type);
         errors.refuse(
                 ctx,
                 header,
                 isReply
-                        ? Refusal.drop(RpcRdmaCounter.DROPPED_PROCEDURE, refusal.problem())
+                        ? InboundMessageRefusal.drop(
+                                RpcRdmaCounter.DROPPED_PROCEDURE, refusal.problem())
                         : refusal);
     }
 
     private boolean receiveCall(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header) {
-        Refusal refusal = errors.ofCall(header);
+        InboundMessageRefusal refusal = errors.ofCall(header);
         if (refusal != null) {
             errors.refuse(ctx, header, refusal);
             return false;

@@ -4,9 +4,9 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
 import io.netty.util.IllegalReferenceCountException;
-import org.rpcrdma.codec.binding.Reduction;
+import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.XdrCursor;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.WriteList;
 
 /** Reassembles a reply with its results from Write chunks, or leaves those in the sinks of the user. */
@@ -17,7 +17,7 @@ final class InboundReplyAssembler {
 
     private final ConnectionContext link;
     private final XdrCursor cursor = new XdrCursor();
-    private final InboundWriteChunkMatcher chunks = new InboundWriteChunkMatcher();
+    private final InboundResultWriteChunkMatcher chunks = new InboundResultWriteChunkMatcher();
 
     InboundReplyAssembler(ConnectionContext link) {
         this.link = link;
@@ -27,16 +27,16 @@ final class InboundReplyAssembler {
      * Returns the message for the user, who owns it: an {@link RpcMessage} if the call was one.
      *
      * @throws RpcRdmaException when the responder has broken the binding
-     * @throws UpperLayerBindingException when the upper-layer binding has failed
+     * @throws FaultyUpperLayerBindingException when the upper-layer binding has failed
      */
-    Object read(OutboundCall call) throws RpcRdmaException, UpperLayerBindingException {
+    Object read(OutboundCall call) throws RpcRdmaException, FaultyUpperLayerBindingException {
         if (call.chunks.sinks.count() == 0 && !call.request.payload.isInParts()) {
             return call.reply.takeStream();
         }
         ByteBuf stream = call.reply.stream();
         int start = stream.readerIndex();
         WriteList returned = call.header.writes();
-        XdrCursor results = cursor.wrap(stream, start, start, start, Reduction.NONE);
+        XdrCursor results = cursor.wrap(stream, start, start, start, ReducedItemPredicate.NONE);
         chunks.of(returned);
         if (call.chunks.sinks.count() > 0) {
             walk(call, stream, results);
@@ -51,9 +51,9 @@ final class InboundReplyAssembler {
     }
 
     private void walk(OutboundCall call, ByteBuf stream, XdrCursor results)
-            throws MalformedReplyException, UpperLayerBindingException {
+            throws MalformedReplyException, FaultyUpperLayerBindingException {
         int start = stream.readerIndex();
-        int index = RpcHeaderDecoder.resultsIndex(stream, start, stream.writerIndex());
+        int index = OncRpcHeaderDecoder.resultsIndex(stream, start, stream.writerIndex());
         if (index < 0) {
             return; // not executed: no result
         }
@@ -66,10 +66,11 @@ final class InboundReplyAssembler {
     /** RFC 8166, 6.1 and 3.4.6: which results were placed, and how long they are. */
     private void check(WriteList returned, XdrCursor results) throws RpcRdmaException {
         if (chunks.isAnyChunkLeft()) {
-            throw new EligibilityException("a result that is not eligible was placed directly");
+            throw new ReplyDdpEligibilityException(
+                    "a result that is not eligible was placed directly");
         }
         if (chunks.isAnyLeftInline()) {
-            throw new EligibilityException(
+            throw new ReplyDdpEligibilityException(
                     "an eligible result was left inline in spite of its Write chunk");
         }
         for (int i = 0; i < results.items(); i++) {

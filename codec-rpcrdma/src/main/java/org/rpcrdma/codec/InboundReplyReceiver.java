@@ -14,14 +14,14 @@ final class InboundReplyReceiver {
     private final ConnectionContext link;
     private final ConnectionMetrics metrics;
     private final RequesterState requester;
-    private final InboundReadListPulls pulls;
+    private final InboundPullMemoryBudget pulls;
     private final InboundChunkListValidator checks;
     private final OutboundCallEncoder encoder;
 
     InboundReplyReceiver(
             ConnectionContext link,
             RequesterState requester,
-            InboundReadListPulls pulls,
+            InboundPullMemoryBudget pulls,
             InboundChunkListValidator checks,
             OutboundCallEncoder encoder) {
         this.link = link;
@@ -60,7 +60,7 @@ final class InboundReplyReceiver {
             }
             return null;
         }
-        InboundReadListPull pull = isPulled ? pulls.ofReply(header.xid()) : null;
+        InboundMessageReadListPull pull = isPulled ? pulls.ofReply(header.xid()) : null;
         String problem =
                 checks.reply(
                         call.header, message, header, payload, pull == null ? null : pull.layout());
@@ -86,7 +86,7 @@ final class InboundReplyReceiver {
      * @return the call that is answered; {@code null} when the reply was dropped
      */
     OutboundCall take(
-            ChannelHandlerContext ctx, InboundReadListPull undetermined, String notPulled) {
+            ChannelHandlerContext ctx, InboundMessageReadListPull undetermined, String notPulled) {
         TransportHeader header = undetermined.header();
         OutboundCall call = requester.unanswered(undetermined.xid());
         if (call == null || mismatch(call, header) != null) {
@@ -128,7 +128,8 @@ final class InboundReplyReceiver {
     }
 
     /** Completes the call; {@code false} if its memory cannot be invalidated, which ends the connection (4.5.4). */
-    private boolean answer(OutboundCall call, TransportHeader header, InboundReadListPull pull) {
+    private boolean answer(
+            OutboundCall call, TransportHeader header, InboundMessageReadListPull pull) {
         call.answered(header.credit());
         if (!link.channel().isActive()) {
             if (pull != null) {
@@ -146,7 +147,7 @@ final class InboundReplyReceiver {
     private OutboundCall counted(OutboundCall call, int inlineBytes, String problem) {
         metrics.countReply(call.header, call.reply.isLong(), inlineBytes);
         if (problem != null) {
-            requester.spoil(call, new PullException(problem));
+            requester.spoil(call, new ReplyPullException(problem));
         }
         return call;
     }

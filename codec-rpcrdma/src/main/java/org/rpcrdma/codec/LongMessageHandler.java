@@ -9,13 +9,13 @@ import io.netty.channel.ChannelPromise;
  */
 final class LongMessageHandler extends CodecStageHandler {
 
-    private final RequesterLongMessages outbound;
+    private final RequesterLongReplyReceiver outbound;
     private final ResponderLongMessages inbound;
 
     LongMessageHandler(RpcRdmaConnection connection) {
         ConnectionContext link = connection.link();
-        InboundReadListPulls pulls = connection.pulls();
-        outbound = new RequesterLongMessages(this, link, connection.requester(), pulls);
+        InboundPullMemoryBudget pulls = connection.pulls();
+        outbound = new RequesterLongReplyReceiver(this, link, connection.requester(), pulls);
         inbound = new ResponderLongMessages(this, link, connection.responder(), pulls);
     }
 

@@ -18,7 +18,7 @@ public final class MarshalException extends RpcRdmaException {
     private MarshalException(String what, Throwable cause) {
         super(
                 "the " + what + " could not be built: " + text(cause),
-                cause instanceof UpperLayerBindingException ? cause.getCause() : cause);
+                cause instanceof FaultyUpperLayerBindingException ? cause.getCause() : cause);
     }
 
     /** The failure of a reply. */

@@ -6,10 +6,10 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelPipeline;
 import org.rpcrdma.codec.access.CodecAccess;
-import org.rpcrdma.codec.binding.Reduction;
+import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.codec.internal.UserExceptionLog;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 
 /** The only class that opens this package to another one. */
 final class OpenedCodec extends CodecAccess {
@@ -73,12 +73,14 @@ final class OpenedCodec extends CodecAccess {
     }
 
     @Override
-    public Reduction reductionOf(Object message) {
+    public ReducedItemPredicate reductionOf(Object message) {
         return reduction(message);
     }
 
-    private static Reduction reduction(Object message) {
-        return message instanceof RpcMessage annotated ? annotated.reduction() : Reduction.NONE;
+    private static ReducedItemPredicate reduction(Object message) {
+        return message instanceof RpcMessage annotated
+                ? annotated.reduction()
+                : ReducedItemPredicate.NONE;
     }
 
     @Override
@@ -88,8 +90,8 @@ final class OpenedCodec extends CodecAccess {
 
     private static final class Idempotence implements IdempotenceLookup {
 
-        private final RpcHeaderDecoder rpc = new RpcHeaderDecoder();
-        private final ProcedureBinding procedure = new ProcedureBinding();
+        private final OncRpcHeaderDecoder rpc = new OncRpcHeaderDecoder();
+        private final UpperLayerBindingInvoker procedure = new UpperLayerBindingInvoker();
         private final XdrCursor arguments = new XdrCursor();
 
         @Override
@@ -103,7 +105,7 @@ final class OpenedCodec extends CodecAccess {
             }
             try {
                 procedure.of(rpc, config.bindings());
-            } catch (UpperLayerBindingException e) {
+            } catch (FaultyUpperLayerBindingException e) {
                 UserExceptionLog.failed("an upper-layer binding", e);
                 return false;
             }

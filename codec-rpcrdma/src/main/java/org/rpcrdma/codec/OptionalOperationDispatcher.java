@@ -62,7 +62,7 @@ final class OptionalOperationDispatcher extends CodecStageHandler {
             UserExceptionLog.failed("OptionalOperationHandler.received", t);
             if (responder.call(xid) == served && served.isUnanswered()) {
                 String problem = "optional operation: " + t.getMessage();
-                ctx.write(responder.refuse(served, Refusal.chunkError(problem)));
+                ctx.write(responder.refuse(served, InboundMessageRefusal.chunkError(problem)));
             }
         }
     }
@@ -134,7 +134,7 @@ final class OptionalOperationDispatcher extends CodecStageHandler {
                             + " bytes to an optional operation (expected: at most "
                             + call.protocol.sendThreshold()
                             + ')';
-            Refusal refusal = Refusal.replyTooLong(problem);
+            InboundMessageRefusal refusal = InboundMessageRefusal.replyTooLong(problem);
             ctx.write(responder.refuse(call, refusal));
             option.release();
             promise.tryFailure(refusal.exception());

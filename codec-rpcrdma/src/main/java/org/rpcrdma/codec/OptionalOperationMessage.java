@@ -6,7 +6,7 @@ import io.netty.buffer.DefaultByteBufHolder;
 import io.netty.buffer.Unpooled;
 import java.util.Objects;
 import org.rpcrdma.Experimental;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -112,7 +112,7 @@ public final class OptionalOperationMessage extends DefaultByteBufHolder {
 
     /** Appends header and payload. */
     void encode(ByteBuf out, int credit) {
-        int direction = isReply ? RpcHeaderDecoder.REPLY : RpcHeaderDecoder.CALL;
+        int direction = isReply ? OncRpcHeaderDecoder.REPLY : OncRpcHeaderDecoder.CALL;
         encodeHeader(out, xid, credit, direction, type, information.length);
         out.writeBytes(information);
         out.writeZero(roundUp(information.length) - information.length);
@@ -130,7 +130,7 @@ public final class OptionalOperationMessage extends DefaultByteBufHolder {
     static boolean isEmptyCall(ByteBuf message, int type) {
         int start = message.readerIndex();
         return message.readableBytes() == HEADER_BYTES
-                && message.getInt(start + TransportHeader.FIXED_BYTES) == RpcHeaderDecoder.CALL
+                && message.getInt(start + TransportHeader.FIXED_BYTES) == OncRpcHeaderDecoder.CALL
                 && type(message) == type
                 && message.getInt(start + LENGTH_INDEX) == 0;
     }
@@ -158,9 +158,9 @@ public final class OptionalOperationMessage extends DefaultByteBufHolder {
             case ANY -> null;
             case NONE -> left == 0 ? null : "option with a payload (expected: none)";
             case RPC_MESSAGE -> {
-                int direction = isReply ? RpcHeaderDecoder.REPLY : RpcHeaderDecoder.CALL;
+                int direction = isReply ? OncRpcHeaderDecoder.REPLY : OncRpcHeaderDecoder.CALL;
                 boolean isSame =
-                        left >= RpcHeaderDecoder.DIRECTION_BYTES
+                        left >= OncRpcHeaderDecoder.DIRECTION_BYTES
                                 && message.getInt(payload) == message.getInt(start)
                                 && message.getInt(payload + 4) == direction;
                 yield isSame ? null : "option whose payload is not the RPC message of its header";

@@ -11,7 +11,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * responder, {@link #reply} the answer. Belongs to one {@link RequesterState} and its event loop, and is reused for
  * later calls.
  */
-final class OutboundCall extends TimedCall {
+final class OutboundCall extends UnansweredCallListNode {
 
     private enum State {
         /** Being planned, or waiting for a credit. */
@@ -25,9 +25,9 @@ final class OutboundCall extends TimedCall {
     /** Bytes assumed for a reply without its results if no binding gives a bound. */
     private static final int LEAST_ROOM = 1024;
 
-    final OutboundCallRequest request = new OutboundCallRequest();
+    final OutboundCallRequestState request = new OutboundCallRequestState();
     final AdvertisedChunks chunks = new AdvertisedChunks();
-    final InboundReply reply = new InboundReply();
+    final InboundReplyState reply = new InboundReplyState();
 
     /** First the lists of the call, then those of the reply. */
     final TransportHeader header = new TransportHeader();
@@ -175,11 +175,11 @@ final class OutboundCall extends TimedCall {
     }
 
     /** Outcome of an answered call. */
-    CallOutcome outcome() {
+    CallAnswerOutcome outcome() {
         if (reply.isRefused()) {
-            return CallOutcome.REFUSED;
+            return CallAnswerOutcome.REFUSED;
         }
-        return reply.failure() == null ? CallOutcome.REPLIED : CallOutcome.BAD_REPLY;
+        return reply.failure() == null ? CallAnswerOutcome.REPLIED : CallAnswerOutcome.BAD_REPLY;
     }
 
     /** The pull completion of a reply in Read chunks, to be sent when its Reads have ended. */

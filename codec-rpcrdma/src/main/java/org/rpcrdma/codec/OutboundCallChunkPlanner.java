@@ -2,10 +2,10 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import org.rpcrdma.codec.binding.Reduction;
+import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.XdrCursor;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 
 /**
  * Plans a call: the maximum length of its reply, the results with Write chunks (RFC 8166, 4.3.2 and 6.2), the arguments
@@ -17,7 +17,7 @@ final class OutboundCallChunkPlanner {
     private static final int GSS_OVERHEAD = 1024;
 
     private static final long REPLY_HEADER_BYTES =
-            RpcHeaderDecoder.REPLY_HEADER_BYTES + RpcHeaderDecoder.MAXIMUM_VERIFIER_BYTES;
+            OncRpcHeaderDecoder.REPLY_HEADER_BYTES + OncRpcHeaderDecoder.MAXIMUM_VERIFIER_BYTES;
 
     private final ConnectionContext link;
     private final RpcRdmaConfig config;
@@ -26,7 +26,7 @@ final class OutboundCallChunkPlanner {
     /** Whether outbound calls may have chunks. */
     private final boolean mayHaveChunks;
 
-    private final RpcHeaderDecoder rpc;
+    private final OncRpcHeaderDecoder rpc;
 
     // Scratch.
     private final XdrCursor cursor = new XdrCursor();
@@ -41,7 +41,7 @@ final class OutboundCallChunkPlanner {
     /**
      * @param rpc has taken the first words of the call that is planned
      */
-    OutboundCallChunkPlanner(ConnectionContext link, RpcHeaderDecoder rpc) {
+    OutboundCallChunkPlanner(ConnectionContext link, OncRpcHeaderDecoder rpc) {
         this.rpc = rpc;
         this.link = link;
         config = link.config();
@@ -53,10 +53,10 @@ final class OutboundCallChunkPlanner {
      * Plans a call that the user has written.
      *
      * @throws RpcRdmaException when the call cannot be sent; mistakes of the user throw other exceptions
-     * @throws UpperLayerBindingException when the upper-layer binding has failed
+     * @throws FaultyUpperLayerBindingException when the upper-layer binding has failed
      */
-    void plan(OutboundCall call) throws RpcRdmaException, UpperLayerBindingException {
-        OutboundPayload payload = call.request.payload;
+    void plan(OutboundCall call) throws RpcRdmaException, FaultyUpperLayerBindingException {
+        OutboundPayloadStreamWithItems payload = call.request.payload;
         RpcMessage parts = payload.parts();
         boolean isInParts = payload.isInParts();
         decode(call, payload.stream(), parts);
@@ -70,12 +70,12 @@ final class OutboundCallChunkPlanner {
     }
 
     private void decode(OutboundCall call, ByteBuf message, RpcMessage parts)
-            throws UpperLayerBindingException {
+            throws FaultyUpperLayerBindingException {
         limits.clear();
         if (!rpc.decodeCall(message, message.readerIndex(), message.writerIndex())) {
             return;
         }
-        ProcedureBinding procedure = call.request.procedure;
+        UpperLayerBindingInvoker procedure = call.request.procedure;
         procedure.of(rpc, config.bindings());
         if (procedure.isReducible()) {
             // In other GSS calls the binding does not find the arguments: RPCSEC_GSS has wrapped
@@ -84,7 +84,7 @@ final class OutboundCallChunkPlanner {
         }
     }
 
-    private XdrCursor argumentsOf(ByteBuf message, Reduction reduction) {
+    private XdrCursor argumentsOf(ByteBuf message, ReducedItemPredicate reduction) {
         return cursor.wrap(
                 message,
                 message.readerIndex(),
@@ -96,7 +96,7 @@ final class OutboundCallChunkPlanner {
     // ------------------------------------------------------------------ the reply
 
     private void planReply(OutboundCall call, RpcMessage parts, boolean isInParts)
-            throws UpperLayerBindingException {
+            throws FaultyUpperLayerBindingException {
         isReplyBounded = limits.isKnown();
         if (!isReplyBounded) {
             limits.results(config.defaultMaximumReply());
@@ -116,7 +116,7 @@ final class OutboundCallChunkPlanner {
 
     /** Plans the reply to a message that has sinks or a maximum reply. */
     private void planParts(OutboundCall call, RpcMessage wanted, long total)
-            throws UpperLayerBindingException {
+            throws FaultyUpperLayerBindingException {
         boolean isReducible = call.request.procedure.isReducible();
         if (isReducible && wanted.sinks() > 0) {
             takeSinks(call, wanted);
@@ -139,7 +139,7 @@ final class OutboundCallChunkPlanner {
      * @param total the longest whole reply
      */
     private void planSinks(OutboundCall call, long total, boolean isForced)
-            throws UpperLayerBindingException {
+            throws FaultyUpperLayerBindingException {
         if (!call.request.procedure.isReducible()) {
             replyMaximum = total + GSS_OVERHEAD;
         } else if (limits.sinks() > 0
@@ -152,7 +152,7 @@ final class OutboundCallChunkPlanner {
     }
 
     /** Adds Write chunks for results up to chunksPerCall; the others come with the payload. */
-    private void addSinks(OutboundCall call) throws UpperLayerBindingException {
+    private void addSinks(OutboundCall call) throws FaultyUpperLayerBindingException {
         int most = call.request.procedure.mostChunks(config);
         long longest = 0;
         for (int i = 0; i < limits.sinks(); i++) {
@@ -239,9 +239,9 @@ final class OutboundCallChunkPlanner {
     // ------------------------------------------------------------------ arguments
 
     /** Moves eligible arguments into Read chunks when the call fits inline only without them. */
-    private OutboundCallForm form(OutboundCall call) throws UpperLayerBindingException {
-        OutboundPayload payload = call.request.payload;
-        ProcedureBinding procedure = call.request.procedure;
+    private OutboundCallForm form(OutboundCall call) throws FaultyUpperLayerBindingException {
+        OutboundPayloadStreamWithItems payload = call.request.payload;
+        UpperLayerBindingInvoker procedure = call.request.procedure;
         ByteBuf message = payload.stream();
         if (message.readableBytes() <= sizes.inlineRoom(call, 0)) {
             return OutboundCallForm.INLINE;
@@ -249,7 +249,7 @@ final class OutboundCallChunkPlanner {
         if (!procedure.isReducible() || !mayHaveChunks) {
             return OutboundCallForm.LONG;
         }
-        XdrCursor in = argumentsOf(message, Reduction.NONE);
+        XdrCursor in = argumentsOf(message, ReducedItemPredicate.NONE);
         if (!procedure.walkArguments(in)) {
             return OutboundCallForm.LONG; // not reduced: the responder reports bad arguments
         }
@@ -285,9 +285,9 @@ final class OutboundCallChunkPlanner {
 
     /** Moves the items of the user into Read chunks, or back into the payload if the call is short or not reducible. */
     private OutboundCallForm formOfItems(OutboundCall call, RpcMessage message)
-            throws RpcRdmaException, UpperLayerBindingException {
-        OutboundPayload payload = call.request.payload;
-        ProcedureBinding procedure = call.request.procedure;
+            throws RpcRdmaException, FaultyUpperLayerBindingException {
+        OutboundPayloadStreamWithItems payload = call.request.payload;
+        UpperLayerBindingInvoker procedure = call.request.procedure;
         OutboundDdpEligibilityValidator.positions(message);
         if (message.wholeLength() <= sizes.inlineRoom(call, 0)) {
             sizes.checkLength(message.wholeLength());
@@ -310,7 +310,8 @@ final class OutboundCallChunkPlanner {
                 : OutboundCallForm.LONG;
     }
 
-    private void addItems(OutboundPayload payload, RpcMessage message, ByteBuf stream)
+    private void addItems(
+            OutboundPayloadStreamWithItems payload, RpcMessage message, ByteBuf stream)
             throws CallTooLongException {
         for (int i = 0; i < message.items(); i++) {
             ByteBuf data = message.item(i);
@@ -325,7 +326,8 @@ final class OutboundCallChunkPlanner {
         }
     }
 
-    private void merge(OutboundPayload payload, RpcMessage message) throws MarshalException {
+    private void merge(OutboundPayloadStreamWithItems payload, RpcMessage message)
+            throws MarshalException {
         try {
             payload.merge(link.whole(message));
         } catch (IllegalStateException e) {

@@ -3,7 +3,7 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import org.rpcrdma.channel.RemoteAccess;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 
 /**
  * Builds the Send of a call and exposes its chunks just before (RFC 8166, 4.4.1). {@link RpcRdmaHeaderCodec}
@@ -24,7 +24,7 @@ final class OutboundCallEncoder {
 
     ByteBuf encode(OutboundCall call) throws CallTooLongException {
         int credit = requester.credits().requested();
-        OutboundCallRequest request = call.request;
+        OutboundCallRequestState request = call.request;
         VersionInlineThresholds protocol = call.protocol();
         OptionalOperationMessage option = request.option();
         if (option != null) {
@@ -32,7 +32,7 @@ final class OutboundCallEncoder {
         }
         OutboundCallForm form = request.form();
         call.header.set(
-                call.xid(), protocol.number(), credit, form.procedure(), RpcHeaderDecoder.CALL);
+                call.xid(), protocol.number(), credit, form.procedure(), OncRpcHeaderDecoder.CALL);
         boolean isInPlace = form != OutboundCallForm.INLINE && exposeArguments(call, form);
         if (call.chunks.hasRoom()) {
             exposeRoom(call);

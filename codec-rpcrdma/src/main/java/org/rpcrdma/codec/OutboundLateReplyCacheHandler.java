@@ -5,7 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
-import org.rpcrdma.codec.wire.RecordMark;
+import org.rpcrdma.codec.wire.RecordMarkDetector;
 
 /**
  * Passes replies that RPC handlers write after the channel was closed to the duplicate request cache. Such a channel
@@ -13,16 +13,18 @@ import org.rpcrdma.codec.wire.RecordMark;
  */
 final class OutboundLateReplyCacheHandler extends ChannelOutboundHandlerAdapter {
 
-    private final DuplicateRequestTracker duplicates;
+    private final ConnectionDuplicateRequestTracker duplicates;
 
-    OutboundLateReplyCacheHandler(DuplicateRequestTracker duplicates) {
+    OutboundLateReplyCacheHandler(ConnectionDuplicateRequestTracker duplicates) {
         this.duplicates = duplicates;
     }
 
     @Override
     public void write(ChannelHandlerContext ctx, Object written, ChannelPromise promise) {
         Object message =
-                written instanceof ByteBuf bytes ? RecordMark.without(bytes, ctx.alloc()) : written;
+                written instanceof ByteBuf bytes
+                        ? RecordMarkDetector.without(bytes, ctx.alloc())
+                        : written;
         duplicates.answeredLate(message);
         ctx.write(message, promise);
     }

@@ -18,7 +18,8 @@ final class OutboundReadChunkReplyExposer {
 
     private final ConnectionContext link;
     private final ResponderState responder;
-    private final ReducedPayloadIterator stream = new ReducedPayloadIterator();
+    private final OutboundPayloadStreamPieceIterator stream =
+            new OutboundPayloadStreamPieceIterator();
     private boolean isLacking;
 
     OutboundReadChunkReplyExposer(ConnectionContext link, ResponderState responder) {
@@ -81,7 +82,7 @@ final class OutboundReadChunkReplyExposer {
         return isLacking;
     }
 
-    private boolean isInPlace(OutboundPayload reply, int most) {
+    private boolean isInPlace(OutboundPayloadStreamWithItems reply, int most) {
         stream.of(reply);
         for (int pieces = 0; stream.next(Integer.MAX_VALUE); pieces++) {
             ContiguousBufferPrefix piece = stream.piece();
@@ -94,7 +95,7 @@ final class OutboundReadChunkReplyExposer {
         return true;
     }
 
-    private ByteBuf copy(OutboundPayload reply, int length) {
+    private ByteBuf copy(OutboundPayloadStreamWithItems reply, int length) {
         isLacking = length <= RdmaChannel.registeredBytesLimit();
         ByteBuf copy = link.buffer(length);
         isLacking = false;

@@ -3,8 +3,8 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
-import org.rpcrdma.codec.wire.RecordMark;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
+import org.rpcrdma.codec.wire.RecordMarkDetector;
 
 /**
  * Record marks (RFC 5531, 11) of handlers written for TCP, which RPC-over-RDMA does not use (RFC 8166, 3.2). Bytes that
@@ -26,9 +26,9 @@ final class OutboundRecordMarkRemover {
      *
      * @param start has taken the first words of the message
      */
-    static boolean mayHaveMark(RpcHeaderDecoder start, ByteBuf message) {
-        return !RpcHeaderDecoder.isType(start.type())
-                || RecordMark.mayBe(start.xid(), message.readableBytes());
+    static boolean mayHaveMark(OncRpcHeaderDecoder start, ByteBuf message) {
+        return !OncRpcHeaderDecoder.isType(start.type())
+                || RecordMarkDetector.mayBe(start.xid(), message.readableBytes());
     }
 
     /**
@@ -38,11 +38,11 @@ final class OutboundRecordMarkRemover {
      * @return {@code null} when they are a message, or answer no call in progress
      */
     ByteBuf answerTo(ByteBuf bytes, ByteBufAllocator allocator) {
-        if (RpcHeaderDecoder.isMessage(bytes) || connection.writeProblem() != null) {
+        if (OncRpcHeaderDecoder.isMessage(bytes) || connection.writeProblem() != null) {
             return null;
         }
-        boolean mayHaveMark = bytes.readableBytes() >= RecordMark.BYTES + 4;
-        int xid = mayHaveMark ? bytes.getInt(bytes.readerIndex() + RecordMark.BYTES) : 0;
+        boolean mayHaveMark = bytes.readableBytes() >= RecordMarkDetector.BYTES + 4;
+        int xid = mayHaveMark ? bytes.getInt(bytes.readerIndex() + RecordMarkDetector.BYTES) : 0;
         boolean isAnswer = mayHaveMark && connection.responder().call(xid) != null;
         connection
                 .link()
@@ -58,8 +58,8 @@ final class OutboundRecordMarkRemover {
         if (!isAnswer) {
             return null;
         }
-        ByteBuf reply = allocator.buffer(RpcHeaderDecoder.REPLY_HEADER_BYTES).writeInt(xid);
-        reply.writeInt(RpcHeaderDecoder.REPLY).writeInt(0).writeLong(0).writeInt(SYSTEM_ERR);
+        ByteBuf reply = allocator.buffer(OncRpcHeaderDecoder.REPLY_HEADER_BYTES).writeInt(xid);
+        reply.writeInt(OncRpcHeaderDecoder.REPLY).writeInt(0).writeLong(0).writeInt(SYSTEM_ERR);
         return reply;
     }
 }

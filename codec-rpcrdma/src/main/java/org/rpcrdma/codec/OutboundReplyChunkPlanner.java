@@ -2,9 +2,9 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import org.rpcrdma.codec.binding.Reduction;
+import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.XdrCursor;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.WriteList;
 
 /** Plans a reply: assigns eligible results to the Write chunks of the call (RFC 8166, 4.3.2). */
@@ -22,10 +22,10 @@ final class OutboundReplyChunkPlanner {
      * payload. The caller keeps the reply when this method throws.
      *
      * @throws RpcRdmaException when the reply cannot be sent; mistakes of the user throw other exceptions
-     * @throws UpperLayerBindingException when the upper-layer binding has failed
+     * @throws FaultyUpperLayerBindingException when the upper-layer binding has failed
      */
     void take(InboundCall call, Object written)
-            throws RpcRdmaException, UpperLayerBindingException {
+            throws RpcRdmaException, FaultyUpperLayerBindingException {
         if (!(written instanceof RpcMessage message) || message.items() == 0) {
             call.reply.payload.take(written);
             return;
@@ -46,7 +46,7 @@ final class OutboundReplyChunkPlanner {
     }
 
     private boolean allHaveChunks(InboundCall call, RpcMessage message)
-            throws EligibilityException, UpperLayerBindingException {
+            throws ReplyDdpEligibilityException, FaultyUpperLayerBindingException {
         boolean isComplete = walk(call, message.content(), message.reduction());
         OutboundDdpEligibilityValidator.items(message, cursor);
         OutboundDdpEligibilityValidator.complete(isComplete);
@@ -63,11 +63,11 @@ final class OutboundReplyChunkPlanner {
     /**
      * Finds the eligible results; {@code false} if the results end too early. A reply without SUCCESS has none.
      */
-    private boolean walk(InboundCall call, ByteBuf stream, Reduction reduction)
-            throws UpperLayerBindingException {
+    private boolean walk(InboundCall call, ByteBuf stream, ReducedItemPredicate reduction)
+            throws FaultyUpperLayerBindingException {
         int start = stream.readerIndex();
         int end = stream.writerIndex();
-        int index = RpcHeaderDecoder.resultsIndex(stream, start, end);
+        int index = OncRpcHeaderDecoder.resultsIndex(stream, start, end);
         cursor.wrap(stream, start, Math.max(index, start), end, reduction);
         if (index < 0) {
             cursor.release();
@@ -80,9 +80,9 @@ final class OutboundReplyChunkPlanner {
      * Moves eligible results into the Write chunks, in order; the result of an empty chunk stays inline.
      *
      * @return the reason to refuse the call; {@code null} to answer it
-     * @throws UpperLayerBindingException when the upper-layer binding has failed
+     * @throws FaultyUpperLayerBindingException when the upper-layer binding has failed
      */
-    Refusal reduce(InboundCall call) throws UpperLayerBindingException {
+    InboundMessageRefusal reduce(InboundCall call) throws FaultyUpperLayerBindingException {
         RpcMessage parts = call.reply.payload.parts();
         if (!call.request.procedure.isReducible()
                 || !walk(call, call.reply.payload.stream(), parts.reduction())) {
@@ -96,7 +96,7 @@ final class OutboundReplyChunkPlanner {
                 continue;
             }
             if (in.itemLength(i) > writes.chunkLength(i)) {
-                return Refusal.replyTooLong(
+                return InboundMessageRefusal.replyTooLong(
                         "result of "
                                 + in.itemLength(i)
                                 + " bytes (expected: at most the "

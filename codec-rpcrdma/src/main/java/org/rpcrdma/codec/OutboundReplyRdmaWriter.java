@@ -16,7 +16,8 @@ final class OutboundReplyRdmaWriter {
     private final ConnectionContext link;
     private final ResponderState responder;
     private final ContiguousBufferPrefix piece = new ContiguousBufferPrefix();
-    private final ReducedPayloadIterator stream = new ReducedPayloadIterator();
+    private final OutboundPayloadStreamPieceIterator stream =
+            new OutboundPayloadStreamPieceIterator();
 
     OutboundReplyRdmaWriter(ConnectionContext link, ResponderState responder) {
         this.link = link;

@@ -3,8 +3,8 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import org.rpcrdma.channel.RdmaSendWithInvalidate;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.ReadList;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -65,7 +65,7 @@ record RdmaDoneMessage(int xid, int version, boolean invalidates, int handle) {
                     out,
                     xid,
                     credit,
-                    RpcHeaderDecoder.CALL,
+                    OncRpcHeaderDecoder.CALL,
                     link.readChunkReplies().optionType(),
                     0);
         }

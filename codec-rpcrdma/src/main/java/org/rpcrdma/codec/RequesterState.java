@@ -15,7 +15,7 @@ final class RequesterState {
     private final long mostOfferedBytes;
     private final XidHashMap<OutboundCall> calls = new XidHashMap<>();
     private final ObjectPool<OutboundCall> spares;
-    private final CallAges ages;
+    private final UnansweredCallList ages;
 
     /** The library's own memory that unanswered calls offer for their replies. */
     private long offeredBytes;
@@ -28,7 +28,7 @@ final class RequesterState {
         metrics = link.metrics();
         mostOfferedBytes = link.config().maxConnectionBytes();
         spares = new ObjectPool<>(() -> new OutboundCall(link));
-        ages = new CallAges(metrics, RpcRdmaRole.REQUESTER);
+        ages = new UnansweredCallList(metrics, RpcRdmaRole.REQUESTER);
         metrics.set(RpcRdmaGauge.CREDITS_GRANTED, 1);
     }
 
@@ -92,7 +92,7 @@ final class RequesterState {
     }
 
     /** The unanswered calls by age. */
-    CallAges ages() {
+    UnansweredCallList ages() {
         return ages;
     }
 
@@ -131,7 +131,7 @@ final class RequesterState {
 
     /** Takes the grant of an answer, and stops counting the memory that the call has offered. */
     void takeGrant(OutboundCall call) {
-        InboundReply reply = call.reply;
+        InboundReplyState reply = call.reply;
         offeredBytes -= call.chunks.uncount();
         credits.answered(call.completionsBefore());
         if (reply.isRefused()) {
@@ -172,7 +172,7 @@ final class RequesterState {
     /** Rejects the reply: the user receives the exception in its place. */
     void spoil(OutboundCall call, RpcRdmaException problem) {
         call.reply.fail(problem);
-        link.report(call.xid(), Refusal.badReply(problem));
+        link.report(call.xid(), InboundMessageRefusal.badReply(problem));
     }
 
     /** Ends all calls. The channel is closed, so their memory is no longer exposed. */

@@ -15,10 +15,10 @@ final class ResponderLongMessages {
     private final CodecStageHandler stage;
     private final ConnectionContext link;
     private final ResponderState responder;
-    private final InboundReadListPulls pulls;
+    private final InboundPullMemoryBudget pulls;
     private final OutboundReadChunkReplyExposer exposer;
     private final OutboundReplyRdmaWriter writer;
-    private final InboundReadListPull.Taker whenPulled = this::pulled;
+    private final InboundMessageReadListPull.Taker whenPulled = this::pulled;
 
     /**
      * @param stage passes messages on
@@ -27,7 +27,7 @@ final class ResponderLongMessages {
             CodecStageHandler stage,
             ConnectionContext link,
             ResponderState responder,
-            InboundReadListPulls pulls) {
+            InboundPullMemoryBudget pulls) {
         this.stage = stage;
         this.link = link;
         this.responder = responder;
@@ -48,7 +48,7 @@ final class ResponderLongMessages {
     private void deliver(ChannelHandlerContext ctx, InboundCall call) {
         if (call.request.isLong && !call.request.isCall(call.xid)) {
             String problem = "what is in the Position Zero Read chunk is not this call";
-            ctx.write(responder.refuse(call, Refusal.chunkError(problem)));
+            ctx.write(responder.refuse(call, InboundMessageRefusal.chunkError(problem)));
             return;
         }
         stage.toUser(call);
@@ -59,7 +59,7 @@ final class ResponderLongMessages {
      * for a temporary lack of memory.
      */
     private void pull(ChannelHandlerContext ctx, InboundCall call) {
-        InboundReadListPull pull = call.request.pull;
+        InboundMessageReadListPull pull = call.request.pull;
         if (pulls.mustHold(pull)) {
             pulls.hold(pull, () -> pullHeld(ctx, call));
             link.metrics().increment(RpcRdmaCounter.CALLS_HELD);
@@ -76,24 +76,24 @@ final class ResponderLongMessages {
 
     /** Pulls a call; returns {@code false} if the call has to wait for memory. */
     private boolean pullNow(ChannelHandlerContext ctx, InboundCall call) {
-        InboundReadListPull pull = call.request.pull;
+        InboundMessageReadListPull pull = call.request.pull;
         if (pull.allocate()) {
             pull.read(ctx, call.chunks.header.reads(), call.request.message, whenPulled);
         } else if (pulls.canFit(pull)) {
             pulls.retry(pull, () -> pullHeld(ctx, call));
             return false;
         } else {
-            ctx.write(responder.refuse(call, Refusal.chunkError(pull.noMemory())));
+            ctx.write(responder.refuse(call, InboundMessageRefusal.chunkError(pull.noMemory())));
         }
         return true;
     }
 
-    private void pulled(ChannelHandlerContext ctx, InboundReadListPull pull) {
+    private void pulled(ChannelHandlerContext ctx, InboundMessageReadListPull pull) {
         int xid = pull.xid();
         InboundCall call = responder.call(xid);
         if (!pull.isWhole()) {
             responder.finish(call);
-            link.report(xid, Refusal.readFailed());
+            link.report(xid, InboundMessageRefusal.readFailed());
             return;
         }
         call.request.takePulled();
@@ -149,7 +149,10 @@ final class ResponderLongMessages {
 
     /** Refuses a call whose reply fits nowhere, before any chunk is written (RFC 8166, 4.5.3). */
     private void refuse(
-            ChannelHandlerContext ctx, InboundCall call, Refusal refusal, ChannelPromise promise) {
+            ChannelHandlerContext ctx,
+            InboundCall call,
+            InboundMessageRefusal refusal,
+            ChannelPromise promise) {
         ctx.write(responder.refuse(call, refusal));
         promise.tryFailure(refusal.exception());
     }
@@ -169,8 +172,9 @@ final class ResponderLongMessages {
         ctx.flush();
     }
 
-    private static Refusal tooLong(InboundCall call, int payload, int room, String notExposed) {
-        return Refusal.replyTooLong(
+    private static InboundMessageRefusal tooLong(
+            InboundCall call, int payload, int room, String notExposed) {
+        return InboundMessageRefusal.replyTooLong(
                 "reply of "
                         + payload
                         + " bytes (expected: at most "

@@ -7,7 +7,7 @@ import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelPromise;
 import org.rpcrdma.codec.internal.ObjectPool;
 import org.rpcrdma.codec.internal.XidHashMap;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 
 /**
  * State of the responder of one connection: calls in progress, granted credits, and kept replies. Event loop only.
@@ -16,11 +16,11 @@ final class ResponderState {
 
     private final ConnectionContext link;
     private final ConnectionMetrics metrics;
-    private final InboundReadListPulls pulls;
+    private final InboundPullMemoryBudget pulls;
     private final XidHashMap<InboundCall> calls = new XidHashMap<>();
     private final ObjectPool<InboundCall> spares = new ObjectPool<>(InboundCall::new);
-    private final ObjectPool<ReplyWorkRequestPromise> spareWork;
-    private final CallAges ages;
+    private final ObjectPool<ConnectionClosingReplyPromise> spareWork;
+    private final UnansweredCallList ages;
 
     /** {@code null} if this side sends no replies in Read chunks. */
     private ExposedReadChunkReplies waiting;
@@ -33,12 +33,12 @@ final class ResponderState {
 
     private long chunkErrorsInRow;
 
-    ResponderState(ConnectionContext link, InboundReadListPulls pulls) {
+    ResponderState(ConnectionContext link, InboundPullMemoryBudget pulls) {
         this.link = link;
         metrics = link.metrics();
         this.pulls = pulls;
-        ages = new CallAges(metrics, RpcRdmaRole.RESPONDER);
-        spareWork = new ObjectPool<>(() -> new ReplyWorkRequestPromise(link, this::recycle));
+        ages = new UnansweredCallList(metrics, RpcRdmaRole.RESPONDER);
+        spareWork = new ObjectPool<>(() -> new ConnectionClosingReplyPromise(link, this::recycle));
     }
 
     // ------------------------------------------------------------------ credits
@@ -124,7 +124,7 @@ final class ResponderState {
     }
 
     /** The calls in progress by age. */
-    CallAges ages() {
+    UnansweredCallList ages() {
         return ages;
     }
 
@@ -149,11 +149,12 @@ final class ResponderState {
      *
      * @return the call
      */
-    InboundCall refuse(InboundCall call, Refusal refusal) {
+    InboundCall refuse(InboundCall call, InboundMessageRefusal refusal) {
         link.report(call.xid, refusal);
         switch (refusal.answer()) {
-            case GARBAGE_ARGS -> call.answerInstead(error(call.xid, RpcHeaderDecoder.GARBAGE_ARGS));
-            case SYSTEM_ERR -> call.answerInstead(error(call.xid, RpcHeaderDecoder.SYSTEM_ERR));
+            case GARBAGE_ARGS ->
+                    call.answerInstead(error(call.xid, OncRpcHeaderDecoder.GARBAGE_ARGS));
+            case SYSTEM_ERR -> call.answerInstead(error(call.xid, OncRpcHeaderDecoder.SYSTEM_ERR));
             default -> call.refuse(refusal);
         }
         link.flushes().request();
@@ -164,8 +165,8 @@ final class ResponderState {
      * Builds an RPC error in unregistered memory. Without memory for its Send the connection ends (RFC 8166, 4.5.4).
      */
     private static ByteBuf error(int xid, int acceptStatus) {
-        ByteBuf reply = Unpooled.buffer(RpcHeaderDecoder.REPLY_HEADER_BYTES);
-        reply.writeInt(xid).writeInt(RpcHeaderDecoder.REPLY).writeInt(0).writeLong(0);
+        ByteBuf reply = Unpooled.buffer(OncRpcHeaderDecoder.REPLY_HEADER_BYTES);
+        reply.writeInt(xid).writeInt(OncRpcHeaderDecoder.REPLY).writeInt(0).writeLong(0);
         return reply.writeInt(acceptStatus);
     }
 
@@ -184,11 +185,11 @@ final class ResponderState {
     }
 
     /** A promise for a work request of a reply. */
-    ReplyWorkRequestPromise work(int xid) {
+    ConnectionClosingReplyPromise work(int xid) {
         return spareWork.take().of(xid);
     }
 
-    private void recycle(ReplyWorkRequestPromise work) {
+    private void recycle(ConnectionClosingReplyPromise work) {
         spareWork.give(work);
     }
 

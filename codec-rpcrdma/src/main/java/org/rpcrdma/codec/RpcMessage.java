@@ -7,8 +7,8 @@ import io.netty.buffer.Unpooled;
 import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.internal.StringUtil;
 import java.util.Objects;
-import org.rpcrdma.codec.binding.Reduction;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.binding.ReducedItemPredicate;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -80,7 +80,7 @@ public final class RpcMessage implements ByteBufHolder {
      * @return this message
      */
     public RpcMessage addItem(int position, ByteBuf data) {
-        if ((position & 3) != 0 || position < RpcHeaderDecoder.MINIMUM_REPLY_BYTES) {
+        if ((position & 3) != 0 || position < OncRpcHeaderDecoder.MINIMUM_REPLY_BYTES) {
             throw new IllegalArgumentException(
                     "position: " + position + " (expected: a multiple of 4, after the RPC header)");
         }
@@ -191,12 +191,12 @@ public final class RpcMessage implements ByteBufHolder {
      * @return this message
      */
     public RpcMessage maximumReply(int bytes) {
-        if (bytes < RpcHeaderDecoder.REPLY_HEADER_BYTES) {
+        if (bytes < OncRpcHeaderDecoder.REPLY_HEADER_BYTES) {
             throw new IllegalArgumentException(
                     "maximumReply: "
                             + bytes
                             + " (expected: at least "
-                            + RpcHeaderDecoder.REPLY_HEADER_BYTES
+                            + OncRpcHeaderDecoder.REPLY_HEADER_BYTES
                             + ')');
         }
         parts.limitReply(bytes);
@@ -280,7 +280,7 @@ public final class RpcMessage implements ByteBufHolder {
     }
 
     /** The items that are not part of the payload. */
-    Reduction reduction() {
+    ReducedItemPredicate reduction() {
         return parts.items();
     }
 

@@ -110,7 +110,7 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
             stages.add(new OptionalOperationDispatcher(connection));
         }
         stages.add(new LongMessageHandler(connection));
-        stages.add(new ChunkReducer(connection));
+        stages.add(new DdpReductionHandler(connection));
         if (hasVersionTwo && !connection.link().isServer()) {
             stages.add(new VersionTwoProbeHandler(connection));
         }

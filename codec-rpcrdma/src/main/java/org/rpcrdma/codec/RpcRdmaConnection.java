@@ -19,7 +19,7 @@ public final class RpcRdmaConnection {
     private final ConnectionContext link;
     private final RdmaChannel channel;
     private final RpcRdmaConfig config;
-    private final InboundReadListPulls pulls;
+    private final InboundPullMemoryBudget pulls;
     private final RequesterState requester;
     private final ResponderState responder;
 
@@ -40,7 +40,7 @@ public final class RpcRdmaConnection {
             config.applyTo(channel);
         }
         link = new ConnectionContext(channel, config);
-        pulls = new InboundReadListPulls(link);
+        pulls = new InboundPullMemoryBudget(link);
         requester = new RequesterState(link);
         responder = new ResponderState(link, pulls);
         channel.attr(KEY).set(this);
@@ -87,13 +87,13 @@ public final class RpcRdmaConnection {
      * 0 before active.
      */
     public int sendThreshold() {
-        ProtocolVersions spoken = link.versions();
+        ConnectionProtocolVersions spoken = link.versions();
         return spoken == null ? 0 : spoken.current().sendThreshold();
     }
 
     /** {@return the longest Send from the peer in bytes} 0 before active. */
     public int receiveThreshold() {
-        ProtocolVersions spoken = link.versions();
+        ConnectionProtocolVersions spoken = link.versions();
         return spoken == null ? 0 : spoken.current().receiveThreshold();
     }
 
@@ -103,7 +103,7 @@ public final class RpcRdmaConnection {
      * 5.1).
      */
     public int version() {
-        ProtocolVersions spoken = link.versions();
+        ConnectionProtocolVersions spoken = link.versions();
         return spoken == null ? 0 : spoken.settled();
     }
 
@@ -251,8 +251,8 @@ public final class RpcRdmaConnection {
 
     /**
      * Accepting side: allows calls to the connecting side from now on, because the upper layer knows that the peer is
-     * ready for them (RFC 8167, 6); before, they fail. {@link org.rpcrdma.codec.client.RpcRdmaCallback} calls this
-     * method itself. Event loop only, when the channel is active; repeated calls have no effect.
+     * ready for them (RFC 8167, 6); before, they fail. {@link org.rpcrdma.codec.client.RpcRdmaReverseRequester} calls
+     * this method itself. Event loop only, when the channel is active; repeated calls have no effect.
      *
      * @throws IllegalStateException if there are no receives for the replies, or this is the connecting side
      */
@@ -340,7 +340,7 @@ public final class RpcRdmaConnection {
     // ------------------------------------------------------------------ versions
 
     /** The versions spoken, and the version of outbound calls. Not before {@link #start}. */
-    ProtocolVersions versions() {
+    ConnectionProtocolVersions versions() {
         return link.versions();
     }
 
@@ -373,7 +373,7 @@ public final class RpcRdmaConnection {
     }
 
     /** Pulls of inbound messages, for both roles. */
-    InboundReadListPulls pulls() {
+    InboundPullMemoryBudget pulls() {
         return pulls;
     }
 

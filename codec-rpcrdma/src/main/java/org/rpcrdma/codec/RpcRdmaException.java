@@ -9,14 +9,14 @@ import java.io.IOException;
 public abstract sealed class RpcRdmaException extends IOException
         permits UnsupportedVersionException,
                 RemoteChunkException,
-                EligibilityException,
+                ReplyDdpEligibilityException,
                 MalformedReplyException,
-                PullException,
+                ReplyPullException,
                 CallTooLongException,
                 ReplyTooLongException,
                 CallQueueFullException,
                 MarshalException,
-                UnmarshalException,
+                ReplyUnmarshalException,
                 CallTimeoutException,
                 ConnectionLostException,
                 UnknownOptionalOperationException {

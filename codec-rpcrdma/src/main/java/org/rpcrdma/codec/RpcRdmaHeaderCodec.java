@@ -5,7 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import org.rpcrdma.codec.wire.Direction;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -25,7 +25,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
     private final InboundErrorReceiver receivedErrors;
     private final InboundCallReceiver calls;
     private final InboundReplyReceiver replies;
-    private final UnclassifiedMessageReceiver unclassified;
+    private final CallOrReplyLongMessageReceiver unclassified;
     private final InboundOptionalOperationReceiver options;
     private final SendEncoder sends;
     private final OutboundCallEncoder encoder;
@@ -47,7 +47,8 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         InboundChunkListValidator checks = new InboundChunkListValidator(link);
         calls = new InboundCallReceiver(connection, checks, errors);
         replies = new InboundReplyReceiver(link, requester, connection.pulls(), checks, encoder);
-        unclassified = new UnclassifiedMessageReceiver(connection, checks, errors, calls, replies);
+        unclassified =
+                new CallOrReplyLongMessageReceiver(connection, checks, errors, calls, replies);
     }
 
     @Override
@@ -211,7 +212,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         if (isNomsgOne && direction == Direction.REPLY && !requester.isOpen()) {
             // Only its lists suggested a reply, and no such call was sent.
             String what = "long call without a Position Zero Read chunk";
-            errors.refuse(ctx, header, Refusal.chunkError(what));
+            errors.refuse(ctx, header, InboundMessageRefusal.chunkError(what));
             return false;
         }
         return receiveMessage(ctx, message, header, payload, direction);
@@ -266,7 +267,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             metrics.callEnded(
                     RpcRdmaRole.RESPONDER,
                     call.request.procedureName,
-                    CallOutcome.REFUSED,
+                    CallAnswerOutcome.REFUSED,
                     call.request.startNanos);
             errors.answer(ctx, call, promise);
         } else {
@@ -315,10 +316,10 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         metrics.callEnded(
                 RpcRdmaRole.RESPONDER,
                 call.request.procedureName,
-                CallOutcome.REPLIED,
+                CallAnswerOutcome.REPLIED,
                 call.request.startNanos);
         responder.replySent(call.protocol);
-        ReplyWorkRequestPromise work = responder.work(call.xid);
+        ConnectionClosingReplyPromise work = responder.work(call.xid);
         Object message = call.chunks.toSend(send);
         responder.finish(call);
         toNetwork(message, work.behind(promise));
@@ -336,7 +337,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
                 call.protocol.number(),
                 credit,
                 call.reply.form.procedure(),
-                RpcHeaderDecoder.REPLY);
+                OncRpcHeaderDecoder.REPLY);
         return sends.message(RpcRdmaRole.RESPONDER, call.protocol, header, call.reply.payload);
     }
 }

@@ -17,7 +17,8 @@ public interface RpcRdmaLatencyListener {
      * @param nanos at the requester from write to reply, including the wait for a credit; at the responder from receipt
      *     of the call until its reply is passed to the device
      */
-    default void callEnded(RpcRdmaRole role, String procedure, CallOutcome outcome, long nanos) {}
+    default void callEnded(
+            RpcRdmaRole role, String procedure, CallAnswerOutcome outcome, long nanos) {}
 
     /**
      * A call that waited for a credit has received one.

@@ -25,7 +25,7 @@ final class SendEncoder {
             RpcRdmaRole role,
             VersionInlineThresholds protocol,
             TransportHeader header,
-            OutboundPayload payload)
+            OutboundPayloadStreamWithItems payload)
             throws CallTooLongException {
         boolean isInline = header.proc() == TransportHeader.RDMA_MSG;
         int inline = isInline ? payload.reducedBytes() : 0;

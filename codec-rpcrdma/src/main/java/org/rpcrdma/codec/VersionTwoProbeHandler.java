@@ -10,9 +10,9 @@ import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.TimeUnit;
-import org.rpcrdma.channel.RdmaException;
-import org.rpcrdma.codec.wire.RecordMark;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.channel.WorkRequestFailedException;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
+import org.rpcrdma.codec.wire.RecordMarkDetector;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -66,7 +66,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
         } else if (message instanceof RpcRdmaCancel cancel && cancelHeld(cancel)) {
             promise.trySuccess();
         } else if (message instanceof ByteBuf bytes) {
-            hold(ctx, RecordMark.without(bytes, ctx.alloc()), promise);
+            hold(ctx, RecordMarkDetector.without(bytes, ctx.alloc()), promise);
         } else {
             hold(ctx, message, promise);
         }
@@ -103,7 +103,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
     /** A whole RPC call; {@code null} for anything else. */
     private static ByteBuf callOf(Object message) {
         ByteBuf call = RpcMessage.payloadOf(message);
-        return RpcHeaderDecoder.isOfType(call, RpcHeaderDecoder.CALL) ? call : null;
+        return OncRpcHeaderDecoder.isOfType(call, OncRpcHeaderDecoder.CALL) ? call : null;
     }
 
     /** Sends the first message: without side effects, and short enough for any threshold (draft, 5 and 5.2). */
@@ -111,15 +111,15 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
         state = State.PROBING;
         probe = xid;
         ByteBuf nullCall =
-                ctx.alloc().directBuffer(RpcHeaderDecoder.MINIMUM_CALL_BYTES).writeInt(xid);
-        nullCall.writeInt(RpcHeaderDecoder.CALL).writeInt(RpcHeaderDecoder.RPC_VERSION);
+                ctx.alloc().directBuffer(OncRpcHeaderDecoder.MINIMUM_CALL_BYTES).writeInt(xid);
+        nullCall.writeInt(OncRpcHeaderDecoder.CALL).writeInt(OncRpcHeaderDecoder.RPC_VERSION);
         if (call == null || call.readableBytes() < VERSION_INDEX + 4) {
             nullCall.writeLong(0); // any answer suffices, also PROG_UNAVAIL
         } else {
             nullCall.writeInt(call.getInt(call.readerIndex() + PROGRAM_INDEX));
             nullCall.writeInt(call.getInt(call.readerIndex() + VERSION_INDEX));
         }
-        nullCall.writeZero(RpcHeaderDecoder.MINIMUM_CALL_BYTES - nullCall.readableBytes());
+        nullCall.writeZero(OncRpcHeaderDecoder.MINIMUM_CALL_BYTES - nullCall.readableBytes());
         link.versions().proposeTwo();
         timeout =
                 ctx.executor()
@@ -140,7 +140,8 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
      * The NULL call could not be sent, for lack of memory for example: closes the connection unless it is already lost.
      */
     private void notSent(Throwable cause) {
-        if (!(cause instanceof RdmaException || cause instanceof ClosedChannelException)) {
+        if (!(cause instanceof WorkRequestFailedException
+                || cause instanceof ClosedChannelException)) {
             link.closeNow("the first message of version 2 could not be sent", cause);
         }
     }
@@ -176,7 +177,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
 
     private boolean isAnswer(Object message) {
         ByteBuf reply = RpcMessage.payloadOf(message);
-        return RpcHeaderDecoder.isOfType(reply, RpcHeaderDecoder.REPLY)
+        return OncRpcHeaderDecoder.isOfType(reply, OncRpcHeaderDecoder.REPLY)
                 && reply.getInt(reply.readerIndex()) == probe;
     }
 

@@ -21,8 +21,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.codec.client.RpcRdmaCallback;
 import org.rpcrdma.codec.client.RpcRdmaClient;
+import org.rpcrdma.codec.client.RpcRdmaReverseRequester;
 import org.rpcrdma.codec.rpc.CallOptions;
 
 /** A connection that is cut while calls, forward and reverse ones, with chunks and without, are under way on it. */
@@ -58,9 +58,9 @@ class BidirectionalFaultTest {
     private static final class Calls {
         final Queue<Future<ByteBuf>> futures = new ConcurrentLinkedQueue<>();
         final List<AtomicInteger> completions = new CopyOnWriteArrayList<>();
-        volatile RpcRdmaCallback callback;
+        volatile RpcRdmaReverseRequester callback;
 
-        void begin(RpcRdmaCallback made) {
+        void begin(RpcRdmaReverseRequester made) {
             callback = made;
             for (byte[] data : List.of(new byte[8], DATA, new byte[16], DATA)) {
                 AtomicInteger completed = new AtomicInteger();
@@ -96,7 +96,7 @@ class BidirectionalFaultTest {
                         config,
                         (channel, connection, call) -> {
                             calls.begin(
-                                    RpcRdmaCallback.builder(config)
+                                    RpcRdmaReverseRequester.builder(config)
                                             .onState(state -> endWith(calls, state))
                                             .attachTo(channel));
                             channel.writeAndFlush(Rpc.reply(Rpc.xid(call)));
@@ -138,8 +138,8 @@ class BidirectionalFaultTest {
     }
 
     /** Nobody comes back: what has not left would wait. */
-    private static void endWith(Calls calls, RpcRdmaCallback.State state) {
-        if (state == RpcRdmaCallback.State.DOWN && calls.callback != null) {
+    private static void endWith(Calls calls, RpcRdmaReverseRequester.State state) {
+        if (state == RpcRdmaReverseRequester.State.DOWN && calls.callback != null) {
             calls.callback.close();
         }
     }

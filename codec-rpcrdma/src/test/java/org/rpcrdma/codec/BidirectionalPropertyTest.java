@@ -21,7 +21,7 @@ import net.jqwik.api.constraints.IntRange;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaSendWithInvalidate;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Random calls both ways, answered in random order. The XIDs of the two directions are the same ones. */
@@ -84,7 +84,7 @@ class BidirectionalPropertyTest {
             int payload =
                     header.decodeLists(
                             send, at + TransportHeader.FIXED_BYTES, send.writerIndex(), 16);
-            return send.getInt(payload + 4) == RpcHeaderDecoder.CALL;
+            return send.getInt(payload + 4) == OncRpcHeaderDecoder.CALL;
         }
     }
 
@@ -131,11 +131,11 @@ class BidirectionalPropertyTest {
             ByteBuf received = (ByteBuf) message;
             int at = received.readerIndex();
             int xid = received.getInt(at);
-            if (received.getInt(at + 4) == RpcHeaderDecoder.CALL) {
+            if (received.getInt(at + 4) == OncRpcHeaderDecoder.CALL) {
                 assertThat(received.getInt(at + PAYLOAD)).isEqualTo(theirMark ^ xid);
                 toAnswer.add(xid);
             } else {
-                assertThat(received.getInt(at + RpcHeaderDecoder.REPLY_HEADER_BYTES))
+                assertThat(received.getInt(at + OncRpcHeaderDecoder.REPLY_HEADER_BYTES))
                         .isEqualTo(mark ^ xid);
                 completions[xid]++;
                 completed++;

@@ -24,8 +24,8 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.channel.internal.ChannelInternals;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.ReadList;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -242,7 +242,7 @@ class BidirectionalTest {
         assertThat(client.header.proc()).isEqualTo(MSG);
         ByteBuffer payload = ByteBuffer.wrap(client.payload);
         assertThat(payload.getInt(0)).isEqualTo(xid);
-        assertThat(payload.getInt(4)).isEqualTo(RpcHeaderDecoder.CALL);
+        assertThat(payload.getInt(4)).isEqualTo(OncRpcHeaderDecoder.CALL);
     }
 
     @Test

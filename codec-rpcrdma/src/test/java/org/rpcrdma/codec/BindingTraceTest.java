@@ -18,7 +18,7 @@ import org.rpcrdma.codec.binding.MalformedMessageException;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The bindings against what the Linux client and server did. */
@@ -26,7 +26,7 @@ class BindingTraceTest {
 
     private final BindingRegistry registry = BindingRegistry.standard();
     private final TransportHeader header = new TransportHeader();
-    private final RpcHeaderDecoder rpc = new RpcHeaderDecoder();
+    private final OncRpcHeaderDecoder rpc = new OncRpcHeaderDecoder();
     private final XdrCursor cursor = new XdrCursor();
 
     static Stream<Trace> calls() {
@@ -89,7 +89,7 @@ class BindingTraceTest {
             assertThat(limits.sinkBytes(0)).isEqualTo(header.writes().chunkLength(0));
         }
         boolean replyChunk = header.reply().isPresent();
-        assertThat(limits.totalBytes() + RpcHeaderDecoder.REPLY_HEADER_BYTES + 28 > 4096)
+        assertThat(limits.totalBytes() + OncRpcHeaderDecoder.REPLY_HEADER_BYTES + 28 > 4096)
                 .as("a Write or Reply chunk is needed")
                 .isEqualTo(replyChunk || limits.sinks() > 0);
 
@@ -98,10 +98,11 @@ class BindingTraceTest {
         int payload = header.decodeLists(out, 16, out.readableBytes(), 512);
         if (header.proc() == TransportHeader.RDMA_NOMSG) {
             assertThat(header.reply().chunkLength())
-                    .isLessThanOrEqualTo(limits.totalBytes() + RpcHeaderDecoder.REPLY_HEADER_BYTES);
+                    .isLessThanOrEqualTo(
+                            limits.totalBytes() + OncRpcHeaderDecoder.REPLY_HEADER_BYTES);
             return;
         }
-        int results = RpcHeaderDecoder.resultsIndex(out, payload, out.readableBytes());
+        int results = OncRpcHeaderDecoder.resultsIndex(out, payload, out.readableBytes());
         assertThat(results).isPositive();
         assertThat(out.readableBytes() - results).isLessThanOrEqualTo((int) limits.fixedBytes());
         binding.walkResults(

@@ -12,7 +12,7 @@ import org.rpcrdma.Proves;
 class CreditPolicyTest {
 
     /** A connection as a policy sees it. */
-    private static final class Load implements ResponderLoad {
+    private static final class Load implements ResponderConnectionLoad {
         int granted = 64;
         int unanswered;
         boolean reading = true;

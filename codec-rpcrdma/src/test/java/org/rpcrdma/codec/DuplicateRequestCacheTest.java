@@ -25,7 +25,7 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.codec.DuplicateRequestCache.Call;
 import org.rpcrdma.codec.DuplicateRequestCache.Lookup;
 import org.rpcrdma.codec.DuplicateRequestCache.Progress;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 
 /** Calls that come again: RPC messages are remembered, and go into the chunks of the new call. */
 class DuplicateRequestCacheTest {
@@ -475,7 +475,7 @@ class DuplicateRequestCacheTest {
 
     private static void takeSystemError(RpcPair pair) throws Exception {
         byte[] reply = pair.client.takeBytes();
-        assertThat(reply).hasSize(24).endsWith(0, 0, 0, RpcHeaderDecoder.SYSTEM_ERR);
+        assertThat(reply).hasSize(24).endsWith(0, 0, 0, OncRpcHeaderDecoder.SYSTEM_ERR);
     }
 
     /** It was begun in the cache, and no handler has seen it. */

@@ -19,7 +19,7 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.MalformedMessageException;
-import org.rpcrdma.codec.binding.Reduction;
+import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.ReplyChunk;
@@ -93,7 +93,8 @@ class EligibilityTest {
             arm(in, 1 + random.nextInt(2), Rpc.random(random.nextInt(60)));
         }
         in.writeInt(TestBinding.END);
-        XdrCursor cursor = new XdrCursor().wrap(in, 0, 0, in.writerIndex(), Reduction.NONE);
+        XdrCursor cursor =
+                new XdrCursor().wrap(in, 0, 0, in.writerIndex(), ReducedItemPredicate.NONE);
         new TestBinding().walkArguments(1, 1, cursor);
         long end = 0;
         for (int i = 0; i < cursor.items(); i++) {

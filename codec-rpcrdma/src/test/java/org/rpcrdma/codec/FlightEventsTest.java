@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.client.RpcRdmaClient;
-import org.rpcrdma.codec.internal.FlightEvents;
+import org.rpcrdma.codec.internal.RpcRdmaFlightEvents;
 
 class FlightEventsTest {
 
@@ -63,7 +63,7 @@ class FlightEventsTest {
     void callsAreNotTimedUnlessThatIsTurnedOn() throws Exception {
         recording.start();
         try (RpcPair pair = RpcPair.of(CONFIG, CONFIG)) {
-            assertThat(FlightEvents.areCallsOn()).isFalse();
+            assertThat(RpcRdmaFlightEvents.areCallsOn()).isFalse();
             assertThat(RpcRdmaConnection.of(pair.clientChannel).link().metrics().startTime())
                     .isZero();
         }
@@ -118,7 +118,7 @@ class FlightEventsTest {
     void aMessageThatFindsNoMemoryIsRecorded() throws Exception {
         recording.start();
         try (RpcPair pair = RpcPair.of(CONFIG, CONFIG)) {
-            FlightEvents.noMemory(pair.serverChannel, 1000, "all is taken");
+            RpcRdmaFlightEvents.noMemory(pair.serverChannel, 1000, "all is taken");
         }
         RecordedEvent none = events("rpcrdma.NoMemory").get(0);
         assertThat(none.getLong("size")).isEqualTo(1000);

@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Device;
 import org.rpcrdma.Proves;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The flows of RFC 8166 from one RPC handler to the other, over the software RNIC. */
@@ -82,7 +82,7 @@ class FlowTest {
                 server.take(); // the question whether version 2 is spoken
                 int question = server.header.xid();
                 server.send(
-                        new TransportHeader().set(question, 2, 7, 0, RpcHeaderDecoder.REPLY),
+                        new TransportHeader().set(question, 2, 7, 0, OncRpcHeaderDecoder.REPLY),
                         Rpc.reply(question));
             }
             server.take();
@@ -94,7 +94,7 @@ class FlowTest {
             assertThat(client.callsInFlight()).isEqualTo(1);
             assertThat(client.creditsGranted()).isEqualTo(version == 2 ? 7 : 1);
             server.send(
-                    new TransportHeader().set(5, version, 3, 0, RpcHeaderDecoder.REPLY),
+                    new TransportHeader().set(5, version, 3, 0, OncRpcHeaderDecoder.REPLY),
                     Rpc.reply(5));
             pair.client.takeBytes();
             assertThat(client.callsInFlight()).isZero();
@@ -588,7 +588,7 @@ class FlowTest {
                             public void callEnded(
                                     RpcRdmaRole role,
                                     String procedure,
-                                    CallOutcome outcome,
+                                    CallAnswerOutcome outcome,
                                     long nanos) {
                                 latency.add(nanos);
                             }

@@ -19,8 +19,8 @@ import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.ReadList;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.SegmentList;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
@@ -283,7 +283,7 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
                                     call.version,
                                     16,
                                     TransportHeader.RDMA_MSG,
-                                    RpcHeaderDecoder.REPLY);
+                                    OncRpcHeaderDecoder.REPLY);
             reply.writes().copy(call.header.writes());
             reply.reply().copy(call.header.reply());
             for (int i = 0; i < reply.writes().segments(); i++) {
@@ -373,9 +373,9 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
         check(proc == 1 || in.getInt(payload) == header.xid(), "XID of the payload", in);
         boolean isCall =
                 version == 2
-                        ? header.direction() == RpcHeaderDecoder.CALL
+                        ? header.direction() == OncRpcHeaderDecoder.CALL
                         : proc == 0
-                                ? in.getInt(payload + 4) == RpcHeaderDecoder.CALL
+                                ? in.getInt(payload + 4) == OncRpcHeaderDecoder.CALL
                                 : header.reads().hasChunkAt(0) && isSentAsCall;
         check(isCall == isSentAsCall, "direction", in);
         if (isCall) {
@@ -393,10 +393,10 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
                 in);
         int direction = in.getInt(16);
         check(
-                direction == RpcHeaderDecoder.CALL || direction == RpcHeaderDecoder.REPLY,
+                direction == OncRpcHeaderDecoder.CALL || direction == OncRpcHeaderDecoder.REPLY,
                 "option",
                 in);
-        if (direction == RpcHeaderDecoder.REPLY) {
+        if (direction == OncRpcHeaderDecoder.REPLY) {
             answered(in);
         } else if (OptionalOperationMessage.type(in) == FuzzRun.COMPLETION) {
             completions++;

@@ -20,8 +20,8 @@ import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.codec.FuzzScript.Op;
 import org.rpcrdma.codec.FuzzScript.Step;
 import org.rpcrdma.codec.binding.BindingRegistry;
-import org.rpcrdma.codec.client.RpcRdmaCallback;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.client.RpcRdmaReverseRequester;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -195,12 +195,12 @@ final class FuzzRun {
     }
 
     /** The codec's side is there: opens the reverse direction, as the upper layer has to. */
-    RpcRdmaCallback opened(RdmaChannel channel) {
+    RpcRdmaReverseRequester opened(RdmaChannel channel) {
         if (!has(REVERSE)) {
             return null;
         }
         if (has(ACCEPTS)) {
-            return RpcRdmaCallback.builder(config)
+            return RpcRdmaReverseRequester.builder(config)
                     .callTimeout(Duration.ofMillis(Integer.MAX_VALUE))
                     .attachTo(channel);
         }
@@ -498,7 +498,7 @@ final class FuzzRun {
             TransportHeader.encodeDone(out, offer.xid(), 1);
         } else {
             OptionalOperationMessage.encodeHeader(
-                    out, offer.xid(), 1, RpcHeaderDecoder.CALL, COMPLETION, 0);
+                    out, offer.xid(), 1, OncRpcHeaderDecoder.CALL, COMPLETION, 0);
         }
         return Rpc.bytes(out);
     }

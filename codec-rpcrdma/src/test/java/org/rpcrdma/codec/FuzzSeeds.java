@@ -4,15 +4,15 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Messages that the scripts of several targets are made of. */
 final class FuzzSeeds {
 
-    static final int CALL = RpcHeaderDecoder.CALL;
-    static final int REPLY = RpcHeaderDecoder.REPLY;
+    static final int CALL = OncRpcHeaderDecoder.CALL;
+    static final int REPLY = OncRpcHeaderDecoder.REPLY;
     static final int MSG = TransportHeader.RDMA_MSG;
     static final int NOMSG = TransportHeader.RDMA_NOMSG;
     static final int CREDITS = 16;

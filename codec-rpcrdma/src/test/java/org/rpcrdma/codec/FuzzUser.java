@@ -23,10 +23,10 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
 import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.channel.RdmaException;
-import org.rpcrdma.codec.client.RpcRdmaCallback;
+import org.rpcrdma.channel.WorkRequestFailedException;
+import org.rpcrdma.codec.client.RpcRdmaReverseRequester;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.ReadList;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The upper layer of a fuzzed connection, which sees each call end once, and nothing that nobody has sent. */
@@ -64,7 +64,7 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
     private final Set<Integer> unexpected = new LinkedHashSet<>();
     private final TransportHeader header = new TransportHeader();
     private RdmaChannel channel;
-    private RpcRdmaCallback callback;
+    private RpcRdmaReverseRequester callback;
     private Future<Void> closed;
     private int nextXid = FIRST_XID;
     private boolean isInactive;
@@ -149,9 +149,9 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
             ByteBuf payload = (ByteBuf) message;
             int xid = Rpc.xid(payload);
             checkSent(xid, ByteBufUtil.getBytes(payload));
-            if (RpcHeaderDecoder.isOfType(payload, RpcHeaderDecoder.REPLY)) {
+            if (OncRpcHeaderDecoder.isOfType(payload, OncRpcHeaderDecoder.REPLY)) {
                 delivered(xid, "replied");
-            } else if (!RpcHeaderDecoder.isOfType(payload, RpcHeaderDecoder.CALL)) {
+            } else if (!OncRpcHeaderDecoder.isOfType(payload, OncRpcHeaderDecoder.CALL)) {
                 run.problem("delivered: " + ByteBufUtil.hexDump(payload));
             } else if (!held.add(xid)) {
                 run.problem("call " + xid + " came twice");
@@ -188,7 +188,7 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
         boolean isReply = header.proc() == TransportHeader.RDMA_MSG && placed == 0;
         boolean isCall =
                 message.length - payload >= 8
-                        && in.getInt(payload + 4) == RpcHeaderDecoder.CALL
+                        && in.getInt(payload + 4) == OncRpcHeaderDecoder.CALL
                         && header.proc() == TransportHeader.RDMA_MSG;
         byte[] content =
                 header.reads().segments() == 0 && (isReply || isCall)
@@ -309,7 +309,7 @@ final class FuzzUser extends ChannelInboundHandlerAdapter {
         boolean isNamed =
                 (cause instanceof RpcRdmaException && !(cause instanceof MarshalException))
                         || cause instanceof ClosedChannelException
-                        || cause instanceof RdmaException
+                        || cause instanceof WorkRequestFailedException
                         || cause instanceof CancellationException
                         || (cause instanceof IllegalStateException
                                 && cause.getMessage().startsWith("the responder speaks version"));

@@ -11,10 +11,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.channel.RdmaException;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
+import org.rpcrdma.channel.WorkRequestFailedException;
 import org.rpcrdma.codec.wire.SegmentList;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -134,7 +134,8 @@ final class FuzzWire extends ChannelDuplexHandler {
     }
 
     private static boolean isOfTheDevice(Throwable cause) {
-        return cause instanceof RdmaException || cause instanceof ClosedChannelException;
+        return cause instanceof WorkRequestFailedException
+                || cause instanceof ClosedChannelException;
     }
 
     private void account(ByteBuf send) {

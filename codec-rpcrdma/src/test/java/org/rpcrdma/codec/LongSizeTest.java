@@ -34,7 +34,7 @@ import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.client.RpcRdmaClient;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Long Sends between two ends that both take them: when there are any, and what goes in them. */
@@ -46,7 +46,7 @@ class LongSizeTest {
     private static final int USUAL = 4096;
     private static final int HEADER = TransportHeader.MINIMUM_BYTES;
     private static final int REPLY_HEADER =
-            RpcHeaderDecoder.REPLY_HEADER_BYTES + RpcHeaderDecoder.MAXIMUM_VERIFIER_BYTES;
+            OncRpcHeaderDecoder.REPLY_HEADER_BYTES + OncRpcHeaderDecoder.MAXIMUM_VERIFIER_BYTES;
 
     private static RpcRdmaConfig.Builder config() {
         return RpcRdmaConfig.builder().bindings(List.of(new BlobBinding(), new TestBinding()));

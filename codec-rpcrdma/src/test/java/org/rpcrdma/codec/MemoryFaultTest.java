@@ -54,7 +54,7 @@ class MemoryFaultTest {
         try (FaultPair.Connection connection = connect()) {
             call(connection, 1, SHORT);
             AtomicInteger lacks = lack(connection, Role.REQUESTER);
-            assertThat(call(connection, LONG, SHORT)).contains("PullException");
+            assertThat(call(connection, LONG, SHORT)).contains("ReplyPullException");
             assertThat(lacks).hasPositiveValue();
             connection.plan(Role.REQUESTER, FaultPlan.NONE);
             assertThat(call(connection, 4, SHORT)).isEqualTo("replied");

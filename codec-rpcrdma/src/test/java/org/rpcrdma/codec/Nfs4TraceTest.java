@@ -26,17 +26,17 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.MalformedMessageException;
-import org.rpcrdma.codec.binding.Reduction;
+import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** NFS version 4.1 as the Linux client and server spoke it: the binding, the responder and the requester against it. */
 class Nfs4TraceTest {
 
-    private static final int HEADER = RpcHeaderDecoder.REPLY_HEADER_BYTES;
+    private static final int HEADER = OncRpcHeaderDecoder.REPLY_HEADER_BYTES;
 
     /** What was sent, and the RPC messages behind it with every chunk back in its place. */
     record Exchange(Trace call, Trace reply, String callHex, String replyHex) {
@@ -83,7 +83,7 @@ class Nfs4TraceTest {
     }
 
     private final TransportHeader header = new TransportHeader();
-    private final RpcHeaderDecoder rpc = new RpcHeaderDecoder();
+    private final OncRpcHeaderDecoder rpc = new OncRpcHeaderDecoder();
     private final XdrCursor cursor = new XdrCursor();
 
     private static TransportHeader decode(TransportHeader header, ByteBuf in) {
@@ -99,12 +99,12 @@ class Nfs4TraceTest {
         return BindingRegistry.standard().find(rpc.program(), rpc.version());
     }
 
-    private XdrCursor arguments(ByteBuf call, int start, Reduction reduction) {
+    private XdrCursor arguments(ByteBuf call, int start, ReducedItemPredicate reduction) {
         return cursor.wrap(call, start, rpc.argumentsIndex(), call.writerIndex(), reduction);
     }
 
-    private XdrCursor results(ByteBuf reply, int start, Reduction reduction) {
-        int index = RpcHeaderDecoder.resultsIndex(reply, start, reply.writerIndex());
+    private XdrCursor results(ByteBuf reply, int start, ReducedItemPredicate reduction) {
+        int index = OncRpcHeaderDecoder.resultsIndex(reply, start, reply.writerIndex());
         assertThat(index).isPositive();
         return cursor.wrap(reply, start, index, reply.writerIndex(), reduction);
     }
@@ -134,7 +134,8 @@ class Nfs4TraceTest {
         ByteBuf whole = Unpooled.wrappedBuffer(exchange.wholeCall());
         int items = cursor.items();
         long position = items > 0 ? cursor.itemPosition(0) : 0;
-        bindingOf(whole, 0).walkArguments(4, rpc.procedure(), arguments(whole, 0, Reduction.NONE));
+        bindingOf(whole, 0)
+                .walkArguments(4, rpc.procedure(), arguments(whole, 0, ReducedItemPredicate.NONE));
         assertThat(cursor.remaining()).isZero();
         assertThat(cursor.items()).isEqualTo(items);
         assertThat(items > 0 ? cursor.itemPosition(0) : 0).isEqualTo(position);
@@ -147,7 +148,7 @@ class Nfs4TraceTest {
         UpperLayerBinding binding = bindingOf(Unpooled.wrappedBuffer(exchange.wholeCall()), 0);
         int procedure = rpc.procedure();
         ByteBuf whole = Unpooled.wrappedBuffer(exchange.wholeReply());
-        binding.walkResults(4, procedure, results(whole, 0, Reduction.NONE));
+        binding.walkResults(4, procedure, results(whole, 0, ReducedItemPredicate.NONE));
         assertThat(cursor.remaining()).isZero();
         int items = cursor.items();
 
@@ -162,7 +163,7 @@ class Nfs4TraceTest {
         binding.walkResults(
                 4,
                 procedure,
-                results(out, start, new InboundWriteChunkMatcher().of(header.writes())));
+                results(out, start, new InboundResultWriteChunkMatcher().of(header.writes())));
         assertThat(cursor.remaining()).isZero();
         assertThat(cursor.items()).isEqualTo(items);
         if (items > 0) {
@@ -190,7 +191,11 @@ class Nfs4TraceTest {
         }
         // Whenever the kernel felt safe without a chunk, so do we: nothing is registered in vain.
         if (limits.sinks() == 0 && !header.reply().isPresent()) {
-            assertThat(28 + HEADER + RpcHeaderDecoder.MAXIMUM_VERIFIER_BYTES + limits.totalBytes())
+            assertThat(
+                            28
+                                    + HEADER
+                                    + OncRpcHeaderDecoder.MAXIMUM_VERIFIER_BYTES
+                                    + limits.totalBytes())
                     .isLessThanOrEqualTo(4096);
         }
     }
@@ -209,14 +214,20 @@ class Nfs4TraceTest {
         ReplyLimits limits = new ReplyLimits();
         for (int end = rpc.argumentsIndex(); end < call.writerIndex(); end++) {
             ByteBuf cut = call.slice(0, end); // reading past its end throws something else
-            assertMalformed(() -> binding.walkArguments(4, 1, arguments(cut, 0, Reduction.NONE)));
             assertMalformed(
-                    () -> binding.limitResults(4, 1, arguments(cut, 0, Reduction.NONE), limits));
+                    () ->
+                            binding.walkArguments(
+                                    4, 1, arguments(cut, 0, ReducedItemPredicate.NONE)));
+            assertMalformed(
+                    () ->
+                            binding.limitResults(
+                                    4, 1, arguments(cut, 0, ReducedItemPredicate.NONE), limits));
         }
         ByteBuf reply = Unpooled.wrappedBuffer(exchange.wholeReply());
         for (int end = HEADER; end < reply.writerIndex(); end++) {
             ByteBuf cut = reply.slice(0, end);
-            assertMalformed(() -> binding.walkResults(4, 1, results(cut, 0, Reduction.NONE)));
+            assertMalformed(
+                    () -> binding.walkResults(4, 1, results(cut, 0, ReducedItemPredicate.NONE)));
         }
     }
 

@@ -13,8 +13,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.binding.BindingRegistry;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.ReadList;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -167,7 +167,7 @@ class OldPeerTest {
         old.send(header, reduced(whole));
         byte[] reply = pair.client.takeBytes();
         assertThat(reply).hasSize(28 + 24);
-        assertThat(reply[51]).isEqualTo((byte) RpcHeaderDecoder.GARBAGE_ARGS);
+        assertThat(reply[51]).isEqualTo((byte) OncRpcHeaderDecoder.GARBAGE_ARGS);
     }
 
     /** Any object could be a chunk once. */

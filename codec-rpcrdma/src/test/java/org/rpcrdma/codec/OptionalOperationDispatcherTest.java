@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.codec.OptionalOperationHandler.Payload;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Optional operations of version 2 (draft-cel-nfsv4-rpcrdma-version-two-01, 3). */
@@ -199,7 +199,7 @@ class OptionalOperationDispatcherTest {
             server.take();
             int probe = server.header.xid();
             server.send(
-                    new TransportHeader().set(probe, 2, 16, 0, RpcHeaderDecoder.REPLY),
+                    new TransportHeader().set(probe, 2, 16, 0, OncRpcHeaderDecoder.REPLY),
                     Rpc.reply(probe));
             assertThat(ByteBufUtil.hexDump(pair.server.takeBytes()))
                     .isEqualTo("00000009000000020000000800000005" + "00000000" + body + payload);
@@ -457,7 +457,7 @@ class OptionalOperationDispatcherTest {
             server.take();
             int probe = server.header.xid();
             server.send(
-                    new TransportHeader().set(probe, 2, 16, 0, RpcHeaderDecoder.REPLY),
+                    new TransportHeader().set(probe, 2, 16, 0, OncRpcHeaderDecoder.REPLY),
                     Rpc.reply(probe));
             assertThat(server.take()).isEqualTo(32);
             assertThat(server.header.credit()).isEqualTo(config.requestedCredits());
@@ -473,7 +473,7 @@ class OptionalOperationDispatcherTest {
                         default ->
                                 RawPeer.message(
                                         new TransportHeader()
-                                                .set(9, 2, 16, 0, RpcHeaderDecoder.REPLY),
+                                                .set(9, 2, 16, 0, OncRpcHeaderDecoder.REPLY),
                                         Rpc.reply(9));
                     });
             server.send(option(9, 1, TYPE, 4, Unpooled.copiedBuffer(text("good"))));
@@ -495,7 +495,7 @@ class OptionalOperationDispatcherTest {
             server.take();
             int probe = server.header.xid();
             server.send(
-                    new TransportHeader().set(probe, 2, 16, 0, RpcHeaderDecoder.REPLY),
+                    new TransportHeader().set(probe, 2, 16, 0, OncRpcHeaderDecoder.REPLY),
                     Rpc.reply(probe));
             server.take();
             pair.openReverse(4);
@@ -538,7 +538,7 @@ class OptionalOperationDispatcherTest {
             server.take();
             int probe = server.header.xid();
             server.send(
-                    new TransportHeader().set(probe, 2, 1, 0, RpcHeaderDecoder.REPLY),
+                    new TransportHeader().set(probe, 2, 1, 0, OncRpcHeaderDecoder.REPLY),
                     Rpc.reply(probe));
             server.take();
             assertThat(server.header.xid()).isEqualTo(9);
@@ -566,10 +566,10 @@ class OptionalOperationDispatcherTest {
             pair.call(Rpc.echo(9, 8));
             server.take();
             int probe = server.header.xid();
-            server.send(header.set(probe, 2, 16, 0, RpcHeaderDecoder.REPLY), Rpc.reply(probe));
+            server.send(header.set(probe, 2, 16, 0, OncRpcHeaderDecoder.REPLY), Rpc.reply(probe));
             server.take();
             server.send(option(9, 1, TYPE, 0, zeros(0)));
-            server.send(header.set(9, 2, 16, 0, RpcHeaderDecoder.REPLY), Rpc.reply(9));
+            server.send(header.set(9, 2, 16, 0, OncRpcHeaderDecoder.REPLY), Rpc.reply(9));
             assertThat(pair.client.takeXid()).isEqualTo(9);
             assertThat(pair.client.errors).isEmpty();
             assertThat(pair.clientConnection().value(RpcRdmaCounter.DROPPED_UNKNOWN_XID)).isOne();
@@ -585,7 +585,7 @@ class OptionalOperationDispatcherTest {
             server.take();
             int probe = server.header.xid();
             server.send(
-                    new TransportHeader().set(probe, 2, 16, 0, RpcHeaderDecoder.REPLY),
+                    new TransportHeader().set(probe, 2, 16, 0, OncRpcHeaderDecoder.REPLY),
                     Rpc.reply(probe));
             server.take();
             server.send(error(9, 3));

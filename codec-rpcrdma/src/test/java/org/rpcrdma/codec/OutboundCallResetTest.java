@@ -52,7 +52,7 @@ class OutboundCallResetTest {
             return new VersionInlineThresholds(TransportHeader.VERSION_ONE, 1024, 1024);
         }
         if (RpcRdmaException.class.isAssignableFrom(type)) {
-            return new PullException("none");
+            return new ReplyPullException("none");
         }
         return initial; // a pull is freed, and belongs to its connection
     }
@@ -84,14 +84,14 @@ class OutboundCallResetTest {
 
     @Test
     void request() throws Exception {
-        OutboundCallRequest part = new OutboundCallRequest();
-        isLikeNew(part, new OutboundCallRequest(), part::clear);
+        OutboundCallRequestState part = new OutboundCallRequestState();
+        isLikeNew(part, new OutboundCallRequestState(), part::clear);
     }
 
     @Test
     void payload() throws Exception {
-        OutboundPayload part = new OutboundPayload();
-        isLikeNew(part, new OutboundPayload(), part::clear);
+        OutboundPayloadStreamWithItems part = new OutboundPayloadStreamWithItems();
+        isLikeNew(part, new OutboundPayloadStreamWithItems(), part::clear);
     }
 
     @Test
@@ -102,8 +102,8 @@ class OutboundCallResetTest {
 
     @Test
     void reply() throws Exception {
-        InboundReply part = new InboundReply();
-        isLikeNew(part, new InboundReply(), part::clear);
+        InboundReplyState part = new InboundReplyState();
+        isLikeNew(part, new InboundReplyState(), part::clear);
     }
 
     @Test

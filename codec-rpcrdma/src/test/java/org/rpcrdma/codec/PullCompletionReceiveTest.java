@@ -4,10 +4,10 @@ package org.rpcrdma.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.Unpooled;
-import org.rpcrdma.channel.internal.ChannelInternals;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.rpcrdma.Proves;
+import org.rpcrdma.channel.internal.ChannelInternals;
 
 /**
  * A requester whose credits all wait for the arrival of pull completions may send one call more, since only a reply

@@ -198,7 +198,7 @@ class ReadChunkRequesterTest {
                 .isInstanceOf(
                         bad == Bad.NO_REPLY_INSIDE
                                 ? MalformedReplyException.class
-                                : PullException.class);
+                                : ReplyPullException.class);
         takeCompletion(XID);
         assertThat(server.isExposed(handle)).isTrue(); // a plain Send: nothing of it was read
         assertThat(client().value(RpcRdmaCounter.BAD_REPLIES)).isEqualTo(1);
@@ -425,7 +425,7 @@ class ReadChunkRequesterTest {
         TransportHeader header = noMessage(1);
         int handle = offer(header, 0, reply(1, LENGTH));
         server.send(header, RawPeer.nothing());
-        assertThat(pair.client.takeFailure()).isInstanceOf(PullException.class);
+        assertThat(pair.client.takeFailure()).isInstanceOf(ReplyPullException.class);
         takeCompletion(1);
         assertThat(server.isExposed(handle)).isTrue();
         held.fails = false;
@@ -519,7 +519,7 @@ class ReadChunkRequesterTest {
         header.reply().add(7, 0, 0);
         offer(header, 0, reply(4, LENGTH));
         server.send(header, RawPeer.nothing());
-        assertThat(pair.client.takeFailure()).isInstanceOf(PullException.class);
+        assertThat(pair.client.takeFailure()).isInstanceOf(ReplyPullException.class);
         takeCompletion(4);
         assertThat(client().callsInFlight()).isZero();
         assertThat(on(pair.clientChannel, () -> client().pulls().bytes())).isZero();

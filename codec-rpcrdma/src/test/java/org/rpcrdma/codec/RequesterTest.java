@@ -369,7 +369,7 @@ class RequesterTest {
         send(Rpc.read3(5, 8192));
         pair.reply(message(mirrored(0), Rpc.read3Reply(5, Rpc.random(100))));
         assertThat(pair.client.takeFailure())
-                .isInstanceOf(EligibilityException.class)
+                .isInstanceOf(ReplyDdpEligibilityException.class)
                 .hasMessageContaining("inline");
 
         send(Rpc.read3(6, 8192));
@@ -377,7 +377,7 @@ class RequesterTest {
         header.writes().length(0, 100);
         pair.reply(message(header, Rpc.reply(6).writeInt(70).writeInt(0)));
         assertThat(pair.client.takeFailure())
-                .isInstanceOf(EligibilityException.class)
+                .isInstanceOf(ReplyDdpEligibilityException.class)
                 .hasMessageContaining("not eligible");
     }
 

@@ -12,11 +12,11 @@ import java.util.stream.Stream;
 import org.rpcrdma.FuzzTarget;
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.MalformedMessageException;
-import org.rpcrdma.codec.binding.Reduction;
+import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 
 /** An RPC call: its header, and what the bindings make of its arguments. An input is a whole call. */
 class RpcCallFuzzTest extends FuzzTarget {
@@ -27,7 +27,7 @@ class RpcCallFuzzTest extends FuzzTarget {
     private static final long MOST_OF_A_WORD = 0xffffffffL + 32_768;
 
     private final BindingRegistry bindings = BindingRegistry.standard();
-    private final RpcHeaderDecoder rpc = new RpcHeaderDecoder();
+    private final OncRpcHeaderDecoder rpc = new OncRpcHeaderDecoder();
     private final ItemWalk walks = new ItemWalk();
 
     @Override
@@ -95,16 +95,16 @@ class RpcCallFuzzTest extends FuzzTarget {
     protected void check(byte[] call) {
         ByteBuf in = Unpooled.wrappedBuffer(call);
         boolean isCall = rpc.decode(in, 0, call.length);
-        assertThat(new RpcHeaderDecoder().decode(in, 0, call.length)).isEqualTo(isCall);
+        assertThat(new OncRpcHeaderDecoder().decode(in, 0, call.length)).isEqualTo(isCall);
         if (!isCall) {
             assertThat(rpc.isReductionAllowed()).isFalse();
             return;
         }
         int index = rpc.argumentsIndex();
-        assertThat(index).isBetween(RpcHeaderDecoder.MINIMUM_CALL_BYTES, call.length);
+        assertThat(index).isBetween(OncRpcHeaderDecoder.MINIMUM_CALL_BYTES, call.length);
         assertThat(index & 3).isZero();
         // One byte less is too short for the header.
-        assertThat(new RpcHeaderDecoder().decode(in, 0, index - 1)).isFalse();
+        assertThat(new OncRpcHeaderDecoder().decode(in, 0, index - 1)).isFalse();
 
         int version = rpc.version();
         int procedure = rpc.procedure();
@@ -115,9 +115,10 @@ class RpcCallFuzzTest extends FuzzTarget {
         walks.walk(
                 call,
                 index,
-                Reduction.NONE,
+                ReducedItemPredicate.NONE,
                 cursor -> binding.isIdempotent(version, procedure, cursor));
-        ReplyLimits limits = limits(binding, version, procedure, call, index, Reduction.NONE);
+        ReplyLimits limits =
+                limits(binding, version, procedure, call, index, ReducedItemPredicate.NONE);
         if (limits != null && found.complete()) {
             boolean[] leaves = new boolean[found.items().size()];
             Arrays.fill(leaves, true);
@@ -141,7 +142,7 @@ class RpcCallFuzzTest extends FuzzTarget {
             int procedure,
             byte[] call,
             int index,
-            Reduction reduction) {
+            ReducedItemPredicate reduction) {
         ReplyLimits limits = new ReplyLimits();
         XdrCursor arguments =
                 new XdrCursor()

@@ -305,12 +305,12 @@ class RpcMessageTest {
                     pair,
                     new RpcMessage(reducedWrite(7, 9000))
                             .addItem(WRITE_POSITION - 4, direct(new byte[9000])),
-                    EligibilityException.class,
+                    ReplyDdpEligibilityException.class,
                     "position 88");
             assertFails(
                     pair,
                     new RpcMessage(Rpc.echo(7, 100)).addItem(140, direct(new byte[9000])),
-                    EligibilityException.class,
+                    ReplyDdpEligibilityException.class,
                     "position 140");
             assertFails(
                     pair,
@@ -328,7 +328,7 @@ class RpcMessageTest {
                     pair,
                     new RpcMessage(reducedWrite(7, 9000).writerIndex(80))
                             .addItem(80, direct(new byte[9000])),
-                    EligibilityException.class,
+                    ReplyDdpEligibilityException.class,
                     "position 80");
             assertFails(
                     pair,
@@ -387,13 +387,13 @@ class RpcMessageTest {
                     new RpcMessage(reducedReadReply(7, 5000))
                             .addItem(READ_POSITION - 4, direct(new byte[5000]));
             assertThatThrownBy(() -> pair.reply(wrong).sync())
-                    .isInstanceOf(EligibilityException.class);
+                    .isInstanceOf(ReplyDdpEligibilityException.class);
             assertThat(wrong.refCnt()).isZero();
             RpcMessage cut =
                     new RpcMessage(reducedReadReply(7, 5000).writerIndex(60))
                             .addItem(60, direct(new byte[5000]));
             assertThatThrownBy(() -> pair.reply(cut).sync())
-                    .isInstanceOf(EligibilityException.class);
+                    .isInstanceOf(ReplyDdpEligibilityException.class);
             assertThat(cut.refCnt()).isZero();
             RpcMessage beyond = new RpcMessage(Rpc.reply(7)).addItem(400, direct(new byte[5000]));
             assertThatThrownBy(() -> pair.reply(beyond).sync())
@@ -456,7 +456,7 @@ class RpcMessageTest {
             released.release();
             pair.reply(Rpc.read3Reply(7, Rpc.random(8192)));
             CallFailureMessage failure = (CallFailureMessage) pair.client.take();
-            assertThat(failure.cause()).isInstanceOf(UnmarshalException.class);
+            assertThat(failure.cause()).isInstanceOf(ReplyUnmarshalException.class);
             assertThat(sink.refCnt()).isEqualTo(1);
             sink.release();
             pair.call(Rpc.echo(8, 8));

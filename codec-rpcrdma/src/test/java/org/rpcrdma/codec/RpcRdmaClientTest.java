@@ -792,7 +792,7 @@ class RpcRdmaClientTest {
                 client.call(
                         new RpcMessage(Rpc.echo(0, 100))
                                 .addItem(140, Unpooled.directBuffer().writeZero(9000)));
-        failure(wrong, EligibilityException.class);
+        failure(wrong, ReplyDdpEligibilityException.class);
         ByteBuf mark = Unpooled.buffer().writeInt(0x80000028).writeInt(7).writeZero(40);
         assertThat(failure(client.call(mark), IllegalArgumentException.class))
                 .hasMessageContaining("record mark");

@@ -13,7 +13,7 @@ import java.util.stream.Stream;
 import org.rpcrdma.FuzzTarget;
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 
 /**
  * An RPC reply: its header, and what the bindings make of its results. An input is three words, the program, version
@@ -97,14 +97,14 @@ class RpcReplyFuzzTest extends FuzzTarget {
         int procedure = call.getInt();
         byte[] reply = Arrays.copyOfRange(input, CALL_BYTES, input.length);
         ByteBuf in = Unpooled.wrappedBuffer(reply);
-        int index = RpcHeaderDecoder.resultsIndex(in, 0, reply.length);
+        int index = OncRpcHeaderDecoder.resultsIndex(in, 0, reply.length);
         if (index < 0) {
             assertThat(index).isEqualTo(-1);
             return;
         }
-        assertThat(index).isBetween(RpcHeaderDecoder.REPLY_HEADER_BYTES, reply.length);
+        assertThat(index).isBetween(OncRpcHeaderDecoder.REPLY_HEADER_BYTES, reply.length);
         assertThat(index & 3).isZero();
-        assertThat(RpcHeaderDecoder.resultsIndex(in, 0, index - 1)).isEqualTo(-1);
+        assertThat(OncRpcHeaderDecoder.resultsIndex(in, 0, index - 1)).isEqualTo(-1);
         UpperLayerBinding binding = bindings.find(program, version);
         walks.check(reply, index, cursor -> binding.walkResults(version, procedure, cursor));
     }

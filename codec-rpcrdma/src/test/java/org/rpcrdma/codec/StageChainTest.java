@@ -102,8 +102,8 @@ class StageChainTest {
                     ChannelPipeline pipeline = pair.serverChannel.pipeline();
                     ChannelPromise promise = pair.serverChannel.newPromise();
                     promise.cancel(false);
-                    pipeline.get(ChunkReducer.class)
-                            .write(pipeline.context(ChunkReducer.class), cancelled, promise);
+                    pipeline.get(DdpReductionHandler.class)
+                            .write(pipeline.context(DdpReductionHandler.class), cancelled, promise);
                     return null;
                 });
         assertThat(cancelled.refCnt()).isZero();

@@ -18,8 +18,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.ReadList;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -28,7 +28,7 @@ class ThresholdTest {
 
     private static final int THRESHOLD = 1024;
     private static final int HEADER = TransportHeader.MINIMUM_BYTES;
-    private static final int VERIFIER = RpcHeaderDecoder.MAXIMUM_VERIFIER_BYTES;
+    private static final int VERIFIER = OncRpcHeaderDecoder.MAXIMUM_VERIFIER_BYTES;
 
     private static RpcRdmaConfig.Builder config() {
         return RpcPair.usual()
@@ -141,7 +141,7 @@ class ThresholdTest {
     @CsvSource({"1, 0", "2, 48"})
     @Proves({"V1-REPLY-01", "V1-REPLY-02", "V1-REPLY-04", "V1-GSS-05", "API-07", "API-08"})
     void theReplysHeaderAndItsLongestVerifierCount(int version, int lists) throws Exception {
-        int most = THRESHOLD - HEADER - lists - RpcHeaderDecoder.REPLY_HEADER_BYTES - VERIFIER;
+        int most = THRESHOLD - HEADER - lists - OncRpcHeaderDecoder.REPLY_HEADER_BYTES - VERIFIER;
         try (RpcPair pair = RpcPair.rawServer(config().build(), both(THRESHOLD));
                 RawPeer server = RawPeer.server(pair)) {
             pair.call(Rpc.call(1, TestBinding.PROGRAM, version, most));
@@ -156,12 +156,12 @@ class ThresholdTest {
             assertThat(reply.readableBytes()).isEqualTo(THRESHOLD);
             server.send(reply);
             assertThat(pair.client.takeBytes())
-                    .hasSize(RpcHeaderDecoder.REPLY_HEADER_BYTES + VERIFIER + most);
+                    .hasSize(OncRpcHeaderDecoder.REPLY_HEADER_BYTES + VERIFIER + most);
 
             pair.call(Rpc.call(2, TestBinding.PROGRAM, version, most + 4));
             server.take();
             assertThat(server.header.reply().chunkLength())
-                    .isEqualTo(RpcHeaderDecoder.REPLY_HEADER_BYTES + VERIFIER + most + 4);
+                    .isEqualTo(OncRpcHeaderDecoder.REPLY_HEADER_BYTES + VERIFIER + most + 4);
         }
     }
 

@@ -11,10 +11,10 @@ import java.util.Arrays;
 import java.util.stream.Stream;
 import org.rpcrdma.FuzzTarget;
 import org.rpcrdma.codec.wire.Direction;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.ReadChunkLayout;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.ReplyChunk;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.codec.wire.WriteList;
 
@@ -145,7 +145,7 @@ class TransportHeaderFuzzTest extends FuzzTarget {
                 header.version() == TransportHeader.VERSION_ONE
                         && header.proc() == TransportHeader.RDMA_MSG
                         && payload == TransportHeader.MINIMUM_BYTES
-                        && in.writerIndex() - payload >= RpcHeaderDecoder.DIRECTION_BYTES;
+                        && in.writerIndex() - payload >= OncRpcHeaderDecoder.DIRECTION_BYTES;
         assertThat(started.isPlain()).isEqualTo(isPlain);
         if (isPlain) {
             assertThat(started.payloadXid()).isEqualTo(in.getInt(payload));

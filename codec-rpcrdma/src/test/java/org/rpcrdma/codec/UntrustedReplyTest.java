@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaWrite;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -193,7 +193,7 @@ class UntrustedReplyTest {
                                 call.version(),
                                 16,
                                 TransportHeader.RDMA_MSG,
-                                RpcHeaderDecoder.REPLY);
+                                OncRpcHeaderDecoder.REPLY);
         header.writes().copy(call.writes());
         header.reply().copy(call.reply());
         byte[] inline = whole;
@@ -210,7 +210,8 @@ class UntrustedReplyTest {
         if (form == Form.LONG_REPLY || form == Form.LONG_BOTH) {
             place(pair, header.reply().handle(0), header.reply().offset(0), whole, 0);
             header.reply().length(0, whole.length);
-            header.set(xid, call.version(), 16, TransportHeader.RDMA_NOMSG, RpcHeaderDecoder.REPLY);
+            header.set(
+                    xid, call.version(), 16, TransportHeader.RDMA_NOMSG, OncRpcHeaderDecoder.REPLY);
             inline = new byte[0];
         } else if (header.reply().isPresent()) {
             header.reply().length(0, 0);

@@ -25,7 +25,7 @@ import org.rpcrdma.codec.ThrowingBinding.Method;
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.rpc.CallOptions;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 
 /** Code of users throws: the one call fails that it was asked for, and nothing else happens. */
 class UserCodeTest {
@@ -146,7 +146,7 @@ class UserCodeTest {
         binding.fail(Method.RESULTS, thrown);
         Future<ByteBuf> call = client.call(blob());
         Future<ByteBuf> next = client.call(blob());
-        assertThat(failure(call, UnmarshalException.class)).hasCause(thrown);
+        assertThat(failure(call, ReplyUnmarshalException.class)).hasCause(thrown);
         get(next).release();
         assertThat(responder.calls).hasSize(2);
         assertThat(responder.accepted).hasSize(1);
@@ -246,7 +246,7 @@ class UserCodeTest {
         try {
             assertThat(Rpc.xid(reply)).isEqualTo(xid);
             assertThat(reply.getInt(reply.readerIndex() + 20))
-                    .isEqualTo(RpcHeaderDecoder.SYSTEM_ERR);
+                    .isEqualTo(OncRpcHeaderDecoder.SYSTEM_ERR);
             assertThat(reply.readableBytes()).isEqualTo(24);
         } finally {
             reply.release();
@@ -331,7 +331,7 @@ class UserCodeTest {
                 new RpcRdmaLatencyListener() {
                     @Override
                     public void callEnded(
-                            RpcRdmaRole role, String name, CallOutcome outcome, long nanos) {
+                            RpcRdmaRole role, String name, CallAnswerOutcome outcome, long nanos) {
                         ThrowingBinding.<RuntimeException>raise(kind.make());
                     }
 

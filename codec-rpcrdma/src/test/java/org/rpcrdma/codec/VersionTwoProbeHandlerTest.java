@@ -25,7 +25,7 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.rpc.CallOptions;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -48,7 +48,7 @@ class VersionTwoProbeHandlerTest {
                                 TransportHeader.VERSION_TWO,
                                 credits,
                                 TransportHeader.RDMA_MSG,
-                                RpcHeaderDecoder.REPLY);
+                                OncRpcHeaderDecoder.REPLY);
         server.send(header, Rpc.reply(server.header.xid()));
     }
 
@@ -356,7 +356,7 @@ class VersionTwoProbeHandlerTest {
                 assertThat(server.header.xid()).isEqualTo(xid);
                 assertThat(server.header.version()).isEqualTo(version);
                 server.send(
-                        new TransportHeader().set(xid, version, 16, 0, RpcHeaderDecoder.REPLY),
+                        new TransportHeader().set(xid, version, 16, 0, OncRpcHeaderDecoder.REPLY),
                         Rpc.reply(xid));
                 assertThat(pair.client.takeXid()).isEqualTo(xid);
             }

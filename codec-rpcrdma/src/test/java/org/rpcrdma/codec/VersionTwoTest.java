@@ -18,14 +18,14 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.binding.BindingRegistry;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Version 2 on the wire (draft-cel-nfsv4-rpcrdma-version-two-01, 4), at either end. */
 class VersionTwoTest {
 
-    private static final int CALL = RpcHeaderDecoder.CALL;
-    private static final int REPLY = RpcHeaderDecoder.REPLY;
+    private static final int CALL = OncRpcHeaderDecoder.CALL;
+    private static final int REPLY = OncRpcHeaderDecoder.REPLY;
 
     private static RpcRdmaConfig config() {
         return RpcRdmaConfig.builder()
@@ -153,7 +153,7 @@ class VersionTwoTest {
             for (int round = 0; round < 4; round++) {
                 int version = 1 + (round & 1);
                 TransportHeader header =
-                        new TransportHeader().set(round, version, 32, 0, RpcHeaderDecoder.CALL);
+                        new TransportHeader().set(round, version, 32, 0, OncRpcHeaderDecoder.CALL);
                 client.send(header, Rpc.echo(round, 8));
                 assertThat(pair.server.takeXid()).isEqualTo(round);
                 pair.reply(Rpc.reply(round));

@@ -4,7 +4,7 @@ package org.rpcrdma.examples;
 import java.io.PrintWriter;
 import java.util.Locale;
 import org.HdrHistogram.SynchronizedHistogram;
-import org.rpcrdma.codec.CallOutcome;
+import org.rpcrdma.codec.CallAnswerOutcome;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaLatencyListener;
 import org.rpcrdma.codec.RpcRdmaMetrics;
@@ -23,7 +23,8 @@ final class DemoTable implements RpcRdmaLatencyListener {
     }
 
     @Override
-    public void callEnded(RpcRdmaRole role, String procedure, CallOutcome outcome, long time) {
+    public void callEnded(
+            RpcRdmaRole role, String procedure, CallAnswerOutcome outcome, long time) {
         nanos.recordValue(time);
     }
 

@@ -74,7 +74,7 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
 
     @Override
     protected void doRegister() throws Exception {
-        ChannelPoller next = ChannelPollers.of(eventLoop());
+        ChannelPoller next = EventLoopPollerRegistry.of(eventLoop());
         if (next == null && eventLoop().isShuttingDown()) {
             throw new RejectedExecutionException("event loop has shut down");
         }

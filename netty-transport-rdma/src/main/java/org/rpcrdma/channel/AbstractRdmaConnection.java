@@ -14,7 +14,7 @@ import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.ReceiveMemory;
+import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 
 /**
@@ -24,7 +24,7 @@ import org.rpcrdma.verbs.WorkStatus;
  */
 abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
-    private final ChannelQueuePair queuePair;
+    private final ChannelQueuePairLifecycle queuePair;
     private final ConnectionEstablishment start;
     private final ConnectionTeardown end = new ConnectionTeardown();
 
@@ -42,7 +42,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     /** A channel that answers a request when it is registered. */
     AbstractRdmaConnection(Channel parent, ConnectionRequest request) {
         super(parent);
-        queuePair = new ChannelQueuePair(request);
+        queuePair = new ChannelQueuePairLifecycle(request);
         start = new ConnectionEstablishment(this, queuePair);
     }
 
@@ -392,12 +392,12 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         }
 
         @Override
-        public ReceiveMemory receiveMemory(long id, int length) {
+        public ReceiveMemoryRange receiveMemory(long id, int length) {
             return traffic.receiveMemory(id, length);
         }
 
         @Override
-        public ReceiveMemory writeMemory(int key, int start, int length) {
+        public ReceiveMemoryRange writeMemory(int key, int start, int length) {
             return traffic.writeMemory(key, start, length);
         }
 

@@ -23,8 +23,8 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 16);
 
     private final RdmaServerChannelConfig config = new RdmaServerChannelConfig(this);
-    private final AdmissionControl admission =
-            new AdmissionControl(
+    private final ConnectionAdmissionQueue admission =
+            new ConnectionAdmissionQueue(
                     this, config, this::eventLoop, this::poller, this::admissionChanged);
     private Listener listener;
     private volatile InetSocketAddress localAddress;
@@ -148,7 +148,7 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
         var handle = unsafe().recvBufAllocHandle();
         handle.reset(config);
         boolean delivered = false;
-        AdmissionCase admitted;
+        AdmissionRequestState admitted;
         while (isReadPending() && (admitted = admission.next()) != null) {
             delivered = true;
             handle.incMessagesRead(1);
@@ -169,12 +169,12 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
     }
 
     /** The channel that answers an admitted request, or {@code null} when it was rejected at once. */
-    private Channel admittedChild(AdmissionCase admitted) {
+    private Channel admittedChild(AdmissionRequestState admitted) {
         AbstractRdmaConnection child;
         try {
             child = child(admitted.request());
         } catch (Throwable t) {
-            admitted.reject(AdmissionCase.NO_DATA);
+            admitted.reject(AdmissionRequestState.NO_DATA);
             throw t;
         }
         if (child == null) {

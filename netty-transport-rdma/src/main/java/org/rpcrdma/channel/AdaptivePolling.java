@@ -6,11 +6,11 @@ package org.rpcrdma.channel;
  */
 final class AdaptivePolling {
 
-    private final PollWindow window;
+    private final AdaptivePollWindow window;
     private final PollerLimit limit;
     private boolean isEntered;
 
-    AdaptivePolling(PollWindow window, PollerLimit limit) {
+    AdaptivePolling(AdaptivePollWindow window, PollerLimit limit) {
         this.window = window;
         this.limit = limit;
     }
@@ -18,11 +18,14 @@ final class AdaptivePolling {
     /** {@return the polling of a loop that begins now; {@code null} when it has another mode} */
     static AdaptivePolling of(PollMode mode, long now) {
         return mode == PollMode.ADAPTIVE
-                ? new AdaptivePolling(new PollWindow(now), PollerLimit.PROCESS)
+                ? new AdaptivePolling(new AdaptivePollWindow(now), PollerLimit.PROCESS)
                 : null;
     }
 
-    /** See {@link PollWindow#roundEnded}; a round with work ends a wait, see {@link PollWindow#workFound}. */
+    /**
+     * See {@link AdaptivePollWindow#roundEnded}; a round with work ends a wait, see
+     * {@link AdaptivePollWindow#workFound}.
+     */
     void roundEnded(long began, long now, boolean hadWork) {
         window.roundEnded(began, now);
         if (hadWork) {
@@ -46,7 +49,7 @@ final class AdaptivePolling {
         return false;
     }
 
-    /** See {@link PollWindow#workFound}. */
+    /** See {@link AdaptivePollWindow#workFound}. */
     void workFound(long now) {
         window.workFound(now);
         stop();

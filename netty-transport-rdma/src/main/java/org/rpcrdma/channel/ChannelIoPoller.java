@@ -21,7 +21,7 @@ final class ChannelIoPoller implements IoPoller {
                 throws IOException {
             provider.ensureAvailability();
             ChannelIoPoller opened = new ChannelIoPoller(provider.open(), mode, eventLoop, loop);
-            ChannelPollers.add(eventLoop, opened.poller);
+            EventLoopPollerRegistry.add(eventLoop, opened.poller);
             return opened;
         }
     }
@@ -164,7 +164,7 @@ final class ChannelIoPoller implements IoPoller {
 
     @Override
     public void close() {
-        ChannelPollers.remove(eventLoop);
+        EventLoopPollerRegistry.remove(eventLoop);
         poller.close();
     }
 }

@@ -53,7 +53,7 @@ final class ChannelPoller {
     private final Set<AbstractRdmaChannel> channels = new LinkedHashSet<>();
 
     private final EventLoopCounters counters = new EventLoopCounters();
-    private final EventLoopReceiveCounters receives = new EventLoopReceiveCounters();
+    private final EventLoopPostedReceiveCounters receives = new EventLoopPostedReceiveCounters();
     private final EventLoopStreamCounters streams = new EventLoopStreamCounters();
     private final RateLimitedLogger log = new RateLimitedLogger();
 
@@ -89,7 +89,7 @@ final class ChannelPoller {
                         budget,
                         inEventLoop,
                         this::callCollector,
-                        FlightEvents::memoryRefused);
+                        TransportFlightEvents::memoryRefused);
     }
 
     private void callCollector() {
@@ -115,7 +115,7 @@ final class ChannelPoller {
         return log;
     }
 
-    EventLoopReceiveCounters receives() {
+    EventLoopPostedReceiveCounters receives() {
         return receives;
     }
 
@@ -229,7 +229,7 @@ final class ChannelPoller {
             counters.add(RdmaCounter.TASK_NANOS, now - polled);
             if (now - start > STALL_NANOS) {
                 counters.increment(RdmaCounter.STALLS);
-                FlightEvents.stall(polled - start, now - polled);
+                TransportFlightEvents.stall(polled - start, now - polled);
             }
         }
     }

@@ -6,7 +6,7 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPipeline;
 import java.io.IOException;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.ReceiveMemory;
+import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 
 /**
@@ -86,12 +86,12 @@ abstract class ChannelProtocol<C extends AbstractRdmaConnection> {
     abstract void post(ChannelOutboundBuffer flushed) throws Exception;
 
     /** Memory for a message that is arriving, see {@link QueuePairHandler#receiveMemory}. */
-    ReceiveMemory receiveMemory(long id, int length) {
+    ReceiveMemoryRange receiveMemory(long id, int length) {
         throw new UnsupportedOperationException("receive without memory: " + id);
     }
 
     /** Memory for bytes that the peer is writing, see {@link QueuePairHandler#writeMemory}. */
-    ReceiveMemory writeMemory(int key, int start, int length) {
+    ReceiveMemoryRange writeMemory(int key, int start, int length) {
         throw new UnsupportedOperationException("exposed without memory: " + key);
     }
 

@@ -15,12 +15,12 @@ import java.nio.channels.UnresolvedAddressException;
 final class ConnectionEstablishment {
 
     private final AbstractRdmaConnection channel;
-    private final ChannelQueuePair queuePair;
+    private final ChannelQueuePairLifecycle queuePair;
 
     /** Pending connect of the user; {@code null} for none. */
     private PendingConnect attempt;
 
-    ConnectionEstablishment(AbstractRdmaConnection channel, ChannelQueuePair queuePair) {
+    ConnectionEstablishment(AbstractRdmaConnection channel, ChannelQueuePairLifecycle queuePair) {
         this.channel = channel;
         this.queuePair = queuePair;
     }

@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.QueuePair;
-import org.rpcrdma.verbs.ReceiveMemory;
+import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 
 /**
@@ -33,7 +33,7 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
     private Future<?> keepAlive;
 
     /** Memory for data that the peer has begun to send. */
-    final ChannelMemoryQuotaShare incomplete;
+    final ChannelIncompleteMessageQuotaShare incomplete;
 
     /** Bytes counted for the incomplete Send; a peer has at most one. */
     private int incompleteSend;
@@ -48,7 +48,7 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
     final PostedReceives receives;
 
     /** Memory that the peer may access. */
-    final PeerAccessibleMemory exposures;
+    final ChannelMemoryExposures exposures;
 
     /** @param memory decides what can be sent without a copy */
     MessageChannelProtocol(RdmaChannel channel, MessageRegistration memory, QueuePair queuePair) {
@@ -58,7 +58,7 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
         DeviceCapabilities device = channel.poller().context().capabilities();
         sends = new SendPoster(queuePair, memory, config.getSendDepth());
         incomplete =
-                new ChannelMemoryQuotaShare(
+                new ChannelIncompleteMessageQuotaShare(
                         channel::remoteAddress, config::getIncompleteBytesPerAddress);
         readDeadline =
                 new RdmaReadTimeout(
@@ -67,7 +67,7 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
                         queuePair,
                         sends,
                         this::stalled);
-        exposures = new PeerAccessibleMemory(queuePair, memory, device.exactExposure());
+        exposures = new ChannelMemoryExposures(queuePair, memory, device.exactExposure());
         receives =
                 new PostedReceives(
                         queuePair,
@@ -166,7 +166,7 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
 
     /** A message that arrives before the channel is active waits, because the size of receives may still change. */
     @Override
-    ReceiveMemory receiveMemory(long id, int length) {
+    ReceiveMemoryRange receiveMemory(long id, int length) {
         if (!channel.isActive() && !channel.isClosing()) {
             return null;
         }
@@ -176,7 +176,7 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
         return isCounted ? incompleteMemory(id) : receives.memory(id, length);
     }
 
-    private ReceiveMemory incompleteMemory(long id) {
+    private ReceiveMemoryRange incompleteMemory(long id) {
         int size = receives.size();
         // Sends complete in order: an earlier one is complete, though its completion is not polled
         // yet.
@@ -186,7 +186,7 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
         } catch (IllegalStateException e) {
             return null; // the message waits
         }
-        ReceiveMemory memory = null;
+        ReceiveMemoryRange memory = null;
         try {
             memory = receives.memory(id, size);
         } finally {

@@ -40,7 +40,7 @@ final class PostedReceives {
     private int delivered;
     private int completed;
     private int posted;
-    private final EventLoopReceiveCounters counts;
+    private final EventLoopPostedReceiveCounters counts;
 
     /** Number of receives included in the counters of the loop. */
     private int counted;
@@ -57,7 +57,7 @@ final class PostedReceives {
     PostedReceives(
             QueuePair queuePair,
             RegisteredBufferPool pool,
-            EventLoopReceiveCounters counts,
+            EventLoopPostedReceiveCounters counts,
             boolean withoutMemory,
             int size,
             int depth) {

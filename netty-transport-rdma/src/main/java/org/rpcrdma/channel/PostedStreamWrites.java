@@ -29,7 +29,7 @@ final class PostedStreamWrites {
     static final int MOST_ENTRIES = 4;
 
     private final QueuePair queuePair;
-    private final StreamMessagePoster wire;
+    private final SendOrImmediateStreamPoster wire;
     private final int depth;
     private final int mask;
 
@@ -64,7 +64,10 @@ final class PostedStreamWrites {
 
     /** @param depth work requests of the send queue */
     PostedStreamWrites(
-            QueuePair queuePair, StreamMessagePoster wire, RegisteredBufferPool pool, int depth) {
+            QueuePair queuePair,
+            SendOrImmediateStreamPoster wire,
+            RegisteredBufferPool pool,
+            int depth) {
         this.queuePair = queuePair;
         this.wire = wire;
         this.depth = depth;

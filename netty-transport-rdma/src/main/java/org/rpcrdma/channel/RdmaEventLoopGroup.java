@@ -31,7 +31,7 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
     /** Duration in milliseconds above which a round of an event loop counts as one of {@link RdmaCounter#STALLS}. */
     public static final int STALL_MILLIS = 100;
 
-    private final RdmaEventLoopStatistics statistics;
+    private final RdmaEventLoopGroupStatistics statistics;
 
     /** As many event loops as Netty's default, on the best available provider. */
     public RdmaEventLoopGroup() {
@@ -219,7 +219,7 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
                 checkNotNull(rejectedHandler, "rejectedHandler"),
                 taskQueueFactory,
                 budget);
-        statistics = RdmaEventLoopStatistics.of(this);
+        statistics = RdmaEventLoopGroupStatistics.of(this);
     }
 
     private static int checkThreads(int threads, PollMode mode) {

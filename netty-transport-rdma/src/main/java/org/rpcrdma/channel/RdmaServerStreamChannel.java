@@ -40,7 +40,7 @@ public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel
 
     @Override
     protected void doBind(SocketAddress address) throws Exception {
-        StreamMessagePoster.checkDevice(poller().context().capabilities(), true);
+        SendOrImmediateStreamPoster.checkDevice(poller().context().capabilities(), true);
         super.doBind(address);
     }
 
@@ -49,7 +49,7 @@ public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel
         try {
             ConnectionData.decode(
                     request.privateData(),
-                    StreamMessagePoster.allowsBigEndian(poller().context().capabilities()));
+                    SendOrImmediateStreamPoster.allowsBigEndian(poller().context().capabilities()));
             return new RdmaStreamChannel(this, request);
         } catch (StreamProtocolException e) {
             request.reject(inWords(e));

@@ -96,7 +96,10 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements S
     QueuePairConfig queuePairConfig() {
         // No Read is ever posted, but some peers reject a connection with a read depth of 0.
         return new QueuePairConfig(
-                config.getSendDepth(), PostedStreamReceives.count(config.getReceiveDepth()), 1, 1);
+                config.getSendDepth(),
+                StreamMessageReceiveRing.count(config.getReceiveDepth()),
+                1,
+                1);
     }
 
     @Override

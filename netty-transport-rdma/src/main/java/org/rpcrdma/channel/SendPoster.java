@@ -194,7 +194,8 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
 
     /** Fails a message and the flushed work before it. */
     private void fail(Object message, WorkStatus status) {
-        RdmaException failure = new RdmaException(StringUtil.simpleClassName(message), status);
+        WorkRequestFailedException failure =
+                new WorkRequestFailedException(StringUtil.simpleClassName(message), status);
         ClosedChannelException ofOthers = new ClosedChannelException();
         ofOthers.initCause(failure);
         while (outbound.current() != message && outbound.remove(ofOthers)) {

@@ -15,7 +15,7 @@ import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.stream.TargetTable;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.QueuePair;
-import org.rpcrdma.verbs.ReceiveMemory;
+import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 
 /**
@@ -31,10 +31,10 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
     private final StreamMeter meter;
     private final StreamEnds ends = new StreamEnds();
 
-    private PeerAccessibleMemory exposures;
-    private StreamMessagePoster wire;
-    private PostedStreamReceives receives;
-    private StreamReceiveBuffers input;
+    private ChannelMemoryExposures exposures;
+    private SendOrImmediateStreamPoster wire;
+    private StreamMessageReceiveRing receives;
+    private PublishedStreamReceiveBuffers input;
     private StreamOutput output;
 
     /** Memory and key of the target SGL. */
@@ -61,10 +61,10 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
     @Override
     void begin() {
         DeviceCapabilities device = channel.poller().context().capabilities();
-        StreamMessagePoster.checkDevice(device, channel.parent() != null);
+        SendOrImmediateStreamPoster.checkDevice(device, channel.parent() != null);
         RegisteredBufferPool pool = channel.poller().pool();
         MessageRegistration memory = new MessageRegistration(pool, device.cheapRegistration());
-        exposures = new PeerAccessibleMemory(queuePair, memory, device.exactExposure());
+        exposures = new ChannelMemoryExposures(queuePair, memory, device.exactExposure());
         table = pool.take(TargetTable.BYTES);
         tableKey =
                 exposures.expose(
@@ -73,7 +73,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
                         TargetTable.BYTES,
                         RemoteAccess.WRITE,
                         RegistrationPolicy.EXACT);
-        wire = StreamMessagePoster.of(device, queuePair);
+        wire = SendOrImmediateStreamPoster.of(device, queuePair);
         output =
                 new StreamOutput(
                         queuePair,
@@ -84,13 +84,13 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
                         config.getSendBufferSize(),
                         table.buffer());
         input =
-                new StreamReceiveBuffers(
+                new PublishedStreamReceiveBuffers(
                         exposures,
-                        StreamReceiveMemory.of(
+                        InboundRdmaWriteBuffers.of(
                                 device, pool, exposures, config.getReceiveBufferSize() / 2),
                         config.getReceiveDepth());
         receives =
-                new PostedStreamReceives(
+                new StreamMessageReceiveRing(
                         queuePair, pool, wire.receivedBytes(), config.getReceiveDepth());
     }
 
@@ -115,7 +115,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         ConnectionData peer =
                 ConnectionData.decode(
                         peerData,
-                        StreamMessagePoster.allowsBigEndian(
+                        SendOrImmediateStreamPoster.allowsBigEndian(
                                 channel.poller().context().capabilities()));
         output.open(peer);
         input.open(peer);
@@ -231,7 +231,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
     }
 
     @Override
-    ReceiveMemory writeMemory(int key, int start, int length) {
+    ReceiveMemoryRange writeMemory(int key, int start, int length) {
         return input.forWrite(key, start, length);
     }
 

@@ -79,7 +79,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
      */
     StreamOutput(
             QueuePair queuePair,
-            StreamMessagePoster wire,
+            SendOrImmediateStreamPoster wire,
             MessageRegistration memory,
             RegisteredBufferPool pool,
             int depth,

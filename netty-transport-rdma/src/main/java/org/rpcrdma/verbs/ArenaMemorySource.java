@@ -17,11 +17,11 @@ final class ArenaMemorySource implements MemorySource {
     public ByteBuffer allocate(int bytes) {
         MemoryArena arena = new MemoryArena();
         try {
-            ByteBuffer memory = JvmDirectMemoryLimit.allocate(bytes, arena::allocate);
+            ByteBuffer memory = LimitCheckedDirectMemoryAllocator.allocate(bytes, arena::allocate);
             synchronized (arenas) {
                 arenas.put(memory, arena);
             }
-            JvmDirectMemoryLimit.count(bytes);
+            LimitCheckedDirectMemoryAllocator.count(bytes);
             return memory;
         } catch (Throwable t) {
             arena.close();
@@ -36,9 +36,9 @@ final class ArenaMemorySource implements MemorySource {
             arena = arenas.remove(memory);
         }
         if (arena == null) {
-            throw JvmDirectMemoryLimit.notLent(memory);
+            throw LimitCheckedDirectMemoryAllocator.notLent(memory);
         }
         arena.close();
-        JvmDirectMemoryLimit.count(-memory.capacity());
+        LimitCheckedDirectMemoryAllocator.count(-memory.capacity());
     }
 }

@@ -84,7 +84,7 @@ public final class DirectMemoryBudget {
         do {
             taken = used.get();
             if (taken + bytes > limit) {
-                throw JvmDirectMemoryLimit.refused(
+                throw LimitCheckedDirectMemoryAllocator.refused(
                         bytes,
                         taken
                                 + " of "

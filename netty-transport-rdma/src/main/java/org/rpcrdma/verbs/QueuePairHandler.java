@@ -52,7 +52,7 @@ public interface QueuePairHandler {
      *     {@code null} for lack of memory: the device stops reading from the peer, retries, and ends the connection
      *     after a time-out
      */
-    default ReceiveMemory receiveMemory(long id, int length) {
+    default ReceiveMemoryRange receiveMemory(long id, int length) {
         throw new UnsupportedOperationException("receive without memory: " + id);
     }
 
@@ -68,7 +68,7 @@ public interface QueuePairHandler {
      *     after a time-out
      * @throws IllegalStateException when the peer may not write there yet: the connection ends
      */
-    default ReceiveMemory writeMemory(int key, int start, int length) {
+    default ReceiveMemoryRange writeMemory(int key, int start, int length) {
         throw new UnsupportedOperationException("exposed without memory: " + key);
     }
 

@@ -78,7 +78,7 @@ final class RetainedMemorySource implements MemorySource {
     private Range newChunk(int wanted, int size) {
         long left = limit - bytes;
         if (left < wanted) {
-            throw JvmDirectMemoryLimit.refused(
+            throw LimitCheckedDirectMemoryAllocator.refused(
                     wanted,
                     "what is free of "
                             + bytes
@@ -99,14 +99,14 @@ final class RetainedMemorySource implements MemorySource {
     }
 
     private static ByteBuffer allocateChunk(int size) {
-        return JvmDirectMemoryLimit.allocate(size, ByteBuffer::allocateDirect);
+        return LimitCheckedDirectMemoryAllocator.allocate(size, ByteBuffer::allocateDirect);
     }
 
     @Override
     public synchronized void free(ByteBuffer memory) {
         Range range = lent.remove(memory);
         if (range == null) {
-            throw JvmDirectMemoryLimit.notLent(memory);
+            throw LimitCheckedDirectMemoryAllocator.notLent(memory);
         }
         range.isLent = false;
         range.joinRight();

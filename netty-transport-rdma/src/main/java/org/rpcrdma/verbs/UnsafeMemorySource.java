@@ -13,7 +13,7 @@ final class UnsafeMemorySource implements MemorySource {
 
     @Override
     public ByteBuffer allocate(int bytes) {
-        return JvmDirectMemoryLimit.allocate(bytes, ByteBuffer::allocateDirect);
+        return LimitCheckedDirectMemoryAllocator.allocate(bytes, ByteBuffer::allocateDirect);
     }
 
     @Override

@@ -12,7 +12,7 @@ class AdaptivePollingTest {
     private long now;
 
     private AdaptivePolling polling(PollerLimit limit) {
-        return new AdaptivePolling(new PollWindow(now), limit);
+        return new AdaptivePolling(new AdaptivePollWindow(now), limit);
     }
 
     /** Has the window open: an event comes soon after the loop has blocked. */
@@ -46,9 +46,9 @@ class AdaptivePollingTest {
         PollerLimit limit = new PollerLimit(2);
         AdaptivePolling one = open(limit);
         assertThat(one.tryPoll(now, now)).isTrue();
-        assertThat(one.tryPoll(now, now + PollWindow.MAX_NANOS)).isFalse();
+        assertThat(one.tryPoll(now, now + AdaptivePollWindow.MAX_NANOS)).isFalse();
         one.stop();
-        one.workFound(now + PollWindow.WORTH_A_TRIAL_NANOS);
+        one.workFound(now + AdaptivePollWindow.WORTH_A_TRIAL_NANOS);
         assertThat(limit.tryEnter()).isTrue();
         assertThat(limit.tryEnter()).isTrue();
         assertThat(limit.tryEnter()).isFalse();

@@ -115,7 +115,7 @@ class MemoryAfterFailureTest {
     @Test
     void foreignMemoryThatIsNotExposed() {
         ByteBuf foreign = Unpooled.directBuffer(100).writeLong(1);
-        PeerAccessibleMemory exposures = new PeerAccessibleMemory(refusing, memory, true);
+        ChannelMemoryExposures exposures = new ChannelMemoryExposures(refusing, memory, true);
         assertThatThrownBy(
                         () ->
                                 exposures.expose(
@@ -127,12 +127,12 @@ class MemoryAfterFailureTest {
 
     @Test
     void theBufferOfAStreamThatIsNotExposed() {
-        PeerAccessibleMemory exposures = new PeerAccessibleMemory(refusing, memory, true);
+        ChannelMemoryExposures exposures = new ChannelMemoryExposures(refusing, memory, true);
         assertThatThrownBy(
                         () ->
-                                new StreamReceiveBuffers(
+                                new PublishedStreamReceiveBuffers(
                                         exposures,
-                                        new PreallocatedStreamReceiveMemory(
+                                        new PreallocatedInboundRdmaWriteBuffers(
                                                 pool, exposures, 1 << 16),
                                         8))
                 .isInstanceOf(OutOfMemoryError.class);
@@ -140,7 +140,7 @@ class MemoryAfterFailureTest {
 
     @Test
     void theReceivesOfAStreamThatAreNotPosted() {
-        assertThatThrownBy(() -> new PostedStreamReceives(refusing, pool, 4, 8))
+        assertThatThrownBy(() -> new StreamMessageReceiveRing(refusing, pool, 4, 8))
                 .isInstanceOf(OutOfMemoryError.class);
     }
 
@@ -148,7 +148,7 @@ class MemoryAfterFailureTest {
     void whatAStreamHasCopiedAndCannotWrite() {
         PostedStreamWrites work =
                 new PostedStreamWrites(
-                        refusing, StreamMessagePoster.of(CAPABILITIES, refusing), pool, 32);
+                        refusing, SendOrImmediateStreamPoster.of(CAPABILITIES, refusing), pool, 32);
         RegisteredByteBuf copied = pool.take(100);
         copied.writeLong(1);
         assertThatThrownBy(() -> work.write(0, 0, copied)).isInstanceOf(OutOfMemoryError.class);

@@ -69,9 +69,9 @@ class SendPosterTest {
         poster.completed(ids.get(1), WorkStatus.LOCAL_PROTECTION_ERROR);
         assertThat(flushed.cause())
                 .isInstanceOf(ClosedChannelException.class)
-                .hasCauseInstanceOf(RdmaException.class);
+                .hasCauseInstanceOf(WorkRequestFailedException.class);
         assertThat(culprit.cause())
-                .isInstanceOf(RdmaException.class)
+                .isInstanceOf(WorkRequestFailedException.class)
                 .hasMessageContaining("LOCAL_PROTECTION_ERROR");
         poster.completed(ids.get(2), WorkStatus.FLUSHED);
         assertThat(behind.isDone()).isFalse();

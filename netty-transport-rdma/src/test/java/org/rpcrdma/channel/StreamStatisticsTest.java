@@ -23,8 +23,8 @@ class StreamStatisticsTest {
 
     private static final int CREDITS = RawStreamPeer.CREDITS / 2; // the others are reserved
 
-    private static RdmaEventLoopStatistics of(RdmaStreamChannel channel) {
-        return RdmaEventLoopStatistics.of(channel.eventLoop().parent());
+    private static RdmaEventLoopGroupStatistics of(RdmaStreamChannel channel) {
+        return RdmaEventLoopGroupStatistics.of(channel.eventLoop().parent());
     }
 
     /** Has the loop of the channel done what came before. */
@@ -35,8 +35,8 @@ class StreamStatisticsTest {
     @Test
     void bytesAndConnectionsOfBothEndsAreCounted() throws Exception {
         try (StreamPair pair = new StreamPair()) {
-            RdmaEventLoopStatistics client = of(pair.client);
-            RdmaEventLoopStatistics server = of(pair.server);
+            RdmaEventLoopGroupStatistics client = of(pair.client);
+            RdmaEventLoopGroupStatistics server = of(pair.server);
             byte[] sent = new byte[100_000];
             pair.client.writeAndFlush(Unpooled.wrappedBuffer(sent)).sync();
             pair.serverSide.awaitBytes(sent);
@@ -49,7 +49,8 @@ class StreamStatisticsTest {
             assertThat(client.value(RdmaCounter.STREAM_BYTES_IN)).isZero();
             pair.client.close().sync();
             pair.serverSide.awaitClosed();
-            for (RdmaEventLoopStatistics end : new RdmaEventLoopStatistics[] {client, server}) {
+            for (RdmaEventLoopGroupStatistics end :
+                    new RdmaEventLoopGroupStatistics[] {client, server}) {
                 assertThat(end.value(RdmaCounter.STREAMS_OPENED)).isEqualTo(1);
                 assertThat(end.value(RdmaCounter.STREAMS_CLOSED)).isEqualTo(1);
                 assertThat(end.value(RdmaCounter.STREAMS_RESET)).isZero();
@@ -66,8 +67,8 @@ class StreamStatisticsTest {
                 new StreamPair(
                         client -> client.option(ChannelOption.ALLOW_HALF_CLOSURE, true),
                         server -> server.childOption(ChannelOption.ALLOW_HALF_CLOSURE, true))) {
-            RdmaEventLoopStatistics client = of(pair.client);
-            RdmaEventLoopStatistics server = of(pair.server);
+            RdmaEventLoopGroupStatistics client = of(pair.client);
+            RdmaEventLoopGroupStatistics server = of(pair.server);
             pair.client.shutdownOutput().sync();
             StreamPair.await(() -> server.streamsWithoutInput() == 1);
             assertThat(server.streamsWithoutOutput()).isZero();
@@ -77,7 +78,8 @@ class StreamStatisticsTest {
             StreamPair.await(() -> client.streamsWithoutOutput() == 0);
             pair.client.close().sync();
             pair.server.close().sync();
-            for (RdmaEventLoopStatistics end : new RdmaEventLoopStatistics[] {client, server}) {
+            for (RdmaEventLoopGroupStatistics end :
+                    new RdmaEventLoopGroupStatistics[] {client, server}) {
                 assertThat(end.streamsWithoutInput()).isZero();
                 assertThat(end.streamsWithoutOutput()).isZero();
                 assertThat(end.value(RdmaCounter.STREAMS_CLOSED)).isEqualTo(1);
@@ -89,8 +91,8 @@ class StreamStatisticsTest {
     void aResetIsThatOfWhoHasCutTheConnection() throws Exception {
         try (StreamPair pair =
                 new StreamPair(client -> client.option(ChannelOption.SO_LINGER, 0), server -> {})) {
-            RdmaEventLoopStatistics client = of(pair.client);
-            RdmaEventLoopStatistics server = of(pair.server);
+            RdmaEventLoopGroupStatistics client = of(pair.client);
+            RdmaEventLoopGroupStatistics server = of(pair.server);
             pair.client.close().sync();
             pair.serverSide.awaitClosed();
             assertThat(client.value(RdmaCounter.STREAMS_RESET)).isEqualTo(1);
@@ -122,7 +124,7 @@ class StreamStatisticsTest {
             peer.send(StreamMessage.data(1));
             RdmaStreamChannel channel =
                     accepted.poll(StreamPair.PATIENCE_SECONDS, TimeUnit.SECONDS).channel;
-            RdmaEventLoopStatistics loops = RdmaEventLoopStatistics.of(group);
+            RdmaEventLoopGroupStatistics loops = RdmaEventLoopGroupStatistics.of(group);
             assertThat(loops.streamCredits()).isEqualTo(CREDITS);
             for (int i = 0; i < CREDITS; i++) {
                 channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[1])).sync();
@@ -155,7 +157,7 @@ class StreamStatisticsTest {
     }
 
     /** A wait that has no end yet counts. */
-    private static void assertGrows(RdmaEventLoopStatistics loops) {
+    private static void assertGrows(RdmaEventLoopGroupStatistics loops) {
         long before = loops.value(RdmaCounter.STREAM_WAIT_NANOS);
         StreamPair.await(() -> loops.value(RdmaCounter.STREAM_WAIT_NANOS) > before);
     }

@@ -117,7 +117,7 @@ class DirectMemoryBudgetTest {
                         new MemorySource() {
                             @Override
                             public ByteBuffer allocate(int bytes) {
-                                return JvmDirectMemoryLimit.allocate(
+                                return LimitCheckedDirectMemoryAllocator.allocate(
                                         bytes,
                                         n -> {
                                             throw new OutOfMemoryError("none");

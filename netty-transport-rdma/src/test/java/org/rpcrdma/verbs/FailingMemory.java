@@ -68,6 +68,6 @@ public final class FailingMemory {
         if (isError) {
             throw new OutOfMemoryError("no direct memory for " + bytes + " bytes, simulated");
         }
-        throw JvmDirectMemoryLimit.refused(bytes, "simulated");
+        throw LimitCheckedDirectMemoryAllocator.refused(bytes, "simulated");
     }
 }

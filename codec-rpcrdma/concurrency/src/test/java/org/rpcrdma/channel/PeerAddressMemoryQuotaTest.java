@@ -26,7 +26,7 @@ class PeerAddressMemoryQuotaTest {
     @Param(name = "bytes", gen = IntGen.class, conf = "1:2")
     public static class Quota {
 
-        private final PeerAddressMemoryQuota quota = PeerAddressMemoryQuota.join(ADDRESS);
+        private final PeerIncompleteMessageQuota quota = PeerIncompleteMessageQuota.join(ADDRESS);
 
         @Operation
         public boolean tryTake(@Param(name = "bytes") int bytes) {
@@ -51,12 +51,12 @@ class PeerAddressMemoryQuotaTest {
                                 use(holders);
                                 use(holders);
                             });
-                    Interleavings.check(PeerAddressMemoryQuota.count() == 0, "a quota is left");
+                    Interleavings.check(PeerIncompleteMessageQuota.count() == 0, "a quota is left");
                 });
     }
 
     private static void use(int[] holders) {
-        PeerAddressMemoryQuota quota = PeerAddressMemoryQuota.join(ADDRESS);
+        PeerIncompleteMessageQuota quota = PeerIncompleteMessageQuota.join(ADDRESS);
         if (tryTake(quota, LIMIT - 1)) {
             Interleavings.check(++holders[0] == 1, "more than the limit is taken");
             holders[0]--;
@@ -65,7 +65,7 @@ class PeerAddressMemoryQuotaTest {
         quota.leave();
     }
 
-    private static boolean tryTake(PeerAddressMemoryQuota quota, int bytes) {
+    private static boolean tryTake(PeerIncompleteMessageQuota quota, int bytes) {
         try {
             quota.take(bytes, LIMIT);
             return true;

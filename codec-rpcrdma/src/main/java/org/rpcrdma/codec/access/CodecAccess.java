@@ -16,7 +16,7 @@ import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaLatencyListener;
 import org.rpcrdma.codec.RpcRdmaMetrics;
-import org.rpcrdma.codec.binding.Reduction;
+import org.rpcrdma.codec.binding.ReducedItemPredicate;
 
 /** Opens the codec to the client above its pipeline. */
 public abstract class CodecAccess {
@@ -115,7 +115,7 @@ public abstract class CodecAccess {
      *
      * @param message a {@code ByteBuf} or an {@link RpcMessage}
      */
-    public abstract Reduction reductionOf(Object message);
+    public abstract ReducedItemPredicate reductionOf(Object message);
 
     /**
      * Repeatedly doubles the memory that a call offers for its reply.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.binding;
 
-import static org.rpcrdma.codec.binding.Nfs4OperationTable.*;
-import static org.rpcrdma.codec.binding.Nfs4Xdr.*;
+import static org.rpcrdma.codec.binding.Nfs4OperationNumbers.*;
+import static org.rpcrdma.codec.binding.Nfs4XdrTypes.*;
 
 /** Parses the arguments of one operation of a COMPOUND and records the eligible ones (RFC 8267, 6.1). */
 final class Nfs4ArgumentWalker {

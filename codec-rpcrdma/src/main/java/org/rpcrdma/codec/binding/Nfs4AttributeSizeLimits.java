@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.binding;
 
-import static org.rpcrdma.codec.binding.Nfs4Xdr.*;
+import static org.rpcrdma.codec.binding.Nfs4XdrTypes.*;
 
 /** Upper bounds of the sizes of attribute values (RFC 8881, 5; RFC 7862, 12.2; RFC 8275; RFC 8276; RFC 9754). */
 final class Nfs4AttributeSizeLimits {
@@ -14,7 +14,7 @@ final class Nfs4AttributeSizeLimits {
 
     /** Most bytes by attribute number; {@link #NONE} for those without a bound, such as ACLs and security labels. */
     private static final int[] MAXIMUM = {
-        Nfs4ReplyLimits.BITMAP, // 0 supported_attrs
+        Nfs4OperationReplyLimits.BITMAP, // 0 supported_attrs
         4, // type
         4, // fh_expire_type
         8, // change
@@ -50,8 +50,8 @@ final class Nfs4AttributeSizeLimits {
         4, // mode
         4, // no_trunc
         4, // 35 numlinks
-        Nfs4ReplyLimits.PRINCIPAL, // owner
-        Nfs4ReplyLimits.PRINCIPAL, // owner_group
+        Nfs4OperationReplyLimits.PRINCIPAL, // owner
+        Nfs4OperationReplyLimits.PRINCIPAL, // owner_group
         8, // quota_avail_hard
         8, // quota_avail_soft
         8, // 40 quota_used
@@ -89,7 +89,7 @@ final class Nfs4AttributeSizeLimits {
         RETENTION_SET, // retentevt_set
         8, // retention_hold
         4 + 4, // mode_set_masked
-        Nfs4ReplyLimits.BITMAP, // 75 suppattr_exclcreat
+        Nfs4OperationReplyLimits.BITMAP, // 75 suppattr_exclcreat
         4, // fs_charset_cap
         4, // clone_blksize
         8, // space_freed
@@ -100,7 +100,7 @@ final class Nfs4AttributeSizeLimits {
         4, // offline
         TIME, // time_deleg_access
         TIME, // 85 time_deleg_modify
-        5 * Nfs4ReplyLimits.BITMAP, // open_arguments
+        5 * Nfs4OperationReplyLimits.BITMAP, // open_arguments
     };
 
     private Nfs4AttributeSizeLimits() {}

@@ -51,7 +51,7 @@ public final class Nfs4Binding implements UpperLayerBinding {
         }
         for (int left = operations(arguments); left > 0; left--) {
             int operation = arguments.int32();
-            if (!Nfs4OperationTable.isIdempotent(operation)
+            if (!Nfs4OperationNumbers.isIdempotent(operation)
                     || !Nfs4ArgumentWalker.skip(operation, arguments)) {
                 return false;
             }
@@ -61,7 +61,7 @@ public final class Nfs4Binding implements UpperLayerBinding {
 
     /** Tag and minor version, then the number of operations. */
     private static int operations(XdrCursor in) throws MalformedMessageException {
-        Nfs4Xdr.string(in);
+        Nfs4XdrTypes.string(in);
         in.skip(4);
         return in.count(4);
     }
@@ -86,7 +86,7 @@ public final class Nfs4Binding implements UpperLayerBinding {
             return;
         }
         in.skip(4); // the status of the last operation
-        Nfs4Xdr.string(in);
+        Nfs4XdrTypes.string(in);
         for (int left = in.count(4 + 4); left > 0; left--) {
             int operation = in.int32();
             // A COMPOUND ends with the first operation that fails (RFC 8881, 2.3).
@@ -109,18 +109,18 @@ public final class Nfs4Binding implements UpperLayerBinding {
             return;
         }
         int start = arguments.mark();
-        Nfs4Xdr.string(arguments);
+        Nfs4XdrTypes.string(arguments);
         limits.results(4 + (arguments.mark() - start) + 4); // status, the tag again, the count
         arguments.skip(4);
         boolean offersSinks = true;
         for (int left = arguments.count(4); left > 0; left--) {
             int operation = arguments.int32();
             limits.results(4 + 4);
-            if (Nfs4OperationTable.isMisplaced(operation)) {
+            if (Nfs4OperationNumbers.isMisplaced(operation)) {
                 offersSinks = false;
                 limits.withoutSinks();
             }
-            Nfs4ReplyLimits.add(operation, arguments, limits, offersSinks);
+            Nfs4OperationReplyLimits.add(operation, arguments, limits, offersSinks);
             if (!Nfs4ArgumentWalker.skip(operation, arguments)) {
                 limits.unbounded();
                 return;

@@ -73,7 +73,7 @@ public final class Nfs4CallbackBinding implements UpperLayerBinding {
             return;
         }
         int start = arguments.mark();
-        Nfs4Xdr.string(arguments);
+        Nfs4XdrTypes.string(arguments);
         limits.results(4 + (arguments.mark() - start) + 4); // status, the tag again, the count
         arguments.skip(4 + 4); // minor version, callback_ident
         limits.results((long) OPERATION * arguments.count(4));

@@ -9,8 +9,9 @@ package org.rpcrdma.codec.binding;
  * and are called by any number of event loops at once. Arguments and results come from a peer: use the checked steps of
  * the cursor and nothing else.
  *
- * <p>What is thrown beside {@link MalformedMessageException}, an {@link Error} included, fails the one call: a requester's
- * future with {@code MarshalException} or {@code UnmarshalException}, a responder's call with SYSTEM_ERR (RFC 5531, 9).
+ * <p>What is thrown beside {@link MalformedMessageException}, an {@link Error} included, fails the one call: a
+ * requester's future with {@code MarshalException} or {@code UnmarshalException}, a responder's call with SYSTEM_ERR
+ * (RFC 5531, 9).
  */
 public interface UpperLayerBinding {
 

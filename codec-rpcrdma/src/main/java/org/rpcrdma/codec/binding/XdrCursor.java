@@ -16,7 +16,7 @@ public final class XdrCursor {
     private static final int WORD = 4;
 
     private ByteBuf buffer;
-    private Reduction reduction = Reduction.NONE;
+    private ReducedItemPredicate reduction = ReducedItemPredicate.NONE;
     private int start;
     private int index;
     private int end;
@@ -41,7 +41,8 @@ public final class XdrCursor {
      * @param reduction tells which eligible items are in chunks, not in the stream
      * @return this cursor
      */
-    public XdrCursor wrap(ByteBuf buffer, int start, int index, int end, Reduction reduction) {
+    public XdrCursor wrap(
+            ByteBuf buffer, int start, int index, int end, ReducedItemPredicate reduction) {
         this.buffer = buffer;
         this.reduction = reduction;
         this.start = start;
@@ -55,7 +56,7 @@ public final class XdrCursor {
     /** Releases the buffer; keeps the recorded items. */
     public void release() {
         buffer = null;
-        reduction = Reduction.NONE;
+        reduction = ReducedItemPredicate.NONE;
     }
 
     /** {@return the position of the next byte in the unreduced stream} */

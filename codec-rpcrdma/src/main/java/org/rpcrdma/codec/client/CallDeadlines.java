@@ -21,7 +21,7 @@ final class CallDeadlines {
      */
     CallDeadlines(
             DefaultCallSettings settings,
-            RequesterEventLoop loop,
+            MovableRequesterEventLoop loop,
             PendingCallTable table,
             CurrentRequesterChannel channel,
             Runnable due) {

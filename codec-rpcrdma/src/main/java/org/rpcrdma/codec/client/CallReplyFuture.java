@@ -16,14 +16,14 @@ import org.rpcrdma.codec.access.CodecAccess;
 import org.rpcrdma.codec.internal.UserExceptionLog;
 import org.rpcrdma.codec.rpc.CallMarshaller;
 import org.rpcrdma.codec.rpc.CallOptions;
-import org.rpcrdma.codec.rpc.ReplyReader;
+import org.rpcrdma.codec.rpc.ReplyResultsDecoder;
 import org.rpcrdma.codec.rpc.RpcPromise;
-import org.rpcrdma.codec.wire.RecordMark;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
+import org.rpcrdma.codec.wire.RecordMarkDetector;
 
 /**
- * One call of a requester, and the future of what its {@link ReplyReader} makes of the reply. All state except the
- * future belongs to the event loop of the requester.
+ * One call of a requester, and the future of what its {@link ReplyResultsDecoder} makes of the reply. All state except
+ * the future belongs to the event loop of the requester.
  *
  * @param <T> type of the outcome
  */
@@ -48,7 +48,7 @@ final class CallReplyFuture<T> extends RpcPromise<T> implements Runnable {
     private final CallMarshaller<?> marshaller;
 
     /** Takes the reply over; called once, at most. */
-    private final ReplyReader<ReferenceCounted, ? extends T> reader;
+    private final ReplyResultsDecoder<ReferenceCounted, ? extends T> reader;
 
     /** {@code null} until encoded. */
     private ReferenceCounted message;
@@ -106,7 +106,7 @@ final class CallReplyFuture<T> extends RpcPromise<T> implements Runnable {
             Keeper keeper,
             ReferenceCounted message,
             CallMarshaller<?> marshaller,
-            ReplyReader<ReferenceCounted, ? extends T> reader,
+            ReplyResultsDecoder<ReferenceCounted, ? extends T> reader,
             CallOptions options,
             long deadline) {
         super(keeper.loop());
@@ -173,7 +173,9 @@ final class CallReplyFuture<T> extends RpcPromise<T> implements Runnable {
      * @param message taken over
      */
     static ReferenceCounted withoutMark(ReferenceCounted message) {
-        return message instanceof ByteBuf call ? RecordMark.without(call, call.alloc()) : message;
+        return message instanceof ByteBuf call
+                ? RecordMarkDetector.without(call, call.alloc())
+                : message;
     }
 
     /** Why a message cannot be sent as a call, which requires writing its XID; {@code null} if it can. */
@@ -190,13 +192,14 @@ final class CallReplyFuture<T> extends RpcPromise<T> implements Runnable {
 
     /** Why a message is not a call; {@code null} if it is. */
     private static String problem(ByteBuf payload) {
-        return payload.readableBytes() < RpcHeaderDecoder.MINIMUM_CALL_BYTES
-                        || payload.getInt(payload.readerIndex() + 4) != RpcHeaderDecoder.CALL
-                        || payload.getInt(payload.readerIndex() + 8) != RpcHeaderDecoder.RPC_VERSION
+        return payload.readableBytes() < OncRpcHeaderDecoder.MINIMUM_CALL_BYTES
+                        || payload.getInt(payload.readerIndex() + 4) != OncRpcHeaderDecoder.CALL
+                        || payload.getInt(payload.readerIndex() + 8)
+                                != OncRpcHeaderDecoder.RPC_VERSION
                 ? "message of "
                         + payload.readableBytes()
                         + " bytes (expected: a call of RPC version 2, at least "
-                        + RpcHeaderDecoder.MINIMUM_CALL_BYTES
+                        + OncRpcHeaderDecoder.MINIMUM_CALL_BYTES
                         + " bytes, without a record mark)"
                 : null;
     }

@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import org.rpcrdma.codec.rpc.CallMarshaller;
 import org.rpcrdma.codec.rpc.CallOptions;
-import org.rpcrdma.codec.rpc.ReplyReader;
+import org.rpcrdma.codec.rpc.ReplyResultsDecoder;
 import org.rpcrdma.codec.rpc.RpcFuture;
 import org.rpcrdma.codec.rpc.RpcPromise;
 
@@ -33,13 +33,14 @@ final class CallSubmissionQueue {
 
     private final Starter starter;
     private final DefaultCallSettings settings;
-    private final RequesterEventLoop loop;
+    private final MovableRequesterEventLoop loop;
     private final Queue<CallReplyFuture<?>> submitted = PlatformDependent.newMpscQueue();
     private final AtomicBoolean isStarting = new AtomicBoolean();
     private final Runnable start = this::start;
     private volatile int outstanding;
 
-    CallSubmissionQueue(Starter starter, DefaultCallSettings settings, RequesterEventLoop loop) {
+    CallSubmissionQueue(
+            Starter starter, DefaultCallSettings settings, MovableRequesterEventLoop loop) {
         this.starter = starter;
         this.settings = settings;
         this.loop = loop;
@@ -63,7 +64,7 @@ final class CallSubmissionQueue {
      * @param message taken over
      */
     <V extends ReferenceCounted, T> RpcFuture<T> submit(
-            V message, CallOptions options, ReplyReader<? super V, ? extends T> reader) {
+            V message, CallOptions options, ReplyResultsDecoder<? super V, ? extends T> reader) {
         ReferenceCounted call = CallReplyFuture.withoutMark(message);
         String problem = CallReplyFuture.messageProblem(call);
         return problem == null
@@ -75,7 +76,7 @@ final class CallSubmissionQueue {
     <V extends ReferenceCounted, T> RpcFuture<T> submitMarshalled(
             CallMarshaller<V> marshaller,
             CallOptions options,
-            ReplyReader<? super V, ? extends T> reader) {
+            ReplyResultsDecoder<? super V, ? extends T> reader) {
         Objects.requireNonNull(marshaller, "marshaller");
         return submit(newCall(null, marshaller, options, reader));
     }
@@ -94,14 +95,14 @@ final class CallSubmissionQueue {
             ReferenceCounted message,
             CallMarshaller<V> marshaller,
             CallOptions options,
-            ReplyReader<? super V, ? extends T> reader) {
+            ReplyResultsDecoder<? super V, ? extends T> reader) {
         Objects.requireNonNull(reader, "reader");
         OUTSTANDING.incrementAndGet(this);
         return new CallReplyFuture<>(
                 starter,
                 message,
                 marshaller,
-                (ReplyReader<ReferenceCounted, ? extends T>) reader,
+                (ReplyResultsDecoder<ReferenceCounted, ? extends T>) reader,
                 options,
                 settings.deadline(options));
     }
@@ -115,7 +116,7 @@ final class CallSubmissionQueue {
 
     /** Starts a call at once on the current channel. It ends with that channel, regardless of its options. */
     <V extends ReferenceCounted, T> RpcFuture<T> startHere(
-            V message, CallOptions options, ReplyReader<? super V, ? extends T> reader) {
+            V message, CallOptions options, ReplyResultsDecoder<? super V, ? extends T> reader) {
         ReferenceCounted call = CallReplyFuture.withoutMark(message);
         String problem = CallReplyFuture.messageProblem(call);
         return problem == null
@@ -123,11 +124,11 @@ final class CallSubmissionQueue {
                 : refused(call, problem);
     }
 
-    /** As {@link #startHere(ReferenceCounted, CallOptions, ReplyReader)}, with a marshaller. */
+    /** As {@link #startHere(ReferenceCounted, CallOptions, ReplyResultsDecoder)}, with a marshaller. */
     <V extends ReferenceCounted, T> RpcFuture<T> startMarshalledHere(
             CallMarshaller<V> marshaller,
             CallOptions options,
-            ReplyReader<? super V, ? extends T> reader) {
+            ReplyResultsDecoder<? super V, ? extends T> reader) {
         Objects.requireNonNull(marshaller, "marshaller");
         return startHere(newCall(null, marshaller, options, reader));
     }

@@ -20,7 +20,7 @@ import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaLatencyListener;
 import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.access.CodecAccess;
-import org.rpcrdma.codec.internal.FlightEvents;
+import org.rpcrdma.codec.internal.RpcRdmaFlightEvents;
 import org.rpcrdma.codec.internal.UserExceptionLog;
 
 /**
@@ -131,7 +131,7 @@ final class ClientChannelConnector {
     private void ended(boolean isConnected) {
         attempt = null;
         long nanos = backOff.sinceAttempt();
-        FlightEvents.connect(address(), isConnected, nanos);
+        RpcRdmaFlightEvents.connect(address(), isConnected, nanos);
         for (RpcRdmaLatencyListener listener : CodecAccess.CODEC.listeners(metrics())) {
             try {
                 listener.connectEnded(isConnected, nanos);

@@ -8,7 +8,7 @@ import java.util.concurrent.RejectedExecutionException;
 final class EarliestDeadlineTimer {
 
     private final CallClock clock;
-    private final RequesterEventLoop loop;
+    private final MovableRequesterEventLoop loop;
     private final Runnable due;
     private Future<?> timer;
     private long deadline;
@@ -16,7 +16,7 @@ final class EarliestDeadlineTimer {
     /**
      * @param due runs at the deadline; the caller must arm the timer again
      */
-    EarliestDeadlineTimer(CallClock clock, RequesterEventLoop loop, Runnable due) {
+    EarliestDeadlineTimer(CallClock clock, MovableRequesterEventLoop loop, Runnable due) {
         this.clock = clock;
         this.loop = loop;
         this.due = due;

@@ -7,14 +7,14 @@ import io.netty.channel.EventLoop;
 import io.netty.util.ReferenceCounted;
 import java.nio.channels.ClosedChannelException;
 import java.util.concurrent.CancellationException;
-import org.rpcrdma.channel.RdmaException;
+import org.rpcrdma.channel.WorkRequestFailedException;
 import org.rpcrdma.codec.CallFailureMessage;
 import org.rpcrdma.codec.RemoteChunkException;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaException;
 import org.rpcrdma.codec.access.CodecAccess;
 import org.rpcrdma.codec.internal.DeferredNotifications;
-import org.rpcrdma.codec.wire.RpcHeaderDecoder;
+import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 
 /**
  * Calls of one requester without an outcome: sends, retransmits after the loss of a channel, and repeats after
@@ -56,7 +56,7 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
 
     private final Owner owner;
     private final DefaultCallSettings settings;
-    private final RequesterEventLoop loop;
+    private final MovableRequesterEventLoop loop;
     private final CallSubmissionQueue intake;
 
     // ---- event loop only
@@ -66,7 +66,7 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
     private final PendingCallTable table;
     private final CallDeadlines deadlines;
     private final RetransmissionPolicy retransmission;
-    private final RefusedCallRetryQueue refusedCalls;
+    private final ErrChunkCallRetryQueue refusedCalls;
 
     /**
      * @param number of this requester among {@code 1 << log2}, which assign disjoint XIDs
@@ -75,7 +75,7 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
             Owner owner, DefaultCallSettings settings, EventLoop loop, int number, int log2) {
         this.owner = owner;
         this.settings = settings;
-        this.loop = new RequesterEventLoop(loop, owner::terminated);
+        this.loop = new MovableRequesterEventLoop(loop, owner::terminated);
         intake = new CallSubmissionQueue(this, settings, this.loop);
         outcomes = this.loop.outcomes();
         channel = new CurrentRequesterChannel(settings.fencesCancelled());
@@ -84,7 +84,7 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
         deadlines = new CallDeadlines(settings, this.loop, table, channel, due);
         retransmission = new RetransmissionPolicy(settings);
         Runnable repeat = () -> event(this::repeatRefused);
-        refusedCalls = new RefusedCallRetryQueue(settings.clock(), this.loop, repeat);
+        refusedCalls = new ErrChunkCallRetryQueue(settings.clock(), this.loop, repeat);
     }
 
     // ------------------------------------------------------------------ any thread
@@ -106,14 +106,14 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
         run(() -> giveUp(call));
     }
 
-    /** As {@link RequesterEventLoop#run}. */
+    /** As {@link MovableRequesterEventLoop#run}. */
     boolean run(Runnable task) {
         return loop.run(task);
     }
 
     // ------------------------------------------------------------------ events
 
-    /** As {@link RequesterEventLoop#event}. */
+    /** As {@link MovableRequesterEventLoop#event}. */
     void event(Runnable what) {
         loop.event(what);
     }
@@ -179,7 +179,7 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
         if (CodecAccess.CODEC.isNotSent(cause) || cause instanceof CancellationException) {
             call.notSent();
         } else if (cause instanceof ClosedChannelException
-                || cause instanceof RdmaException
+                || cause instanceof WorkRequestFailedException
                 || CurrentRequesterChannel.isOut(call)) {
             call.channel.close();
         } else {
@@ -205,7 +205,7 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
             return call != null;
         }
         ByteBuf payload = CodecAccess.CODEC.payloadOf(message);
-        if (!RpcHeaderDecoder.isOfType(payload, RpcHeaderDecoder.REPLY)) {
+        if (!OncRpcHeaderDecoder.isOfType(payload, OncRpcHeaderDecoder.REPLY)) {
             return false;
         }
         CallReplyFuture<?> call = out(payload.getInt(payload.readerIndex()));

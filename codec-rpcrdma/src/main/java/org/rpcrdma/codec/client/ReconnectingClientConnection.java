@@ -47,8 +47,8 @@ final class ReconnectingClientConnection implements PendingCallController.Owner 
     private final ReconnectBackOff backOff;
     private final ClientChannelConnector connector;
     private final FirstReplyTimeout firstCall;
-    private final ReverseCallConnectionLossCounter reverseLosses =
-            new ReverseCallConnectionLossCounter();
+    private final ReverseCallBrokenConnectionCounter reverseLosses =
+            new ReverseCallBrokenConnectionCounter();
     private State state = State.IDLE;
     private Channel channel;
     private Throwable lastFailure;
@@ -312,7 +312,7 @@ final class ReconnectingClientConnection implements PendingCallController.Owner 
         }
         state = State.IDLE;
         RpcRdmaConnection connection = RpcRdmaConnection.of(gone);
-        boolean isByReverseCall = ReverseCallConnectionLossCounter.mayHaveBroken(connection);
+        boolean isByReverseCall = ReverseCallBrokenConnectionCounter.mayHaveBroken(connection);
         reverseLosses.lost(connection);
         if (isKept && reverseLosses.areTooMany()) {
             stopKeeping();

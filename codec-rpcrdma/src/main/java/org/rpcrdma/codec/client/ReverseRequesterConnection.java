@@ -17,19 +17,19 @@ import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.access.CodecAccess;
 
 /**
- * The connection of an {@link RpcRdmaCallback}: the current channel of the client, and the channel attached last, which
- * replaces it. Belongs to the event loop of the current channel, and moves to that of the next one. {@link #state} and
- * {@link #close} may be called from any thread, {@link #attach} on the event loop of its channel.
+ * The connection of an {@link RpcRdmaReverseRequester}: the current channel of the client, and the channel attached
+ * last, which replaces it. Belongs to the event loop of the current channel, and moves to that of the next one.
+ * {@link #state} and {@link #close} may be called from any thread, {@link #attach} on the event loop of its channel.
  */
 final class ReverseRequesterConnection implements PendingCallController.Owner {
 
     private static final InternalLogger LOGGER =
-            InternalLoggerFactory.getInstance(RpcRdmaCallback.class);
+            InternalLoggerFactory.getInstance(RpcRdmaReverseRequester.class);
 
-    private final Consumer<? super RpcRdmaCallback.State> listener;
+    private final Consumer<? super RpcRdmaReverseRequester.State> listener;
     private final PendingCallController calls;
     private final Promise<Void> closed = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
-    private volatile RpcRdmaCallback.State state = RpcRdmaCallback.State.DOWN;
+    private volatile RpcRdmaReverseRequester.State state = RpcRdmaReverseRequester.State.DOWN;
 
     // ---- event loop only
 
@@ -51,7 +51,7 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
     ReverseRequesterConnection(
             DefaultCallSettings settings,
             EventLoop loop,
-            Consumer<? super RpcRdmaCallback.State> listener) {
+            Consumer<? super RpcRdmaReverseRequester.State> listener) {
         this.listener = listener;
         calls = new PendingCallController(this, settings, loop, 0, 0);
     }
@@ -63,12 +63,13 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
         return calls.intake();
     }
 
-    RpcRdmaCallback.State state() {
+    RpcRdmaReverseRequester.State state() {
         return state;
     }
 
     private boolean isOver() {
-        return state == RpcRdmaCallback.State.REFUSED || state == RpcRdmaCallback.State.CLOSED;
+        return state == RpcRdmaReverseRequester.State.REFUSED
+                || state == RpcRdmaReverseRequester.State.CLOSED;
     }
 
     Future<Void> close() {
@@ -80,7 +81,7 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
 
     // ------------------------------------------------------------------ channels
 
-    /** As {@link RpcRdmaCallback#attach}. */
+    /** As {@link RpcRdmaReverseRequester#attach}. */
     boolean attach(Channel channel) {
         RpcRdmaConnection connection = RpcRdmaConnection.of(channel);
         if (connection == null) {
@@ -97,7 +98,9 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
         boolean isOthers = present != null && present.owner() != this;
         if (isOthers && !present.owner().isOver()) {
             throw new IllegalStateException(
-                    "another RpcRdmaCallback is attached to " + channel + " (expected: one)");
+                    "another RpcRdmaReverseRequester is attached to "
+                            + channel
+                            + " (expected: one)");
         }
         connection.allowReverseCalls();
         if (isOthers) {
@@ -134,7 +137,7 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
             return;
         }
         leave();
-        changeTo(RpcRdmaCallback.State.DOWN);
+        changeTo(RpcRdmaReverseRequester.State.DOWN);
         if (calls.loop() != channel.eventLoop()) {
             calls.moveTo(channel.eventLoop(), this::proceed);
         } else {
@@ -178,7 +181,7 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
         if (channel == next && calls.channel() == null && channel.isActive()) {
             next = null;
             calls.connected(channel);
-            changeTo(RpcRdmaCallback.State.UP);
+            changeTo(RpcRdmaReverseRequester.State.UP);
             calls.sendAll();
         }
     }
@@ -187,7 +190,10 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
         recordAnswers();
         boolean isRefused = isFateUnknown();
         // First: the upper layer has no other source of this state.
-        changeTo(isRefused ? RpcRdmaCallback.State.REFUSED : RpcRdmaCallback.State.DOWN);
+        changeTo(
+                isRefused
+                        ? RpcRdmaReverseRequester.State.REFUSED
+                        : RpcRdmaReverseRequester.State.DOWN);
         if (isRefused) {
             next = null;
             calls.lost(
@@ -201,14 +207,14 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
     }
 
     /** Changes the state; the listener is notified at the end of the event, before the calls that fail. */
-    private void changeTo(RpcRdmaCallback.State changed) {
+    private void changeTo(RpcRdmaReverseRequester.State changed) {
         if (state != changed) {
             state = changed;
             calls.atEnd(() -> tell(changed));
         }
     }
 
-    private void tell(RpcRdmaCallback.State changed) {
+    private void tell(RpcRdmaReverseRequester.State changed) {
         try {
             listener.accept(changed);
         } catch (Throwable t) {
@@ -264,7 +270,7 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
         calls.event(
                 () -> {
                     next = null;
-                    changeTo(RpcRdmaCallback.State.CLOSED);
+                    changeTo(RpcRdmaReverseRequester.State.CLOSED);
                     calls.end();
                 });
         closed.trySuccess(null);
@@ -273,10 +279,10 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
     // ------------------------------------------------------------------ end
 
     private void closeNow() {
-        if (state != RpcRdmaCallback.State.CLOSED) {
+        if (state != RpcRdmaReverseRequester.State.CLOSED) {
             next = null;
             leave();
-            changeTo(RpcRdmaCallback.State.CLOSED);
+            changeTo(RpcRdmaReverseRequester.State.CLOSED);
             calls.stopTimer();
             calls.end();
         }

@@ -21,25 +21,25 @@ import java.util.function.Supplier;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.channel.RdmaEventLoopStatistics;
+import org.rpcrdma.channel.RdmaEventLoopGroupStatistics;
 import org.rpcrdma.codec.CallQueueFullException;
 import org.rpcrdma.codec.CallTimeoutException;
 import org.rpcrdma.codec.CallTooLongException;
 import org.rpcrdma.codec.ConnectionLostException;
-import org.rpcrdma.codec.EligibilityException;
 import org.rpcrdma.codec.MalformedReplyException;
 import org.rpcrdma.codec.MarshalException;
 import org.rpcrdma.codec.RemoteChunkException;
+import org.rpcrdma.codec.ReplyDdpEligibilityException;
+import org.rpcrdma.codec.ReplyUnmarshalException;
 import org.rpcrdma.codec.RpcRdmaCancel;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaMetrics;
-import org.rpcrdma.codec.UnmarshalException;
 import org.rpcrdma.codec.UnsupportedVersionException;
 import org.rpcrdma.codec.internal.ArgumentChecks;
 import org.rpcrdma.codec.rpc.CallMarshaller;
 import org.rpcrdma.codec.rpc.CallOptions;
-import org.rpcrdma.codec.rpc.ReplyReader;
+import org.rpcrdma.codec.rpc.ReplyResultsDecoder;
 import org.rpcrdma.codec.rpc.RpcFuture;
 import org.rpcrdma.codec.rpc.RpcPromise;
 import org.rpcrdma.codec.rpc.RpcTransport;
@@ -53,9 +53,9 @@ import org.rpcrdma.codec.rpc.RpcTransport;
  *   <li>{@link CallTimeoutException}: no answer in time,
  * <li>{@link ConnectionLostException}: no connection, or no retransmission; tells whether the call may be repeated,
  * <li>{@link RemoteChunkException}: the reply exceeds the memory offered for it, also after the permitted repetitions,
- * <li>{@link UnsupportedVersionException}, {@link EligibilityException}, {@link MalformedReplyException}: the responder
- *     violates the protocol, or speaks another version,
- * <li>{@link UnmarshalException}: the reply has arrived, but the upper-layer binding failed to decode it,
+ * <li>{@link UnsupportedVersionException}, {@link ReplyDdpEligibilityException}, {@link MalformedReplyException}: the
+ * responder violates the protocol, or speaks another version,
+ * <li>{@link ReplyUnmarshalException}: the reply has arrived, but the upper-layer binding failed to decode it,
  *   <li>{@link CallTooLongException}, {@link MarshalException}, {@link CallQueueFullException}: nothing was sent.
  * </ul>
  *
@@ -109,7 +109,7 @@ public final class RpcRdmaClient implements RpcTransport, Closeable {
 
     @Override
     public <V extends ReferenceCounted, T> RpcFuture<T> exchange(
-            V call, CallOptions options, ReplyReader<? super V, ? extends T> reader) {
+            V call, CallOptions options, ReplyResultsDecoder<? super V, ? extends T> reader) {
         return leastBusy().submit(call, options, reader);
     }
 
@@ -117,7 +117,7 @@ public final class RpcRdmaClient implements RpcTransport, Closeable {
     public <V extends ReferenceCounted, T> RpcFuture<T> exchangeMarshalled(
             CallMarshaller<V> marshaller,
             CallOptions options,
-            ReplyReader<? super V, ? extends T> reader) {
+            ReplyResultsDecoder<? super V, ? extends T> reader) {
         return leastBusy().submitMarshalled(marshaller, options, reader);
     }
 
@@ -279,7 +279,7 @@ public final class RpcRdmaClient implements RpcTransport, Closeable {
     }
 
     /** Builds an {@link RpcRdmaClient}. */
-    public static final class Builder extends AbstractClientBuilder<Builder> {
+    public static final class Builder extends ClientConnectionOptionsBuilder<Builder> {
 
         private final EventLoopGroup group;
         private final ResponderLocator responder;
@@ -400,7 +400,7 @@ public final class RpcRdmaClient implements RpcTransport, Closeable {
                         "reverseProgram without room for its calls: RpcRdmaConfig.reverseCredits is"
                                 + " 0 (expected: as many as may be out at a time)");
             }
-            RdmaEventLoopStatistics.of(group); // refuses a group that takes no RDMA channels
+            RdmaEventLoopGroupStatistics.of(group); // refuses a group that takes no RDMA channels
             Settings settings =
                     new Settings(
                             responder,

@@ -27,7 +27,7 @@ final class StreamCallController implements CallSubmissionQueue.Starter {
                     0,
                     Integer.MAX_VALUE,
                     false);
-    private final RequesterEventLoop loop;
+    private final MovableRequesterEventLoop loop;
     private final CallSubmissionQueue intake;
     private final EarliestDeadlineTimer timer;
     private final XidHashMap<CallReplyFuture<?>> calls = new XidHashMap<>();
@@ -35,7 +35,7 @@ final class StreamCallController implements CallSubmissionQueue.Starter {
 
     StreamCallController(Channel channel) {
         this.channel = channel;
-        loop = new RequesterEventLoop(channel.eventLoop(), this::terminated);
+        loop = new MovableRequesterEventLoop(channel.eventLoop(), this::terminated);
         intake = new CallSubmissionQueue(this, settings, loop);
         timer = new EarliestDeadlineTimer(settings.clock(), loop, () -> loop.event(this::expire));
     }

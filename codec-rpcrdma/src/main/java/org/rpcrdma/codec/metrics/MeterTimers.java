@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import org.rpcrdma.codec.CallOutcome;
+import org.rpcrdma.codec.CallAnswerOutcome;
 import org.rpcrdma.codec.RpcRdmaLatencyListener;
 import org.rpcrdma.codec.RpcRdmaRole;
 
@@ -20,7 +20,7 @@ import org.rpcrdma.codec.RpcRdmaRole;
 @SuppressWarnings("EnumOrdinal") // the arrays live and die with the enums' classes
 final class MeterTimers implements RpcRdmaLatencyListener {
 
-    private static final int OUTCOMES = CallOutcome.values().length;
+    private static final int OUTCOMES = CallAnswerOutcome.values().length;
 
     /** Bounds of the buckets of the timers in each registry. */
     private static final Map<MeterRegistry, List<Duration>> BUCKETS = new WeakHashMap<>();
@@ -47,11 +47,14 @@ final class MeterTimers implements RpcRdmaLatencyListener {
         for (int i = 0; i < calls.length; i++) {
             calls[i] = new ConcurrentHashMap<>();
         }
-        creditWait = timer(registry, RpcRdmaMeters.CREDIT_WAIT, Tags.empty());
+        creditWait = timer(registry, RpcRdmaMeterTable.CREDIT_WAIT, Tags.empty());
         connected =
-                timer(registry, RpcRdmaMeters.CONNECT_DURATION, Tags.of("outcome", "connected"));
+                timer(
+                        registry,
+                        RpcRdmaMeterTable.CONNECT_DURATION,
+                        Tags.of("outcome", "connected"));
         notConnected =
-                timer(registry, RpcRdmaMeters.CONNECT_DURATION, Tags.of("outcome", "failed"));
+                timer(registry, RpcRdmaMeterTable.CONNECT_DURATION, Tags.of("outcome", "failed"));
     }
 
     /**
@@ -77,15 +80,16 @@ final class MeterTimers implements RpcRdmaLatencyListener {
 
     private Timer timer(MeterRegistry to, String name, Tags tags) {
         return Timer.builder(name)
-                .description(RpcRdmaMeters.TABLE.family(name).description())
+                .description(RpcRdmaMeterTable.TABLE.family(name).description())
                 .tags(common.and(tags))
                 .serviceLevelObjectives(levels)
                 .register(to);
     }
 
     @Override
-    public void callEnded(RpcRdmaRole role, String procedure, CallOutcome outcome, long nanos) {
-        String name = procedure == null ? RpcRdmaMeters.OTHER_PROCEDURE : procedure;
+    public void callEnded(
+            RpcRdmaRole role, String procedure, CallAnswerOutcome outcome, long nanos) {
+        String name = procedure == null ? RpcRdmaMeterTable.OTHER_PROCEDURE : procedure;
         Timer timer = calls[role.ordinal() * OUTCOMES + outcome.ordinal()].get(name);
         if (timer == null) {
             timer = firstOf(role, name, outcome);
@@ -96,16 +100,16 @@ final class MeterTimers implements RpcRdmaLatencyListener {
     }
 
     /** {@code null} after the registry was collected. */
-    private Timer firstOf(RpcRdmaRole role, String procedure, CallOutcome outcome) {
+    private Timer firstOf(RpcRdmaRole role, String procedure, CallAnswerOutcome outcome) {
         MeterRegistry to = registry.get();
         if (to == null) {
             return null;
         }
         Tags tags =
-                RpcRdmaMeters.role(role)
+                RpcRdmaMeterTable.role(role)
                         .and("procedure", procedure)
-                        .and("outcome", RpcRdmaMeters.nameOf(outcome));
-        Timer timer = timer(to, RpcRdmaMeters.CALL_DURATION, tags);
+                        .and("outcome", RpcRdmaMeterTable.nameOf(outcome));
+        Timer timer = timer(to, RpcRdmaMeterTable.CALL_DURATION, tags);
         calls[role.ordinal() * OUTCOMES + outcome.ordinal()].put(procedure, timer);
         return timer;
     }

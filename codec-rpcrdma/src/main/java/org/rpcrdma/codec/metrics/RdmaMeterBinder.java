@@ -9,7 +9,7 @@ import io.netty.channel.EventLoopGroup;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import org.rpcrdma.channel.RdmaEventLoopStatistics;
+import org.rpcrdma.channel.RdmaEventLoopGroupStatistics;
 
 /**
  * Binds event loops, their registered memory and their devices to Micrometer registries; docs/metrics.md lists
@@ -18,9 +18,10 @@ import org.rpcrdma.channel.RdmaEventLoopStatistics;
  */
 public final class RdmaMeterBinder implements MeterBinder, AutoCloseable {
 
-    private final RdmaEventLoopStatistics loops;
+    private final RdmaEventLoopGroupStatistics loops;
     private final Tags tags;
-    private final List<AggregatedMeterGroup<RdmaEventLoopStatistics>> groups = new ArrayList<>(1);
+    private final List<AggregatedMeterGroup<RdmaEventLoopGroupStatistics>> groups =
+            new ArrayList<>(1);
 
     /**
      * Binds without additional tags.
@@ -40,15 +41,15 @@ public final class RdmaMeterBinder implements MeterBinder, AutoCloseable {
      * @param tags for every meter
      */
     public RdmaMeterBinder(EventLoopGroup loops, Iterable<Tag> tags) {
-        this.loops = RdmaEventLoopStatistics.of(Objects.requireNonNull(loops, "loops"));
+        this.loops = RdmaEventLoopGroupStatistics.of(Objects.requireNonNull(loops, "loops"));
         this.tags = Tags.of(Objects.requireNonNull(tags, "tags"));
     }
 
     /** Registers all meters; nothing happens when these loops are bound with these tags already. */
     @Override
     public synchronized void bindTo(MeterRegistry registry) {
-        AggregatedMeterGroup<RdmaEventLoopStatistics> group =
-                AggregatedMeterGroup.of(registry, RdmaMeters.TABLE, tags);
+        AggregatedMeterGroup<RdmaEventLoopGroupStatistics> group =
+                AggregatedMeterGroup.of(registry, RdmaMeterTable.TABLE, tags);
         if (group.add(loops)) {
             groups.add(group);
         }

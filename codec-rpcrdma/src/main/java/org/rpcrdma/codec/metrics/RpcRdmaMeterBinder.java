@@ -62,7 +62,7 @@ public final class RpcRdmaMeterBinder implements MeterBinder, AutoCloseable {
     public synchronized void bindTo(MeterRegistry registry) {
         MeterTimers.fixBuckets(registry, levels);
         AggregatedMeterGroup<RpcRdmaMetrics> group =
-                AggregatedMeterGroup.of(registry, RpcRdmaMeters.TABLE, tags);
+                AggregatedMeterGroup.of(registry, RpcRdmaMeterTable.TABLE, tags);
         if (group.add(metrics)) {
             MeterTimers timers = new MeterTimers(registry, tags, levels);
             metrics.addListener(timers);

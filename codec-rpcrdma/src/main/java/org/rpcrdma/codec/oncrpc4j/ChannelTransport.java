@@ -29,14 +29,14 @@ final class ChannelTransport implements RpcTransport {
     private static final int SYSTEM_ERROR_WORDS = 6;
 
     private final Channel channel;
-    private final ConnectionReplyQueue replies;
+    private final RequesterPendingReplyQueue replies;
 
     ChannelTransport(Channel channel) {
         this.channel = channel;
-        replies = new ConnectionReplyQueue(channel);
+        replies = new RequesterPendingReplyQueue(channel);
     }
 
-    ConnectionReplyQueue replies() {
+    RequesterPendingReplyQueue replies() {
         return replies;
     }
 

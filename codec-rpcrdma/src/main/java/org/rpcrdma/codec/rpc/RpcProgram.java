@@ -12,7 +12,7 @@ public final class RpcProgram {
     private static final int NULL = 0;
 
     private final int program;
-    private final IntObjectMap<IntObjectMap<RpcProcedure>> versions;
+    private final IntObjectMap<IntObjectMap<RpcProcedureHandler>> versions;
     private final int low;
     private final int high;
     private final Executor executor;
@@ -61,7 +61,7 @@ public final class RpcProgram {
     }
 
     /** {@code null} if there is none. */
-    RpcProcedure procedure(int version, int number) {
+    RpcProcedureHandler procedure(int version, int number) {
         return versions.get(version).get(number);
     }
 
@@ -85,7 +85,8 @@ public final class RpcProgram {
     public static final class Builder {
 
         private final int program;
-        private final IntObjectMap<IntObjectMap<RpcProcedure>> versions = new IntObjectHashMap<>();
+        private final IntObjectMap<IntObjectMap<RpcProcedureHandler>> versions =
+                new IntObjectHashMap<>();
         private Executor executor;
 
         private Builder(int program) {
@@ -101,9 +102,9 @@ public final class RpcProgram {
          * @param procedure executes its calls; takes the place of an earlier one
          * @return this builder
          */
-        public Builder procedure(int version, int number, RpcProcedure procedure) {
+        public Builder procedure(int version, int number, RpcProcedureHandler procedure) {
             Objects.requireNonNull(procedure, "procedure");
-            IntObjectMap<RpcProcedure> procedures = versions.get(version);
+            IntObjectMap<RpcProcedureHandler> procedures = versions.get(version);
             if (procedures == null) {
                 procedures = new IntObjectHashMap<>();
                 procedures.put(NULL, RpcServerCall::reply);

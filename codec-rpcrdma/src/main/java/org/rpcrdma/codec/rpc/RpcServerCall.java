@@ -118,12 +118,12 @@ public final class RpcServerCall {
         return channel;
     }
 
-    /** As {@link RpcAuthenticator#NONE_OR_SYS}; allocates nothing. */
+    /** As {@link RpcServerAuthenticator#NONE_OR_SYS}; allocates nothing. */
     int checkUnprovenCredential() {
         int flavor = flavor();
         int length = payload.getInt(start + CREDENTIAL_OFFSET + 4);
         if (flavor != OpaqueAuth.AUTH_NONE && flavor != OpaqueAuth.AUTH_SYS) {
-            return RpcAuthenticator.AUTH_REJECTEDCRED;
+            return RpcServerAuthenticator.AUTH_REJECTEDCRED;
         }
         int body = start + CREDENTIAL_OFFSET + 8;
         boolean isValid =
@@ -131,15 +131,15 @@ public final class RpcServerCall {
                         ? length == 0
                         : AuthSys.isWellFormed(payload, body, length);
         if (!isValid) {
-            return RpcAuthenticator.AUTH_BADCRED;
+            return RpcServerAuthenticator.AUTH_BADCRED;
         }
         int verifier = verifierIndex();
         int verifierFlavor = payload.getInt(verifier);
         boolean isUnproven =
                 verifierFlavor == OpaqueAuth.AUTH_NONE || verifierFlavor == OpaqueAuth.AUTH_SYS;
         return isUnproven && payload.getInt(verifier + 4) == 0
-                ? RpcAuthenticator.AUTH_OK
-                : RpcAuthenticator.AUTH_BADVERF;
+                ? RpcServerAuthenticator.AUTH_OK
+                : RpcServerAuthenticator.AUTH_BADVERF;
     }
 
     // ------------------------------------------------------------------ arguments
@@ -255,7 +255,7 @@ public final class RpcServerCall {
     /**
      * Answers with AUTH_ERROR.
      *
-     * @param authStatus an {@code auth_stat} (RFC 5531, 9), such as {@link RpcAuthenticator#AUTH_TOOWEAK}
+     * @param authStatus an {@code auth_stat} (RFC 5531, 9), such as {@link RpcServerAuthenticator#AUTH_TOOWEAK}
      * @throws IllegalStateException if the call was answered
      */
     public void refuseAuthentication(int authStatus) {

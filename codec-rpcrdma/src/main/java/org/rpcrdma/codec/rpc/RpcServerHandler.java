@@ -40,15 +40,15 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
     private static final int SHORTEST_CALL = 40;
 
     private final RpcProgram[] programs;
-    private final RpcAuthenticator authenticator;
+    private final RpcServerAuthenticator authenticator;
 
     /**
-     * A handler that believes AUTH_NONE and AUTH_SYS ({@link RpcAuthenticator#NONE_OR_SYS}).
+     * A handler that believes AUTH_NONE and AUTH_SYS ({@link RpcServerAuthenticator#NONE_OR_SYS}).
      *
      * @param programs that are served
      */
     public RpcServerHandler(RpcProgram... programs) {
-        this(RpcAuthenticator.NONE_OR_SYS, List.of(programs));
+        this(RpcServerAuthenticator.NONE_OR_SYS, List.of(programs));
     }
 
     /**
@@ -57,7 +57,7 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
      * @param authenticator decides whether a caller is believed
      * @param programs that are served
      */
-    public RpcServerHandler(RpcAuthenticator authenticator, List<RpcProgram> programs) {
+    public RpcServerHandler(RpcServerAuthenticator authenticator, List<RpcProgram> programs) {
         this.authenticator = Objects.requireNonNull(authenticator, "authenticator");
         this.programs = programs.toArray(RpcProgram[]::new);
     }
@@ -91,7 +91,7 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
             close(ctx, call, length);
         } else {
             int authStatus = skipHeader(call, payload);
-            if (authStatus == RpcAuthenticator.AUTH_OK) {
+            if (authStatus == RpcServerAuthenticator.AUTH_OK) {
                 dispatch(call);
             } else {
                 call.refuseAuthentication(authStatus);
@@ -109,11 +109,11 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
         int end = payload.writerIndex();
         int verifier = endOfAuth(payload, payload.readerIndex() + CREDENTIAL_OFFSET, end - 8);
         if (verifier < 0) {
-            return RpcAuthenticator.AUTH_BADCRED;
+            return RpcServerAuthenticator.AUTH_BADCRED;
         }
         int arguments = endOfAuth(payload, verifier, end);
         if (arguments < 0) {
-            return RpcAuthenticator.AUTH_BADVERF;
+            return RpcServerAuthenticator.AUTH_BADVERF;
         }
         int authStatus = authenticator.authenticate(call);
         payload.readerIndex(arguments);
@@ -139,7 +139,7 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
                     ReplyHeader.programMismatch(
                             call.xid(), program.lowestVersion(), program.highestVersion()));
         } else {
-            RpcProcedure procedure = program.procedure(call.version(), call.procedure());
+            RpcProcedureHandler procedure = program.procedure(call.version(), call.procedure());
             if (procedure == null) {
                 call.refuse(Status.PROC_UNAVAIL);
             } else {
@@ -157,7 +157,8 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
         return null;
     }
 
-    private static void execute(Executor executor, RpcProcedure procedure, RpcServerCall call) {
+    private static void execute(
+            Executor executor, RpcProcedureHandler procedure, RpcServerCall call) {
         if (executor == null) {
             execute(procedure, call);
             return;
@@ -169,7 +170,7 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
         }
     }
 
-    private static void execute(RpcProcedure procedure, RpcServerCall call) {
+    private static void execute(RpcProcedureHandler procedure, RpcServerCall call) {
         try {
             procedure.execute(call);
         } catch (MalformedXdrException | IndexOutOfBoundsException e) {

@@ -7,8 +7,8 @@ import org.rpcrdma.codec.RpcMessage;
 
 /**
  * Sends whole RPC calls, gives them their XIDs, and returns a future for each reply: {@link
- * org.rpcrdma.codec.client.RpcRdmaClient} over RDMA, {@link org.rpcrdma.codec.client.RpcRdmaCallback} in the reverse
- * direction, {@link org.rpcrdma.codec.client.StreamRpcTransport} over a byte stream. An {@link RpcClient} calls
+ * org.rpcrdma.codec.client.RpcRdmaClient} over RDMA, {@link org.rpcrdma.codec.client.RpcRdmaReverseRequester} in the
+ * reverse direction, {@link org.rpcrdma.codec.client.StreamRpcTransport} over a byte stream. An {@link RpcClient} calls
  * procedures over any of them.
  *
  * <p>Thread-safe, unless an implementation says otherwise. Futures complete, and readers run, on an event loop.
@@ -26,7 +26,7 @@ public interface RpcTransport {
      * @return what the reader returns; fails with what it throws, or because there is no reply
      */
     <V extends ReferenceCounted, T> RpcFuture<T> exchange(
-            V call, CallOptions options, ReplyReader<? super V, ? extends T> reader);
+            V call, CallOptions options, ReplyResultsDecoder<? super V, ? extends T> reader);
 
     /**
      * As {@link #exchange}, with a call that is built after its XID is assigned, anew for each transmission.
@@ -41,7 +41,7 @@ public interface RpcTransport {
     <V extends ReferenceCounted, T> RpcFuture<T> exchangeMarshalled(
             CallMarshaller<V> marshaller,
             CallOptions options,
-            ReplyReader<? super V, ? extends T> reader);
+            ReplyResultsDecoder<? super V, ? extends T> reader);
 
     /**
      * Sends a call with the default options.

@@ -33,7 +33,7 @@ public enum Direction {
     public static Direction of(TransportHeader header, ByteBuf message, int payload) {
         boolean hasPayload =
                 header.proc() == TransportHeader.RDMA_MSG
-                        && message.writerIndex() - payload >= RpcHeaderDecoder.DIRECTION_BYTES;
+                        && message.writerIndex() - payload >= OncRpcHeaderDecoder.DIRECTION_BYTES;
         Direction inline = hasPayload ? ofWord(message.getInt(payload + 4)) : UNKNOWN;
         if (header.proc() == TransportHeader.RDMA_MSG
                 && header.version() == TransportHeader.VERSION_TWO) {
@@ -53,8 +53,8 @@ public enum Direction {
 
     static Direction ofWord(int word) {
         return switch (word) {
-            case RpcHeaderDecoder.CALL -> CALL;
-            case RpcHeaderDecoder.REPLY -> REPLY;
+            case OncRpcHeaderDecoder.CALL -> CALL;
+            case OncRpcHeaderDecoder.REPLY -> REPLY;
             default -> UNKNOWN;
         };
     }

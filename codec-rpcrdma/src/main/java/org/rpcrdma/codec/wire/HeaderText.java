@@ -121,17 +121,17 @@ final class HeaderText {
 
     private void payload(ByteBuf message, int index, int end) {
         out.append(", ").append(end - index).append(" bytes inline");
-        if (end - index >= RpcHeaderDecoder.DIRECTION_BYTES) {
+        if (end - index >= OncRpcHeaderDecoder.DIRECTION_BYTES) {
             int type = message.getInt(index + 4);
-            if (type == RpcHeaderDecoder.CALL
-                    && end - index >= RpcHeaderDecoder.MINIMUM_CALL_BYTES) {
+            if (type == OncRpcHeaderDecoder.CALL
+                    && end - index >= OncRpcHeaderDecoder.MINIMUM_CALL_BYTES) {
                 out.append(": call of program ");
                 out.append(Integer.toUnsignedString(message.getInt(index + 12)));
                 out.append(" version ");
                 out.append(Integer.toUnsignedString(message.getInt(index + 16)));
                 out.append(" procedure ");
                 out.append(Integer.toUnsignedString(message.getInt(index + 20)));
-            } else if (type == RpcHeaderDecoder.REPLY) {
+            } else if (type == OncRpcHeaderDecoder.REPLY) {
                 out.append(": reply");
             }
         }

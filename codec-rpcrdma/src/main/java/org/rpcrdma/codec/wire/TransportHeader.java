@@ -52,7 +52,7 @@ public final class TransportHeader {
     private static final int NO_LIST_END = -1;
 
     /** A message of version 1 without chunks, with the XID and the type of the RPC message that follows. */
-    private static final int PLAIN_BYTES = MINIMUM_BYTES + RpcHeaderDecoder.DIRECTION_BYTES;
+    private static final int PLAIN_BYTES = MINIMUM_BYTES + OncRpcHeaderDecoder.DIRECTION_BYTES;
 
     private static final VarHandle INT =
             MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);

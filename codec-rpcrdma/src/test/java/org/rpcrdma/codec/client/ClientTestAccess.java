@@ -9,10 +9,10 @@ import java.util.function.LongSupplier;
 public final class ClientTestAccess {
 
     /** The pause before a refused call is repeated. */
-    public static final long REFUSED_PAUSE_MILLIS = RefusedCallRetryQueue.PAUSE_MILLIS;
+    public static final long REFUSED_PAUSE_MILLIS = ErrChunkCallRetryQueue.PAUSE_MILLIS;
 
     /** The most connections in a row that are lost by reverse calls before a client waits for a call. */
-    public static final int MOST_LOSSES = ReverseCallConnectionLossCounter.MOST;
+    public static final int MOST_LOSSES = ReverseCallBrokenConnectionCounter.MOST;
 
     private ClientTestAccess() {}
 
@@ -22,12 +22,13 @@ public final class ClientTestAccess {
     }
 
     /** Has a client, or a callback, live in the time of a test. */
-    public static <B extends AbstractRequesterBuilder<B>> B clocked(B builder, ManualClock clock) {
+    public static <B extends RequesterCallOptionsBuilder<B>> B clocked(
+            B builder, ManualClock clock) {
         return builder.clock(clock);
     }
 
     /** As the other one, in the time of somebody else. */
-    public static <B extends AbstractRequesterBuilder<B>> B clocked(
+    public static <B extends RequesterCallOptionsBuilder<B>> B clocked(
             B builder, LongSupplier time, Scheduler scheduler) {
         return builder.clock(
                 new CallClock() {

@@ -17,7 +17,8 @@ public final class SimulatedClocks {
     }
 
     /** A caller in the reverse direction whose deadlines go by the clock. */
-    public static RpcRdmaCallback.Builder on(LongSupplier clock, RpcRdmaCallback.Builder builder) {
+    public static RpcRdmaReverseRequester.Builder on(
+            LongSupplier clock, RpcRdmaReverseRequester.Builder builder) {
         return builder.clock(of(clock));
     }
 

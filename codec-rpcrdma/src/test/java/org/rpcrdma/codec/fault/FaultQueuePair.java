@@ -10,7 +10,7 @@ import java.util.Set;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.ReceiveMemory;
+import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 
 /** A queue pair between the channel and the device: sees every call and every event, and what each Send says. */
@@ -174,7 +174,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     }
 
     @Override
-    public ReceiveMemory receiveMemory(long id, int length) {
+    public ReceiveMemoryRange receiveMemory(long id, int length) {
         return handler.receiveMemory(id, length);
     }
 

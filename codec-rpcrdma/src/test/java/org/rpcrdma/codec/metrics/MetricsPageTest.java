@@ -48,8 +48,8 @@ class MetricsPageTest {
 
     private static String list() {
         StringBuilder out = new StringBuilder();
-        list(out, "Of RPC-over-RDMA", RpcRdmaMeters.TABLE);
-        list(out, "Of event loops, memory and devices", RdmaMeters.TABLE);
+        list(out, "Of RPC-over-RDMA", RpcRdmaMeterTable.TABLE);
+        list(out, "Of event loops, memory and devices", RdmaMeterTable.TABLE);
         return out.append('\n').toString();
     }
 

@@ -106,10 +106,10 @@ class RpcRdmaMeterBinderTest {
                     .as("Prometheus takes one set of tag keys for a name: " + id.getName())
                     .isEqualTo(own);
         }
-        for (MeterTable.Row<?> row : RpcRdmaMeters.TABLE.rows()) {
+        for (MeterTable.Row<?> row : RpcRdmaMeterTable.TABLE.rows()) {
             assertThat(registry.find(row.family().name()).meters().isEmpty())
                     .as(row.family().name())
-                    .isEqualTo(row.family().name().equals(RpcRdmaMeters.CALL_DURATION));
+                    .isEqualTo(row.family().name().equals(RpcRdmaMeterTable.CALL_DURATION));
         }
     }
 

@@ -544,7 +544,7 @@ class OncRpcHandlerTest {
     @Test
     void aCallWithTheXidOfAnotherIsRefused() throws Exception {
         EmbeddedChannel channel = new EmbeddedChannel();
-        ConnectionReplyQueue replies = new ConnectionReplyQueue(channel);
+        RequesterPendingReplyQueue replies = new RequesterPendingReplyQueue(channel);
         CompletionHandler<RpcReply, RpcTransport> first = new Ignored<>();
         CompletionHandler<RpcReply, RpcTransport> second = new Ignored<>();
         channel.freezeTime();
@@ -564,7 +564,7 @@ class OncRpcHandlerTest {
     @Test
     void aCallThatIsNotAnsweredInTimeFails() throws Exception {
         EmbeddedChannel channel = new EmbeddedChannel();
-        ConnectionReplyQueue replies = new ConnectionReplyQueue(channel);
+        RequesterPendingReplyQueue replies = new RequesterPendingReplyQueue(channel);
         List<Throwable> failures = new ArrayList<>();
         CompletionHandler<RpcReply, RpcTransport> handler =
                 new Ignored<>() {

@@ -224,7 +224,7 @@ class RpcClientTest {
         assertThat(failure(client.call(FAIL)).status()).isEqualTo(Status.SYSTEM_ERR);
         RpcStatusException weak = failure(client.call(WEAK));
         assertThat(weak.status()).isEqualTo(Status.AUTH_ERROR);
-        assertThat(weak.authStatus()).isEqualTo(RpcAuthenticator.AUTH_TOOWEAK);
+        assertThat(weak.authStatus()).isEqualTo(RpcServerAuthenticator.AUTH_TOOWEAK);
         assertThat(weak.low() + weak.high()).isZero();
         // The connection is unharmed.
         assertThat(client.call(ADD, out -> out.writeInt(3).writeInt(4), XdrReader::readInt).join())

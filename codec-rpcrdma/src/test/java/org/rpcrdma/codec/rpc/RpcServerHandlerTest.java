@@ -196,7 +196,7 @@ class RpcServerHandlerTest {
     @Test
     void aProcedureRefuses() {
         channel.writeInbound(hex(call(4, 3)), hex(call(4, 3)), hex(call(4, 3)));
-        waiting.get(0).refuseAuthentication(RpcAuthenticator.AUTH_TOOWEAK);
+        waiting.get(0).refuseAuthentication(RpcServerAuthenticator.AUTH_TOOWEAK);
         waiting.get(1).refuse(Status.PROC_UNAVAIL);
         waiting.get(2).drop();
         ByteBuf denied = channel.readOutbound();
@@ -298,11 +298,11 @@ class RpcServerHandlerTest {
 
     @Test
     void anAuthenticatorDecides() {
-        RpcAuthenticator gssOnly =
+        RpcServerAuthenticator gssOnly =
                 call ->
                         call.flavor() == 6
-                                ? RpcAuthenticator.AUTH_OK
-                                : RpcAuthenticator.AUTH_TOOWEAK;
+                                ? RpcServerAuthenticator.AUTH_OK
+                                : RpcServerAuthenticator.AUTH_TOOWEAK;
         EmbeddedChannel other =
                 new EmbeddedChannel(new RpcServerHandler(gssOnly, List.of(program)));
         other.writeInbound(

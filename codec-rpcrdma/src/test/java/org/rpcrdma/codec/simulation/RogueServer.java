@@ -190,8 +190,8 @@ final class RogueServer {
     }
 
     /**
-     * Grants one credit, so that a further call of the connection proves that all earlier ones have ended. Whatever they
-     * had offered is out of reach then, and what others offer always is.
+     * Grants one credit, so that a further call of the connection proves that all earlier ones have ended. Whatever
+     * they had offered is out of reach then, and what others offer always is.
      */
     private void keep(RdmaChannel to, TransportHeader call) {
         Map<Segment, Channel> over = new LinkedHashMap<>();

@@ -11,7 +11,7 @@ import java.util.Arrays;
 import java.util.Random;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.RpcRdmaException;
-import org.rpcrdma.codec.client.RpcRdmaCallback;
+import org.rpcrdma.codec.client.RpcRdmaReverseRequester;
 import org.rpcrdma.codec.fault.UserMemory;
 import org.rpcrdma.codec.rpc.CallOptions;
 
@@ -139,7 +139,7 @@ final class SimulatedCall {
 
     /** A call of a server to its client. */
     static SimulatedCall reverse(
-            SimulatedWorld world, int number, RpcRdmaCallback callback, Random random) {
+            SimulatedWorld world, int number, RpcRdmaReverseRequester callback, Random random) {
         SimulatedCall made = new SimulatedCall(world, number, "a server");
         ByteBuf call = SimulatedProgram.call(SimulatedProgram.UNBOUND, 1);
         byte[] data = SimulatedProgram.data(~number, 4 * random.nextInt(200));
@@ -148,7 +148,8 @@ final class SimulatedCall {
         made.results = made.arguments;
         // Before the client has come back there is nobody to call.
         made.mayFail =
-                callback.state() != RpcRdmaCallback.State.UP || world.settings.hasDeadlines();
+                callback.state() != RpcRdmaReverseRequester.State.UP
+                        || world.settings.hasDeadlines();
         made.note("calls back, " + data.length + " bytes");
         made.future = callback.call(call);
         made.watch();

@@ -34,7 +34,7 @@ import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaGauge;
 import org.rpcrdma.codec.RpcRdmaMetrics;
-import org.rpcrdma.codec.client.RpcRdmaCallback;
+import org.rpcrdma.codec.client.RpcRdmaReverseRequester;
 import org.rpcrdma.codec.client.SimulatedClocks;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -60,7 +60,7 @@ final class SimulatedServer {
     final RpcRdmaMetrics metrics = new RpcRdmaMetrics();
 
     /** By the numbers of the clients. */
-    final Map<Integer, RpcRdmaCallback> callbacks = new TreeMap<>();
+    final Map<Integer, RpcRdmaReverseRequester> callbacks = new TreeMap<>();
 
     /** By the numbers of the calls. */
     final Map<Integer, Integer> executions = new HashMap<>();
@@ -166,7 +166,7 @@ final class SimulatedServer {
 
     void close() {
         stop();
-        callbacks.values().forEach(RpcRdmaCallback::close);
+        callbacks.values().forEach(RpcRdmaReverseRequester::close);
         host.shutdown();
     }
 
@@ -270,11 +270,13 @@ final class SimulatedServer {
     }
 
     private void attach(Channel channel, int client) {
-        RpcRdmaCallback known = callbacks.get(client);
+        RpcRdmaReverseRequester known = callbacks.get(client);
         if (known == null) {
             callbacks.put(
                     client,
-                    SimulatedClocks.on(world.network::nanoTime, RpcRdmaCallback.builder(config))
+                    SimulatedClocks.on(
+                                    world.network::nanoTime,
+                                    RpcRdmaReverseRequester.builder(config))
                             .callTimeout(Duration.ofMillis(world.callMillis))
                             .attachTo(channel));
         } else {

@@ -10,7 +10,7 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
-import org.rpcrdma.codec.client.RpcRdmaCallback;
+import org.rpcrdma.codec.client.RpcRdmaReverseRequester;
 import org.rpcrdma.verbs.iwarp.SimulatedConnection;
 import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
 
@@ -180,7 +180,7 @@ final class SimulatedWorld {
             }
             case CANCEL -> cancel(random);
             case REVERSE_CALL -> {
-                RpcRdmaCallback callback = client.server.callbacks.get(client.number);
+                RpcRdmaReverseRequester callback = client.server.callbacks.get(client.number);
                 if (callback != null) {
                     calls.add(SimulatedCall.reverse(this, nextNumber(), callback, random));
                 }

@@ -15,7 +15,7 @@ import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
-import org.rpcrdma.codec.client.RpcRdmaCallback;
+import org.rpcrdma.codec.client.RpcRdmaReverseRequester;
 import org.rpcrdma.codec.rpc.ReplyHeader.Status;
 import org.rpcrdma.codec.rpc.RpcClient;
 import org.rpcrdma.codec.rpc.RpcProgram;
@@ -34,13 +34,13 @@ public final class LeaseServer implements AutoCloseable {
     /** A holder that does not answer has lost its lease after so long. */
     private static final Duration RECALL = Duration.ofSeconds(2);
 
-    private static final AttributeKey<RpcRdmaCallback> CLIENT =
+    private static final AttributeKey<RpcRdmaReverseRequester> CLIENT =
             AttributeKey.valueOf(LeaseServer.class, "client");
 
     private final RpcRdmaConfig config;
     private final RdmaEventLoopGroup loop = new RdmaEventLoopGroup(1);
-    private final Map<String, RpcRdmaCallback> clients = new HashMap<>();
-    private final Map<String, RpcRdmaCallback> holders = new HashMap<>();
+    private final Map<String, RpcRdmaReverseRequester> clients = new HashMap<>();
+    private final Map<String, RpcRdmaReverseRequester> holders = new HashMap<>();
     private final Channel listener;
 
     /** What a server of leases needs: room for recalls. */
@@ -88,8 +88,8 @@ public final class LeaseServer implements AutoCloseable {
     }
 
     /** The holder gives the lease back, or has not answered for so long that it has lost it: either way it is free. */
-    private void acquire(String lease, RpcRdmaCallback client, Runnable granted) {
-        RpcRdmaCallback holder = holders.putIfAbsent(lease, client);
+    private void acquire(String lease, RpcRdmaReverseRequester client, Runnable granted) {
+        RpcRdmaReverseRequester holder = holders.putIfAbsent(lease, client);
         if (holder == null || holder == client) {
             granted.run();
             return;
@@ -104,10 +104,10 @@ public final class LeaseServer implements AutoCloseable {
     }
 
     /** A client says that it takes calls on this connection: for the first time, or again after a loss. */
-    private RpcRdmaCallback hello(String name, Channel channel) {
-        RpcRdmaCallback known = clients.get(name);
+    private RpcRdmaReverseRequester hello(String name, Channel channel) {
+        RpcRdmaReverseRequester known = clients.get(name);
         if (known == null || !known.attach(channel)) {
-            known = RpcRdmaCallback.builder(config).callTimeout(RECALL).attachTo(channel);
+            known = RpcRdmaReverseRequester.builder(config).callTimeout(RECALL).attachTo(channel);
             clients.put(name, known);
         }
         return known;
@@ -120,7 +120,7 @@ public final class LeaseServer implements AutoCloseable {
     }
 
     private void acquire(RpcServerCall call) throws IOException {
-        RpcRdmaCallback client = call.channel().attr(CLIENT).get();
+        RpcRdmaReverseRequester client = call.channel().attr(CLIENT).get();
         if (client == null) {
             call.refuse(Status.PROC_UNAVAIL); // not before HELLO
         } else {

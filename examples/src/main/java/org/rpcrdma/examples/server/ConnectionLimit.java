@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Lets in who may connect over TCP, and bounds the connections, of one address and of all, and so the memory for records that are begun and replies that
- * are not taken. One for all servers; thread-safe.
+ * Lets in who may connect over TCP, and bounds the connections, of one address and of all, and so the memory for
+ * records that are begun and replies that are not taken. One for all servers; thread-safe.
  */
 @Sharable
 final class ConnectionLimit extends ChannelInboundHandlerAdapter {

@@ -25,7 +25,7 @@ import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaCounter;
-import org.rpcrdma.codec.client.RpcRdmaCallback;
+import org.rpcrdma.codec.client.RpcRdmaReverseRequester;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /**
@@ -55,7 +55,8 @@ public final class CallingServer {
     private static final RpcRdmaConfig CONFIG = RpcRdmaConfig.builder().reverseCredits(1).build();
 
     /** A client whose session has a backchannel. */
-    private record Client(RpcRdmaCallback callback, RpcRdmaConnection connection, int program) {}
+    private record Client(
+            RpcRdmaReverseRequester callback, RpcRdmaConnection connection, int program) {}
 
     private final BlockingQueue<Client> clients = new LinkedBlockingQueue<>();
 
@@ -120,7 +121,7 @@ public final class CallingServer {
         report.check(
                 "the backchannel is well after that",
                 () -> {
-                    same("state", RpcRdmaCallback.State.UP, client.callback.state());
+                    same("state", RpcRdmaReverseRequester.State.UP, client.callback.state());
                     same("errors", 0L, client.connection.value(RpcRdmaCounter.ERRORS_RECEIVED));
                     same("credits of 0", 0L, client.connection.value(RpcRdmaCounter.ZERO_GRANTS));
                     same("credits", 16L, client.connection.creditsGranted());
@@ -223,7 +224,7 @@ public final class CallingServer {
                             () ->
                                     clients.add(
                                             new Client(
-                                                    RpcRdmaCallback.builder(CONFIG)
+                                                    RpcRdmaReverseRequester.builder(CONFIG)
                                                             .attachTo(channel),
                                                     connection,
                                                     program)));

@@ -19,8 +19,8 @@ import org.rpcrdma.verbs.VerbsContext;
 
 /**
  * Pool of registered memory of one event loop. Allocates and registers memory in slabs ({@link
- * MemoryRegionRegistry}), splits slabs into blocks of any size ({@link SlabAllocator}), and caches small buffers with
- * their memory ({@link SizeClassBufferCache}). Frees unused slabs, except for the spare memory that {@link
+ * MemoryRegionRegistry}), splits slabs into blocks of any size ({@link SlabBlockAllocator}), and caches small buffers
+ * with their memory ({@link SizeClassBufferCache}). Frees unused slabs, except for the spare memory that {@link
  * DirectMemoryBudget} permits.
  *
  * <p>Buffers are taken on the event loop and may be released anywhere.
@@ -57,7 +57,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     private final DirectMemoryBudget budget;
     private final BooleanSupplier inEventLoop;
     private final MemoryRegionRegistry slabs;
-    private final SlabAllocator blocks = new SlabAllocator();
+    private final SlabBlockAllocator blocks = new SlabBlockAllocator();
     private final SizeClassBufferCache ready = new SizeClassBufferCache();
     private final ArrayDeque<RegisteredByteBuf> buffers = new ArrayDeque<>();
 

@@ -3,13 +3,13 @@ package org.rpcrdma.channel.memory;
 
 import io.netty.buffer.ByteBuf;
 import org.rpcrdma.verbs.MemoryRegion;
-import org.rpcrdma.verbs.ReceiveMemory;
+import org.rpcrdma.verbs.ReceiveMemoryRange;
 
 /**
  * A buffer of a {@link RegisteredBufferPool} over one block of a slab. Releasing its last reference, on any thread,
  * returns it to the pool, which reuses the object with another block.
  */
-public final class RegisteredByteBuf extends AbstractSlabByteBuf implements ReceiveMemory {
+public final class RegisteredByteBuf extends AbstractSlabByteBuf implements ReceiveMemoryRange {
 
     private final RegisteredBufferPool pool;
     private SlabBlock block;

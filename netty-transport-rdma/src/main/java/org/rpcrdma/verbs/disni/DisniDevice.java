@@ -38,13 +38,13 @@ final class DisniDevice implements NativeDevice {
     private static final int MAX_RANGES = 4;
 
     private final DeviceCapabilities capabilities;
-    private final CmEvents events;
+    private final CmEventChannelThread events;
     private final DataPath path;
-    private final LocalDevice device;
+    private final DisniLocalDevice device;
     private final IbvPd domain;
     private final IbvCQ queue;
     private final int completions;
-    private final NotificationThread notifications;
+    private final CompletionChannelThread notifications;
     private final ThreadWakeup alarm = new ThreadWakeup();
 
     /** Events that have come. */
@@ -56,9 +56,9 @@ final class DisniDevice implements NativeDevice {
         List<AutoCloseable> undo = new ArrayList<>();
         try {
             path = DisniNativeFields.dataPath(RdmaProvider.provider());
-            events = CmEvents.acquire();
-            undo.add(CmEvents::release);
-            device = LocalDevice.find(events, config.address());
+            events = CmEventChannelThread.acquire();
+            undo.add(CmEventChannelThread::release);
+            device = DisniLocalDevice.find(events, config.address());
             undo.add(device);
             capabilities =
                     DeviceCapabilities.builder()
@@ -80,7 +80,8 @@ final class DisniDevice implements NativeDevice {
             queue = sized.queue();
             completions = sized.entries();
             undo.add(queue::destroyCQ);
-            notifications = new NotificationThread(channel, queue, alarm, this::queueDestroyed);
+            notifications =
+                    new CompletionChannelThread(channel, queue, alarm, this::queueDestroyed);
         } catch (IOException | RuntimeException | Error e) {
             undo(undo, e);
             throw e;
@@ -105,10 +106,10 @@ final class DisniDevice implements NativeDevice {
             logger.debug("The protection domain could not be freed", e);
         }
         device.close();
-        CmEvents.release();
+        CmEventChannelThread.release();
     }
 
-    CmEvents events() {
+    CmEventChannelThread events() {
         return events;
     }
 
@@ -171,13 +172,13 @@ final class DisniDevice implements NativeDevice {
     @Override
     public InetSocketAddress connectFrom(InetSocketAddress local, InetSocketAddress peer)
             throws SocketException {
-        Addresses.checked(peer);
-        return Addresses.toBind(local, device.address);
+        Ipv4SocketAddresses.checked(peer);
+        return Ipv4SocketAddresses.toBind(local, device.address);
     }
 
     @Override
     public InetSocketAddress listenAt(InetSocketAddress local) throws SocketException {
-        return Addresses.toListen(local);
+        return Ipv4SocketAddresses.toListen(local);
     }
 
     @Override

@@ -18,7 +18,9 @@ import org.rpcrdma.verbs.hardware.NativeDevice;
 import org.rpcrdma.verbs.hardware.NativeId;
 import org.rpcrdma.verbs.hardware.NativeQueuePair;
 
-/** An identifier, whose events the thread of {@link CmEvents} hands to the event loop that it belongs to. */
+/**
+ * An identifier, whose events the thread of {@link CmEventChannelThread} hands to the event loop that it belongs to.
+ */
 final class DisniId implements NativeId, EventTarget {
 
     private static final InternalLogger logger = InternalLoggerFactory.getInstance(DisniId.class);
@@ -29,7 +31,7 @@ final class DisniId implements NativeId, EventTarget {
     /** Target of events, and its event loop. */
     private record Owner(DisniDevice loop, CmTarget target) {}
 
-    private final CmEvents events;
+    private final CmEventChannelThread events;
     private final RdmaCmId id;
     private final AtomicReference<Owner> owner;
 
@@ -93,7 +95,7 @@ final class DisniId implements NativeId, EventTarget {
     /** A listener whose identifier was at the same place in memory may have had another port. */
     private boolean isForThisPort(RdmaCmId subject) {
         try {
-            return port == 0 || port == Addresses.local(subject).getPort();
+            return port == 0 || port == Ipv4SocketAddresses.local(subject).getPort();
         } catch (IOException e) {
             logger.debug("The address of a request is not known", e);
             return false;
@@ -174,12 +176,12 @@ final class DisniId implements NativeId, EventTarget {
 
     @Override
     public InetSocketAddress localAddress() throws IOException {
-        return Addresses.local(id);
+        return Ipv4SocketAddresses.local(id);
     }
 
     @Override
     public InetSocketAddress remoteAddress() throws IOException {
-        return Addresses.remote(id);
+        return Ipv4SocketAddresses.remote(id);
     }
 
     void destroyQueuePair() throws IOException {

@@ -20,10 +20,10 @@ final class DisniNativeFields {
     /** How to post and poll with a provider. */
     static DataPath dataPath(RdmaProvider provider) throws IOException {
         return provider instanceof RdmaProviderNat
-                ? new PointerCalls(
+                ? new DisniPointerDataPath(
                         (NativeDispatcher)
                                 get(field(RdmaProviderNat.class, "nativeDispatcher"), provider))
-                : new ObjectCalls();
+                : new DisniObjectDataPath();
     }
 
     /**

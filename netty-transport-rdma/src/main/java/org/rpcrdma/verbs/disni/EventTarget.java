@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.disni;
 import com.ibm.disni.verbs.RdmaCmEvent.EventType;
 import com.ibm.disni.verbs.RdmaCmId;
 
-/** Receives the events of one connection identifier, on the thread of {@link CmEvents}. */
+/** Receives the events of one connection identifier, on the thread of {@link CmEventChannelThread}. */
 interface EventTarget {
 
     /** Whether requests may come for it. */

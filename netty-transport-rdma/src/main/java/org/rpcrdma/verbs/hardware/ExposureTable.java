@@ -9,7 +9,7 @@ import java.util.List;
 import org.rpcrdma.verbs.QueuePair;
 
 /** Memory exposed to the peer of one queue pair, by key. */
-final class ExposureTable implements Exposure.Registry {
+final class ExposureTable implements HardwareExposure.Registry {
 
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(ExposureTable.class);
@@ -17,7 +17,7 @@ final class ExposureTable implements Exposure.Registry {
     private final MemoryRegistrar registrations;
     private final MemoryWindowPool windows;
     private final WindowBinder binder;
-    private final IntObjectMap<Exposure> byKey = new IntObjectHashMap<>(4);
+    private final IntObjectMap<HardwareExposure> byKey = new IntObjectHashMap<>(4);
 
     /**
      * @param windows {@code null} where there are none
@@ -44,7 +44,7 @@ final class ExposureTable implements Exposure.Registry {
             return bind(region, address, length, right);
         }
         if (isShared) {
-            Exposure existing = byKey.get(region.shared().remoteKey());
+            HardwareExposure existing = byKey.get(region.shared().remoteKey());
             if (existing != null) {
                 existing.share(address);
                 return existing.key();
@@ -83,7 +83,7 @@ final class ExposureTable implements Exposure.Registry {
     }
 
     long offset(int key) {
-        Exposure exposure = byKey.get(key);
+        HardwareExposure exposure = byKey.get(key);
         if (exposure == null) {
             throw new IllegalArgumentException(
                     String.format(
@@ -98,7 +98,7 @@ final class ExposureTable implements Exposure.Registry {
     }
 
     void invalidate(int key) {
-        Exposure exposure = byKey.get(key);
+        HardwareExposure exposure = byKey.get(key);
         if (exposure != null) {
             exposure.release();
         }
@@ -112,19 +112,19 @@ final class ExposureTable implements Exposure.Registry {
     }
 
     @Override
-    public void add(Exposure exposure) {
+    public void add(HardwareExposure exposure) {
         byKey.put(exposure.key(), exposure);
     }
 
     @Override
-    public void remove(Exposure exposure) {
+    public void remove(HardwareExposure exposure) {
         byKey.remove(exposure.key());
     }
 
     /** Ends the peer's access by windows, before the queue pair that they are bound to is destroyed. */
     void clearWindows() {
         if (windows != null) {
-            for (Exposure exposure : List.copyOf(byKey.values())) {
+            for (HardwareExposure exposure : List.copyOf(byKey.values())) {
                 if (exposure instanceof WindowExposure) {
                     end(exposure);
                 }
@@ -139,7 +139,7 @@ final class ExposureTable implements Exposure.Registry {
         }
     }
 
-    private static void end(Exposure exposure) {
+    private static void end(HardwareExposure exposure) {
         try {
             exposure.end();
         } catch (IllegalStateException e) {

@@ -50,7 +50,7 @@ final class HardwareConnectionStateMachine implements CmTarget {
     private final EventLoopDevice loop;
     private final QueuePairHandler handler;
     private final NativeEndpointResources end;
-    private final WorkQueues work;
+    private final SendAndReceiveQueues work;
     private final Owner owner;
     private State state;
     private Throwable cause;
@@ -60,7 +60,7 @@ final class HardwareConnectionStateMachine implements CmTarget {
             EventLoopDevice loop,
             QueuePairHandler handler,
             NativeEndpointResources end,
-            WorkQueues work,
+            SendAndReceiveQueues work,
             Owner owner,
             boolean isRequested) {
         this.loop = loop;

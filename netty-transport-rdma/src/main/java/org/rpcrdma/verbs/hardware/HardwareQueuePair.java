@@ -42,7 +42,7 @@ final class HardwareQueuePair
     private final int serial;
     private final NativeEndpointResources end;
     private final HardwareConnectionStateMachine connection;
-    private final WorkQueues work;
+    private final SendAndReceiveQueues work;
     private final SendWorkRequestRing sends;
     private final ExposureTable exposures;
 
@@ -67,7 +67,7 @@ final class HardwareQueuePair
         this.serial = serial;
         Objects.requireNonNull(handler, "handler");
         end = new NativeEndpointResources(loop, size, request);
-        work = new WorkQueues(loop, size, serial, handler);
+        work = new SendAndReceiveQueues(loop, size, serial, handler);
         sends = work.sends();
         exposures = new ExposureTable(loop.registrations(), loop.windows(), this);
         connection =

@@ -9,7 +9,7 @@ import java.util.function.ToLongFunction;
  * The receives of a queue pair: {@code ibv_recv_wr} with one range each. They gather until they are handed
  * over together.
  */
-final class ReceiveWorkRequestRing extends WorkRequestRing {
+final class ReceiveWorkRequestRing extends AbstractWorkRequestRing {
 
     ReceiveWorkRequestRing(ToLongFunction<ByteBuffer> addresses, long tag, int depth) {
         super(addresses, tag, depth, WorkRequestLayout.RECEIVE_SIZE, 1);

@@ -2,10 +2,10 @@
 package org.rpcrdma.verbs.hardware;
 
 /**
- * Exposure by the key of a registration: a separate one, or that of the region, which outlives the exposure because
- * other connections use it.
+ * HardwareExposure by the key of a registration: a separate one, or that of the region, which outlives the exposure
+ * because other connections use it.
  */
-final class RegisteredExposure extends Exposure {
+final class RegisteredExposure extends HardwareExposure {
 
     private final MemoryRegistrar registrations;
     private final NativeRegion registration;

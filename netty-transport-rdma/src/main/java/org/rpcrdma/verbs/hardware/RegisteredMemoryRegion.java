@@ -11,14 +11,14 @@ import org.rpcrdma.verbs.MemoryRegion;
  * Memory of one context. The device knows it as up to two registrations, each made when it is first needed: one for
  * local use, and one that all peers of the context share, if memory is exposed that way.
  */
-final class RegisteredMemoryRegion implements MemoryRegion, Exposure.Registry {
+final class RegisteredMemoryRegion implements MemoryRegion, HardwareExposure.Registry {
 
     private final MemoryRegistrar registrations;
     private final ByteBuffer memory;
     private final long address;
 
     /** Each registration stores its index here. */
-    private final List<Exposure> exposures = new ArrayList<>(0);
+    private final List<HardwareExposure> exposures = new ArrayList<>(0);
 
     private NativeRegion local;
     private NativeRegion shared;
@@ -102,14 +102,14 @@ final class RegisteredMemoryRegion implements MemoryRegion, Exposure.Registry {
     }
 
     @Override
-    public void add(Exposure exposure) {
+    public void add(HardwareExposure exposure) {
         exposure.place = exposures.size();
         exposures.add(exposure);
     }
 
     @Override
-    public void remove(Exposure exposure) {
-        Exposure last = exposures.remove(exposures.size() - 1);
+    public void remove(HardwareExposure exposure) {
+        HardwareExposure last = exposures.remove(exposures.size() - 1);
         if (last != exposure) {
             last.place = exposure.place;
             exposures.set(last.place, last);

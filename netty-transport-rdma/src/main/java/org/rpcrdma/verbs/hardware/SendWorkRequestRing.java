@@ -17,7 +17,7 @@ import org.rpcrdma.verbs.QueuePair;
  * <p>A Read with more ranges than the device takes in one goes to it as several, which follow each other in the ring
  * and end as one.
  */
-final class SendWorkRequestRing extends WorkRequestRing {
+final class SendWorkRequestRing extends AbstractWorkRequestRing {
 
     private static final int UNKNOWN = -1;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.hardware;
 
-/** Exposure by the key of a memory window, which is reused. */
-final class WindowExposure extends Exposure {
+/** HardwareExposure by the key of a memory window, which is reused. */
+final class WindowExposure extends HardwareExposure {
 
     private final MemoryWindowPool windows;
     private final NativeWindow window;

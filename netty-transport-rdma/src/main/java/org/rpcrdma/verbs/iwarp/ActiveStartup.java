@@ -17,8 +17,8 @@ import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
 import org.rpcrdma.verbs.iwarp.mpa.Markers;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrameReader;
-import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
-import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupSettings;
 import org.rpcrdma.verbs.iwarp.mpa.StreamError;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 import org.rpcrdma.verbs.iwarp.rdmap.Terminate;
@@ -26,7 +26,7 @@ import org.rpcrdma.verbs.iwarp.shared.PrivateDataTrailer;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
 
 /** The start-up of an initiator: TCP connection, MPA Request, MPA Reply (RFC 5044, 7.1.2). */
-final class ActiveStartup implements SelectionKeyHandler, Timer, AutoCloseable {
+final class ActiveStartup implements SelectionKeyHandler, DeadlineTask, AutoCloseable {
 
     /** Owner of a start-up; receives its outcome once. */
     interface Owner {
@@ -36,7 +36,7 @@ final class ActiveStartup implements SelectionKeyHandler, Timer, AutoCloseable {
                 SocketChannel channel,
                 SelectionKey key,
                 SharedSegment shared,
-                MpaNegotiation agreed,
+                MpaNegotiationResult agreed,
                 byte[] privateData);
 
         void connectFailed(Throwable cause);
@@ -68,9 +68,9 @@ final class ActiveStartup implements SelectionKeyHandler, Timer, AutoCloseable {
         this.owner = owner;
         this.remote = remote;
         this.timeoutNanos = timeoutNanos;
-        MpaOptions options = loop.config.mpa();
+        MpaStartupSettings options = loop.config.mpa();
         this.request =
-                MpaNegotiation.request(
+                MpaNegotiationResult.request(
                         options,
                         size.inboundReads(),
                         size.outboundReads(),
@@ -180,7 +180,8 @@ final class ActiveStartup implements SelectionKeyHandler, Timer, AutoCloseable {
             throw new RejectedException(
                     "The peer " + remote + " rejected the connection", privateData());
         }
-        MpaNegotiation agreed = MpaNegotiation.conclude(request, reply, loop.config.mpa());
+        MpaNegotiationResult agreed =
+                MpaNegotiationResult.conclude(request, reply, loop.config.mpa());
         SharedSegment shared = offered == null ? null : offered.answered(reply.privateData());
         byte[] privateData = privateData();
         offered = null;

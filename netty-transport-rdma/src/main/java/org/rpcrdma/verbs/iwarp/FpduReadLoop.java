@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.MarkerStripper;
-import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
 
 /**
@@ -34,8 +34,8 @@ final class FpduReadLoop {
     private final MarkerStripper stripper;
     private final ScatteringByteChannel source;
     private final FpduReceiver fpdus;
-    private final ReceiveStallDetector frame;
-    private final ReceiveStallDetector message;
+    private final IncompleteInputStallDetector frame;
+    private final IncompleteInputStallDetector message;
 
     /** Bytes that the last call has read. */
     private long bytes;
@@ -52,7 +52,7 @@ final class FpduReadLoop {
             LoopResources loop,
             RdmapReceiver receiver,
             ScatteringByteChannel transport,
-            MpaNegotiation agreed) {
+            MpaNegotiationResult agreed) {
         this.loop = loop;
         this.receiver = receiver;
         CRC32C crc = agreed.crc() ? loop.crc : null;
@@ -62,8 +62,8 @@ final class FpduReadLoop {
         this.stripper = agreed.markersIn() ? new MarkerStripper(transport, null, crc) : null;
         this.source = agreed.markersIn() ? stripper : transport;
         this.fpdus = new FpduReceiver(null, receiver, crcIn);
-        this.frame = new ReceiveStallDetector("an FPDU", loop.config.frameTimeout());
-        this.message = new ReceiveStallDetector("a Send", loop.config.messageTimeout());
+        this.frame = new IncompleteInputStallDetector("an FPDU", loop.config.frameTimeout());
+        this.message = new IncompleteInputStallDetector("a Send", loop.config.messageTimeout());
     }
 
     /** FPDUs received so far. */
@@ -195,7 +195,7 @@ final class FpduReadLoop {
     }
 
     /** While a message waits for memory nothing is read, and the peer is not to blame. */
-    private boolean look(ReceiveStallDetector stall, boolean isOpen, long position)
+    private boolean look(IncompleteInputStallDetector stall, boolean isOpen, long position)
             throws IOException {
         if (!isOpen || isHeld) {
             stall.end();

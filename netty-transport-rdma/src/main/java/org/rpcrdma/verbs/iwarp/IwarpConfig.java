@@ -10,7 +10,7 @@ import java.util.TreeSet;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
-import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupSettings;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegmentFactory;
 
@@ -22,12 +22,12 @@ public final class IwarpConfig {
     /** Private copy of the builder. */
     private final Builder settings;
 
-    private final MpaOptions mpa;
+    private final MpaStartupSettings mpa;
 
     private IwarpConfig(Builder builder) {
         settings = builder.copy();
         mpa =
-                new MpaOptions(
+                new MpaStartupSettings(
                         settings.mpaRevision,
                         settings.crc,
                         settings.markers,
@@ -66,7 +66,7 @@ public final class IwarpConfig {
     }
 
     /** Options of the start-up frames. */
-    MpaOptions mpa() {
+    MpaStartupSettings mpa() {
         return mpa;
     }
 
@@ -215,7 +215,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder mpaRevision(int revision) {
-            mpaRevision = SettingRange.range("mpaRevision", revision, 1, 2);
+            mpaRevision = SettingChecks.range("mpaRevision", revision, 1, 2);
             return this;
         }
 
@@ -252,7 +252,7 @@ public final class IwarpConfig {
          */
         public Builder maxUlpdu(int bytes) {
             if (bytes != 0) {
-                SettingRange.range("maxUlpdu", bytes, Fpdu.MIN_MULPDU, Fpdu.MAX_ULPDU);
+                SettingChecks.range("maxUlpdu", bytes, Fpdu.MIN_MULPDU, Fpdu.MAX_ULPDU);
             }
             maxUlpdu = bytes;
             return this;
@@ -297,7 +297,7 @@ public final class IwarpConfig {
          */
         public Builder maxPrivateData(int bytes) {
             maxPrivateData =
-                    SettingRange.range("maxPrivateData", bytes, 0, MpaFrame.MAX_PRIVATE_DATA);
+                    SettingChecks.range("maxPrivateData", bytes, 0, MpaFrame.MAX_PRIVATE_DATA);
             return this;
         }
 
@@ -308,7 +308,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder responderTimeout(Duration time) {
-            responderTimeout = SettingRange.positive("responderTimeout", time);
+            responderTimeout = SettingChecks.positive("responderTimeout", time);
             return this;
         }
 
@@ -319,7 +319,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder initiatorTimeout(Duration time) {
-            initiatorTimeout = SettingRange.positive("initiatorTimeout", time);
+            initiatorTimeout = SettingChecks.positive("initiatorTimeout", time);
             return this;
         }
 
@@ -331,13 +331,13 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder drainTimeout(Duration time) {
-            drainTimeout = SettingRange.positive("drainTimeout", time);
+            drainTimeout = SettingChecks.positive("drainTimeout", time);
             return this;
         }
 
         /** When {@link ZeroLengthWriteProbe} begins, for tests; from zero, for never, to a day. */
         Builder probeAfter(Duration time) {
-            probeAfter = time.isZero() ? time : SettingRange.positive("probeAfter", time);
+            probeAfter = time.isZero() ? time : SettingChecks.positive("probeAfter", time);
             return this;
         }
 
@@ -350,7 +350,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder frameTimeout(Duration time) {
-            frameTimeout = time.isZero() ? time : SettingRange.positive("frameTimeout", time);
+            frameTimeout = time.isZero() ? time : SettingChecks.positive("frameTimeout", time);
             return this;
         }
 
@@ -363,7 +363,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder messageTimeout(Duration time) {
-            messageTimeout = time.isZero() ? time : SettingRange.positive("messageTimeout", time);
+            messageTimeout = time.isZero() ? time : SettingChecks.positive("messageTimeout", time);
             return this;
         }
 
@@ -376,7 +376,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder maxHalfOpen(int connections) {
-            maxHalfOpen = SettingRange.range("maxHalfOpen", connections, 1, 1 << 16);
+            maxHalfOpen = SettingChecks.range("maxHalfOpen", connections, 1, 1 << 16);
             return this;
         }
 
@@ -387,7 +387,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder maxExposures(int ranges) {
-            maxExposures = SettingRange.range("maxExposures", ranges, 1, 1 << 23);
+            maxExposures = SettingChecks.range("maxExposures", ranges, 1, 1 << 23);
             return this;
         }
 
@@ -398,7 +398,7 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder socketBuffer(int bytes) {
-            socketBuffer = SettingRange.range("socketBuffer", bytes, 0, Integer.MAX_VALUE);
+            socketBuffer = SettingChecks.range("socketBuffer", bytes, 0, Integer.MAX_VALUE);
             return this;
         }
 
@@ -427,12 +427,12 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder sharedRingBytes(int bytes) {
-            SettingRange.range(
+            SettingChecks.range(
                     "sharedRingBytes",
                     bytes,
                     SharedSegmentFactory.MIN_RING_BYTES,
                     SharedSegmentFactory.MAX_RING_BYTES);
-            SettingRange.requirePowerOfTwo("sharedRingBytes", bytes);
+            SettingChecks.requirePowerOfTwo("sharedRingBytes", bytes);
             sharedRingBytes = bytes;
             return this;
         }

@@ -9,8 +9,8 @@ import java.nio.channels.SocketChannel;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
-import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
-import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupSettings;
 import org.rpcrdma.verbs.iwarp.shared.PrivateDataTrailer;
 import org.rpcrdma.verbs.iwarp.shared.SharedOffer;
 
@@ -21,7 +21,7 @@ import org.rpcrdma.verbs.iwarp.shared.SharedOffer;
 final class IwarpConnectionRequest implements ConnectionRequest {
 
     private final SocketPoller origin;
-    private final MpaOptions options;
+    private final MpaStartupSettings options;
     private final PendingConnectionRequests pending;
     private final SocketChannel channel;
     private final MpaFrame request;
@@ -32,7 +32,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
 
     IwarpConnectionRequest(
             SocketPoller origin,
-            MpaOptions options,
+            MpaStartupSettings options,
             PendingConnectionRequests pending,
             SocketChannel channel,
             MpaFrame request)
@@ -146,7 +146,8 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     /** Sends the Reply that rejects, as far as the socket takes it, which is empty so far, and closes. */
     static void refuse(SocketChannel channel, MpaFrame request, byte[] privateData) {
         try {
-            channel.write(ByteBuffer.wrap(MpaNegotiation.rejection(request, privateData).encode()));
+            channel.write(
+                    ByteBuffer.wrap(MpaNegotiationResult.rejection(request, privateData).encode()));
             channel.shutdownOutput();
         } catch (IOException e) {
             // The peer has disconnected.

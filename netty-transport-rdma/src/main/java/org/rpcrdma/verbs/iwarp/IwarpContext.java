@@ -38,21 +38,22 @@ public final class IwarpContext implements VerbsContext {
 
     /** @param budget of all memory that streams are sent from and received into */
     IwarpContext(IwarpConfig config, DirectMemoryBudget budget) throws IOException {
-        this(config, IwarpHost.SYSTEM, budget, new SharedMemoryNegotiation(config));
+        this(config, IwarpSocketsAndClock.SYSTEM, budget, new SharedMemoryNegotiation(config));
     }
 
     IwarpContext(IwarpConfig config, SharedMemoryNegotiation sharedWire) throws IOException {
-        this(config, IwarpHost.SYSTEM, DirectMemoryBudget.jvm(), sharedWire);
+        this(config, IwarpSocketsAndClock.SYSTEM, DirectMemoryBudget.jvm(), sharedWire);
     }
 
     /** A context on another host. */
-    IwarpContext(IwarpConfig config, IwarpHost host, DirectMemoryBudget budget) throws IOException {
+    IwarpContext(IwarpConfig config, IwarpSocketsAndClock host, DirectMemoryBudget budget)
+            throws IOException {
         this(config, host, budget, new SharedMemoryNegotiation(config));
     }
 
     private IwarpContext(
             IwarpConfig config,
-            IwarpHost host,
+            IwarpSocketsAndClock host,
             DirectMemoryBudget budget,
             SharedMemoryNegotiation sharedWire)
             throws IOException {

@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
-import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
 
 /** Accepts TCP connections, and reports those whose MPA Request is complete. */
 final class IwarpListener
@@ -22,8 +22,8 @@ final class IwarpListener
                 PassiveStartup.Owner,
                 PausedListeners.Acceptor,
                 SelectionKeyHandler,
-                Timer,
-                PolledEventHandler,
+                DeadlineTask,
+                QueuedEventHandler,
                 AutoCloseable {
 
     private static final int ACCEPTS_PER_POLL = 64;
@@ -145,7 +145,7 @@ final class IwarpListener
     /** The MPA Request of a connection is complete. */
     @Override
     public void requested(SocketChannel accepted, MpaFrame request) throws IOException {
-        String objection = MpaNegotiation.objection(request, loop.config.mpa());
+        String objection = MpaNegotiationResult.objection(request, loop.config.mpa());
         IwarpConnectionRequest asked =
                 new IwarpConnectionRequest(
                         loop.poller, loop.config.mpa(), pending, accepted, request);

@@ -12,11 +12,11 @@ import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.WorkStatus;
-import org.rpcrdma.verbs.iwarp.memory.Exposure;
+import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
-import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
-import org.rpcrdma.verbs.iwarp.mpa.MpaOptions;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupSettings;
 import org.rpcrdma.verbs.iwarp.rdmap.InboundReads;
 import org.rpcrdma.verbs.iwarp.rdmap.OutboundReads;
 import org.rpcrdma.verbs.iwarp.rdmap.Rdmap;
@@ -50,7 +50,7 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
     private final InboundReads inboundReads;
     private final OutboundReads outboundReads;
     private final QueuePairExposures exposures;
-    private final QueuePairSocket socket = new QueuePairSocket();
+    private final QueuePairSocketSetup socket = new QueuePairSocketSetup();
 
     private State state;
     private long connectNanos;
@@ -131,10 +131,11 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
     public void accept(byte[] privateData) {
         require(State.REQUESTED, "accept");
         MpaFrame frame = request.frame();
-        MpaOptions options = loop.config.mpa();
+        MpaStartupSettings options = loop.config.mpa();
         byte[] checked = options.checked(privateData, frame.enhanced());
-        MpaNegotiation agreed =
-                MpaNegotiation.respond(frame, options, size.inboundReads(), size.outboundReads());
+        MpaNegotiationResult agreed =
+                MpaNegotiationResult.respond(
+                        frame, options, size.inboundReads(), size.outboundReads());
         SocketChannel channel = request.channel();
         SharedMemoryNegotiation.Joined joined = null;
         try {
@@ -170,7 +171,7 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
             SocketChannel channel,
             SelectionKey key,
             SharedSegment shared,
-            MpaNegotiation agreed,
+            MpaNegotiationResult agreed,
             byte[] privateData) {
         try {
             socket.established(channel);
@@ -188,12 +189,12 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
             SocketChannel channel,
             SelectionKey key,
             SharedSegment shared,
-            MpaNegotiation agreed,
+            MpaNegotiationResult agreed,
             boolean initiator) {
         inboundReads.depth(agreed.ird());
         outboundReads.depth(agreed.ord());
         ByteTransport carrier = loop.byteTransport(channel, key, shared);
-        MpaNegotiation rules = shared == null ? agreed : agreed.withoutTcp();
+        MpaNegotiationResult rules = shared == null ? agreed : agreed.withoutTcp();
         try {
             stream = new IwarpStream(loop, this, carrier, rules, initiator);
         } catch (RuntimeException | OutOfMemoryError e) {
@@ -328,7 +329,7 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
         exposures.invalidate(key);
     }
 
-    private void revoking(Exposure exposure) {
+    private void revoking(IwarpExposure exposure) {
         if (state == State.OPEN) {
             stream.revoking(exposure);
         }

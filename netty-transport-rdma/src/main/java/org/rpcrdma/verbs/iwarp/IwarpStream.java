@@ -6,11 +6,11 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
-import org.rpcrdma.verbs.iwarp.memory.Exposure;
+import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MarkedFpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MpaError;
-import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 import org.rpcrdma.verbs.iwarp.rdmap.LocalAccessException;
@@ -26,7 +26,7 @@ import org.rpcrdma.verbs.iwarp.rdmap.TerminatedException;
  * A connection in full operation: moves bytes between a carrier and the two halves of the stream, and ends it by the
  * rules of RFC 5040, 6.
  */
-final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer {
+final class IwarpStream implements ByteTransportListener, MaintainedStream, DeadlineTask {
 
     private static final long SEND_BUDGET = 1024 * 1024;
 
@@ -66,7 +66,7 @@ final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer
             LoopResources loop,
             StreamOwner owner,
             ByteTransport carrier,
-            MpaNegotiation agreed,
+            MpaNegotiationResult agreed,
             boolean maySend) {
         this.loop = loop;
         this.owner = owner;
@@ -300,7 +300,7 @@ final class IwarpStream implements ByteTransportListener, ScheduledStream, Timer
     }
 
     /** An exposure ends: bytes of it that wait to be written are copied, nothing more is read from it. */
-    void revoking(Exposure exposure) {
+    void revoking(IwarpExposure exposure) {
         if (exposure.queuedUntil() > fpdusOut.writtenPosition()) {
             fpdusOut.detach();
         }

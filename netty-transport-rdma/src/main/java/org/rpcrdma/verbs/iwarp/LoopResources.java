@@ -23,11 +23,11 @@ final class LoopResources {
             InternalLoggerFactory.getInstance(LoopResources.class);
 
     final IwarpConfig config;
-    final IwarpHost host;
+    final IwarpSocketsAndClock host;
     final PolledEventQueue completions = new PolledEventQueue();
     final Timers timers;
     final SocketPoller poller;
-    final StreamScheduler streams;
+    final OpenStreamMaintainer streams;
     final PausedListeners pausedListeners = new PausedListeners();
     final StagTable stags;
     final LocalKeyTable memory;
@@ -53,14 +53,14 @@ final class LoopResources {
     /** @param budget of all memory that streams are sent from and received into */
     LoopResources(
             IwarpConfig config,
-            IwarpHost host,
+            IwarpSocketsAndClock host,
             DirectMemoryBudget budget,
             SharedMemoryNegotiation sharedWire)
             throws IOException {
         this.config = config;
         this.host = host;
         this.timers = new Timers(host);
-        this.streams = new StreamScheduler(timers, config);
+        this.streams = new OpenStreamMaintainer(timers, config);
         this.staging = ReceiveStagingPool.plain(budget);
         this.wholeStaging = ReceiveStagingPool.whole(budget);
         this.batches = FpduBatchPool.plain(budget);
@@ -85,12 +85,12 @@ final class LoopResources {
         return new SharedMemoryByteTransport(poller.rings(), channel, key, shared);
     }
 
-    void add(ScheduledStream stream) {
+    void add(MaintainedStream stream) {
         streams.add(stream);
         counters.connectionsOpened++;
     }
 
-    void remove(ScheduledStream stream) {
+    void remove(MaintainedStream stream) {
         if (streams.remove(stream)) {
             counters.connectionsEnded++;
         }

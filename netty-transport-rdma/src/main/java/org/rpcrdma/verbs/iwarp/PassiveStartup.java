@@ -9,7 +9,7 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrameReader;
 
 /** An accepted TCP connection that owes its MPA Request. What it sends until then is bounded, and so is its time. */
-final class PassiveStartup implements SelectionKeyHandler, Timer {
+final class PassiveStartup implements SelectionKeyHandler, DeadlineTask {
 
     /** Owner of start-ups, which counts them. */
     interface Owner {

@@ -6,9 +6,9 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.Objects;
 import java.util.function.Consumer;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.ReceiveMemory;
+import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
-import org.rpcrdma.verbs.iwarp.rdmap.OnDemandPlacementMemory;
+import org.rpcrdma.verbs.iwarp.rdmap.OnDemandMemorySupplier;
 import org.rpcrdma.verbs.iwarp.rdmap.WorkCompletionHandler;
 
 /**
@@ -16,7 +16,7 @@ import org.rpcrdma.verbs.iwarp.rdmap.WorkCompletionHandler;
  * end of the connection is delivered behind the last completion.
  */
 final class QueuePairEvents
-        implements PolledEventHandler, WorkCompletionHandler, OnDemandPlacementMemory {
+        implements QueuedEventHandler, WorkCompletionHandler, OnDemandMemorySupplier {
 
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(QueuePairEvents.class);
@@ -54,12 +54,12 @@ final class QueuePairEvents
     }
 
     @Override
-    public ReceiveMemory memory(long id, int length) {
+    public ReceiveMemoryRange memory(long id, int length) {
         return handler.receiveMemory(id, length);
     }
 
     @Override
-    public ReceiveMemory writeMemory(int key, int start, int length) {
+    public ReceiveMemoryRange writeMemory(int key, int start, int length) {
         return handler.writeMemory(key, start, length);
     }
 

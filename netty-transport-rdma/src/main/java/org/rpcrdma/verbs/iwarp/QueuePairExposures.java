@@ -4,8 +4,8 @@ package org.rpcrdma.verbs.iwarp;
 import java.util.function.Consumer;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
-import org.rpcrdma.verbs.iwarp.memory.Exposure;
 import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
+import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
@@ -15,11 +15,11 @@ final class QueuePairExposures extends ExposureOwner {
 
     private final StagTable stags;
     private final LocalKeyTable memory;
-    private final Consumer<Exposure> onRevoke;
+    private final Consumer<IwarpExposure> onRevoke;
     private boolean closed;
 
     /** @param onRevoke called before the peer loses access to a range */
-    QueuePairExposures(StagTable stags, LocalKeyTable memory, Consumer<Exposure> onRevoke) {
+    QueuePairExposures(StagTable stags, LocalKeyTable memory, Consumer<IwarpExposure> onRevoke) {
         this.stags = stags;
         this.memory = memory;
         this.onRevoke = onRevoke;
@@ -47,7 +47,7 @@ final class QueuePairExposures extends ExposureOwner {
     }
 
     long offset(int key) {
-        Exposure exposure = find(key);
+        IwarpExposure exposure = find(key);
         if (exposure == null) {
             throw new IllegalArgumentException(
                     String.format(
@@ -62,19 +62,19 @@ final class QueuePairExposures extends ExposureOwner {
     }
 
     void invalidate(int key) {
-        Exposure exposure = find(key);
+        IwarpExposure exposure = find(key);
         if (exposure != null) {
             stags.invalidate(exposure);
         }
     }
 
-    private Exposure find(int key) {
-        Exposure exposure = stags.find(key);
+    private IwarpExposure find(int key) {
+        IwarpExposure exposure = stags.find(key);
         return exposure != null && exposure.owner() == this ? exposure : null;
     }
 
     @Override
-    protected void revoking(Exposure exposure) {
+    protected void revoking(IwarpExposure exposure) {
         onRevoke.accept(exposure);
     }
 

@@ -7,8 +7,9 @@ import java.util.TreeSet;
 /** The deadlines of one context, the next one first. Thousands of connections may close at a time. */
 final class Timers {
 
-    /** Timer with the deadline that it had when it was added; those of equal deadlines expire in that order. */
-    private record Entry(long deadline, long number, Timer timer) implements Comparable<Entry> {
+    /** DeadlineTask with the deadline that it had when it was added; those of equal deadlines expire in that order. */
+    private record Entry(long deadline, long number, DeadlineTask timer)
+            implements Comparable<Entry> {
 
         @Override
         public int compareTo(Entry other) {
@@ -19,11 +20,11 @@ final class Timers {
     }
 
     private final TreeSet<Entry> entries = new TreeSet<>();
-    private final IdentityHashMap<Timer, Entry> byTimer = new IdentityHashMap<>();
-    private final IwarpHost host;
+    private final IdentityHashMap<DeadlineTask, Entry> byTimer = new IdentityHashMap<>();
+    private final IwarpSocketsAndClock host;
     private long added;
 
-    Timers(IwarpHost host) {
+    Timers(IwarpSocketsAndClock host) {
         this.host = host;
     }
 
@@ -33,14 +34,14 @@ final class Timers {
     }
 
     /** Adds a timer, or one that is there again with another deadline. */
-    void add(Timer timer) {
+    void add(DeadlineTask timer) {
         remove(timer);
         Entry entry = new Entry(timer.deadline(), added++, timer);
         byTimer.put(timer, entry);
         entries.add(entry);
     }
 
-    void remove(Timer timer) {
+    void remove(DeadlineTask timer) {
         Entry entry = byTimer.remove(timer);
         if (entry != null) {
             entries.remove(entry);

@@ -6,7 +6,7 @@ package org.rpcrdma.verbs.iwarp;
  * socket: an FPDU that arrives in between is read when another one comes, and not before. So an initiator that has sent
  * something and heard nothing sends a zero-length RDMA Write, which touches no memory (RFC 5040, 5.2.1).
  */
-final class ZeroLengthWriteProbe implements Timer {
+final class ZeroLengthWriteProbe implements DeadlineTask {
 
     private static final int TIMES = 3;
 

@@ -41,8 +41,8 @@ final class FfmDevice implements NativeDevice {
     private final Supplier<NativeFunctions> libraries;
     private final NativeFunctions library;
     private final NativeFunctions.Operations operations;
-    private final LocalDevice device;
-    private final CmEvents connections;
+    private final FfmLocalDevice device;
+    private final CmEventDispatcher connections;
     private final DeviceCapabilities capabilities;
     private final FileDescriptorWaiter waiter;
     private final long domain;
@@ -73,9 +73,9 @@ final class FfmDevice implements NativeDevice {
         ConstructorCleanup undo = new ConstructorCleanup();
         try {
             undo.add(arena::close);
-            device = LocalDevice.open(library, config.device());
+            device = FfmLocalDevice.open(library, config.device());
             undo.add(() -> device.close(library));
-            connections = new CmEvents(this, device);
+            connections = new CmEventDispatcher(this, device);
             operations = library.operations(device.context());
             domain = Errno.checkPointer(library, "ibv_alloc_pd", library.allocPd(context()));
             undo.add(() -> library.deallocPd(domain));
@@ -134,7 +134,7 @@ final class FfmDevice implements NativeDevice {
     }
 
     /** Targets of connection events. */
-    CmEvents connections() {
+    CmEventDispatcher connections() {
         return connections;
     }
 
@@ -293,7 +293,7 @@ final class FfmDevice implements NativeDevice {
     /** The loop has ended, so that its memory is unused. */
     private synchronized void runLateTasks() {
         for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
-            CmEvents.guard(task);
+            CmEventDispatcher.guard(task);
         }
     }
 
@@ -329,7 +329,7 @@ final class FfmDevice implements NativeDevice {
     private int runTasks() {
         int count = tasks.size();
         for (int i = 0; i < count; i++) {
-            CmEvents.guard(tasks.remove());
+            CmEventDispatcher.guard(tasks.remove());
         }
         return count;
     }

@@ -65,7 +65,7 @@ final class FfmProviderFactory implements Ffm.Entrance {
         }
         library.destroyEventChannel(channel);
         try {
-            LocalDevice.open(library, config.device()).close(library);
+            FfmLocalDevice.open(library, config.device()).close(library);
             return null;
         } catch (IOException e) {
             return new IllegalStateException(e.getMessage(), e);

@@ -8,7 +8,7 @@ import java.util.List;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.ReceiveMemory;
+import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.WorkStatus;
 
@@ -32,7 +32,8 @@ final class End implements QueuePairHandler {
     /** What memory was given for. */
     record Given(int key, int start, int length) {}
 
-    private record Place(long address, MemoryRegion region, int length) implements ReceiveMemory {}
+    private record Place(long address, MemoryRegion region, int length)
+            implements ReceiveMemoryRange {}
 
     final List<Given> given = new ArrayList<>();
 
@@ -88,7 +89,7 @@ final class End implements QueuePairHandler {
 
     /** Each piece has 100 bytes to itself. */
     @Override
-    public ReceiveMemory writeMemory(int key, int start, int length) {
+    public ReceiveMemoryRange writeMemory(int key, int start, int length) {
         if (waits > 0) {
             waits--;
             return null;

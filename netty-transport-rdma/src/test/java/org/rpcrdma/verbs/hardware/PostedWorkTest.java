@@ -309,7 +309,7 @@ class PostedWorkTest {
                         ADDRESSES, WorkRequestId.sends(1), 4, 0, 4, 4, n -> ReadSinkKeys.LOCAL);
         ReceiveWorkRequestRing receives =
                 new ReceiveWorkRequestRing(ADDRESSES, WorkRequestId.receives(1), 4);
-        for (WorkRequestRing ring : List.of(sends, receives)) {
+        for (AbstractWorkRequestRing ring : List.of(sends, receives)) {
             ring.head = Integer.MAX_VALUE - 5;
             ring.posted = ring.head;
             ring.tail = ring.head;

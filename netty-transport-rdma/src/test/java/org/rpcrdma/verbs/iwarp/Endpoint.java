@@ -7,7 +7,7 @@ import java.util.List;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.ReceiveMemory;
+import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 
 /** One end of a connection in a test: its queue pair, one registered region, and everything it was told. */
@@ -29,7 +29,7 @@ final class Endpoint implements QueuePairHandler {
     Throwable connectFailure;
 
     /** For receives that were posted without memory; {@code null} while there is none. */
-    ReceiveMemory given;
+    ReceiveMemoryRange given;
 
     Endpoint(IwarpContext context, int bytes) {
         this.context = context;
@@ -58,7 +58,7 @@ final class Endpoint implements QueuePairHandler {
     }
 
     @Override
-    public ReceiveMemory receiveMemory(long id, int length) {
+    public ReceiveMemoryRange receiveMemory(long id, int length) {
         return given;
     }
 

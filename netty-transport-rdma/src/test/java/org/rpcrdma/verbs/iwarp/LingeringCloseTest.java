@@ -22,8 +22,8 @@ class LingeringCloseTest {
 
     @BeforeEach
     void open() throws IOException {
-        IwarpHost host =
-                new IwarpHost() {
+        IwarpSocketsAndClock host =
+                new IwarpSocketsAndClock() {
                     @Override
                     public SelectorProvider sockets() {
                         return SYSTEM.sockets();

@@ -35,7 +35,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
-import org.rpcrdma.verbs.ReceiveMemory;
+import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.Endpoint.Completion;
 import org.rpcrdma.verbs.iwarp.shared.SharedAnswer;
@@ -296,7 +296,7 @@ class SharedStreamTest {
     }
 
     /** All memory of an end. */
-    private record Whole(MemoryRegion region) implements ReceiveMemory {
+    private record Whole(MemoryRegion region) implements ReceiveMemoryRange {
         @Override
         public long address() {
             return region.address();

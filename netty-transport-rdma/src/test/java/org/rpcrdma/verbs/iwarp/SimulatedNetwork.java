@@ -35,7 +35,7 @@ import org.rpcrdma.verbs.iwarp.SimulatedThreads.SimulatedThread;
  *
  * <p>The methods are for the thread of the test, and for event loops where their description says so.
  */
-public final class SimulatedNetwork extends SelectorProvider implements IwarpHost {
+public final class SimulatedNetwork extends SelectorProvider implements IwarpSocketsAndClock {
 
     private static final int SEGMENT = 1460;
 

@@ -41,7 +41,7 @@ import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
-import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 
 /** How connections begin: RFC 5044, 7.1 and RFC 6581, against scripted peers on both sides. */
@@ -458,7 +458,7 @@ class StartupTest {
                             }
                         });
         MpaFrame frame =
-                MpaNegotiation.request(PLAIN.mpa(), 1, 1, PLAIN.mpa().checked(NOTHING, true));
+                MpaNegotiationResult.request(PLAIN.mpa(), 1, 1, PLAIN.mpa().checked(NOTHING, true));
         IwarpConnectionRequest request =
                 new IwarpConnectionRequest(
                         context.loop.poller,

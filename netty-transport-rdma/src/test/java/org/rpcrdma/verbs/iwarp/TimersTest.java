@@ -16,10 +16,10 @@ class TimersTest {
 
     private static final long HOUR_NANOS = TimeUnit.HOURS.toNanos(1);
 
-    private final Timers timers = new Timers(IwarpHost.SYSTEM);
+    private final Timers timers = new Timers(IwarpSocketsAndClock.SYSTEM);
     private final List<String> expired = new ArrayList<>();
 
-    private final class Named implements Timer {
+    private final class Named implements DeadlineTask {
         private final String name;
         private final Runnable action;
         private long deadline;
@@ -45,7 +45,7 @@ class TimersTest {
 
     @Test
     void whatIsRemovedInTheSameRoundDoesNotExpire() {
-        List<Timer> others = new ArrayList<>();
+        List<DeadlineTask> others = new ArrayList<>();
         new Named("first", 0, () -> others.forEach(timers::remove));
         others.add(new Named("second", 0, () -> {}));
         others.add(new Named("third", 0, () -> {}));
@@ -108,7 +108,7 @@ class TimersTest {
         long[] clock = {0};
         long[] calls = {0};
         Timers many = new Timers(new Clock(clock));
-        final class Counted implements Timer {
+        final class Counted implements DeadlineTask {
             private final long deadline;
 
             Counted(long deadline) {
@@ -139,7 +139,7 @@ class TimersTest {
             }
         }
         int count = 2000;
-        List<Timer> removed = new ArrayList<>();
+        List<DeadlineTask> removed = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             new Counted(i + 1L);
             new Counted(count);
@@ -155,7 +155,7 @@ class TimersTest {
         assertThat(calls[0]).isLessThan(100L * count);
     }
 
-    private static final class Clock implements IwarpHost {
+    private static final class Clock implements IwarpSocketsAndClock {
 
         private final long[] nanos;
 

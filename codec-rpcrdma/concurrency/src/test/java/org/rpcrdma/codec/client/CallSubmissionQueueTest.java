@@ -31,7 +31,7 @@ class CallSubmissionQueueTest {
         Started() {
             queue =
                     new CallSubmissionQueue(
-                            this, SETTINGS, new RequesterEventLoop(loop, this::terminated));
+                            this, SETTINGS, new MovableRequesterEventLoop(loop, this::terminated));
         }
 
         /** As the owner of calls does: whoever comes ends them. */

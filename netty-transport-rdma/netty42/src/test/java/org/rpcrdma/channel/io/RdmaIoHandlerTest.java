@@ -45,7 +45,7 @@ import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaCounter;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.channel.RdmaEventLoopStatistics;
+import org.rpcrdma.channel.RdmaEventLoopGroupStatistics;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.channel.RdmaServerStreamChannel;
 import org.rpcrdma.channel.RdmaStreamChannel;
@@ -176,7 +176,7 @@ class RdmaIoHandlerTest {
         EventLoopGroup loops =
                 new MultiThreadIoEventLoopGroup(
                         1, RdmaIoHandler.newFactory(Rdma.provider(), PollMode.BLOCKING));
-        RdmaEventLoopStatistics statistics = RdmaEventLoopStatistics.of(loops);
+        RdmaEventLoopGroupStatistics statistics = RdmaEventLoopGroupStatistics.of(loops);
         assertThat(loops.submit(() -> 1).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(1);
         await().until(() -> statistics.value(RdmaCounter.SLEEPS) > 0);
         assertThat(loops.submit(() -> 2).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(2);
@@ -190,7 +190,7 @@ class RdmaIoHandlerTest {
 
     @Test
     void channelsAreCountedWhileTheyAreRegistered() throws Exception {
-        RdmaEventLoopStatistics statistics = RdmaEventLoopStatistics.of(group);
+        RdmaEventLoopGroupStatistics statistics = RdmaEventLoopGroupStatistics.of(group);
         Channel listener = listen(group, RdmaServerChannel.class);
         Channel channel = connect(group, RdmaChannel.class, listener);
         await().until(() -> statistics.registeredChannels() == 3);
@@ -201,7 +201,7 @@ class RdmaIoHandlerTest {
         channel.close().sync();
         listener.close().sync();
         await().until(() -> statistics.registeredChannels() == 0);
-        assertThat(RdmaEventLoopStatistics.of(group)).isEqualTo(statistics);
+        assertThat(RdmaEventLoopGroupStatistics.of(group)).isEqualTo(statistics);
     }
 
     @Test
@@ -296,19 +296,19 @@ class RdmaIoHandlerTest {
     @Test
     void aTerminatedGroupTakesNoChannels() throws Exception {
         EventLoopGroup loops = new MultiThreadIoEventLoopGroup(1, RdmaIoHandler.newFactory());
-        RdmaEventLoopStatistics statistics = RdmaEventLoopStatistics.of(loops);
+        RdmaEventLoopGroupStatistics statistics = RdmaEventLoopGroupStatistics.of(loops);
         echo(loops, RdmaServerChannel.class, RdmaChannel.class);
         shutDown(loops);
         assertThat(statistics.value(RdmaCounter.WORK)).isPositive();
         assertThat(statistics.registeredBytes()).isZero();
-        assertThatThrownBy(() -> RdmaEventLoopStatistics.of(loops))
+        assertThatThrownBy(() -> RdmaEventLoopGroupStatistics.of(loops))
                 .isInstanceOf(IllegalArgumentException.class);
     }
 
     @Test
     void aGroupOfAnotherTransportIsNamed() throws Exception {
         EventLoopGroup others = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
-        assertThatThrownBy(() -> RdmaEventLoopStatistics.of(others))
+        assertThatThrownBy(() -> RdmaEventLoopGroupStatistics.of(others))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("RdmaIoHandler.newFactory()");
         ChannelFuture registered = others.register(new RdmaChannel());
@@ -398,7 +398,7 @@ class RdmaIoHandlerTest {
             EventLoopGroup loops =
                     new MultiThreadIoEventLoopGroup(
                             1, RdmaIoHandler.newFactory(failing(broken, fails), PollMode.BLOCKING));
-            RdmaEventLoopStatistics statistics = RdmaEventLoopStatistics.of(loops);
+            RdmaEventLoopGroupStatistics statistics = RdmaEventLoopGroupStatistics.of(loops);
             fails.set(true);
             assertThat(loops.submit(() -> 1).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(1);
             assertThat(

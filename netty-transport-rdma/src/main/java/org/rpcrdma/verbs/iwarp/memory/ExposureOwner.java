@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.iwarp.memory;
 /** Stream to whose peer memory is exposed, or a set of such streams. */
 public abstract class ExposureOwner {
 
-    Exposure exposures;
+    IwarpExposure exposures;
 
     /** Whether the peer of a stream may use what is exposed by this owner. */
     protected boolean admits(ExposureOwner stream) {
@@ -14,5 +14,5 @@ public abstract class ExposureOwner {
     /**
      * An exposure of this stream is about to end. Its queued bytes must not be read from its memory after this call.
      */
-    protected abstract void revoking(Exposure exposure);
+    protected abstract void revoking(IwarpExposure exposure);
 }

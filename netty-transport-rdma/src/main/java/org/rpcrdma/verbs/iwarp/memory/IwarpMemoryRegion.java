@@ -32,7 +32,7 @@ public final class IwarpMemoryRegion implements MemoryRegion, MemoryViewLender {
     private int spareCount;
     private int lent;
     private boolean registered = true;
-    Exposure exposures;
+    IwarpExposure exposures;
 
     IwarpMemoryRegion(
             Object table,

@@ -21,8 +21,8 @@ public final class StagTable {
     /** The least number of free STags before one is reused. */
     private static final int SPARE = 64;
 
-    private final IntObjectHashMap<Exposure> byIndex = new IntObjectHashMap<>();
-    private final ArrayDeque<Exposure> free = new ArrayDeque<>();
+    private final IntObjectHashMap<IwarpExposure> byIndex = new IntObjectHashMap<>();
+    private final ArrayDeque<IwarpExposure> free = new ArrayDeque<>();
     private final RandomNumberBuffer indices = new RandomNumberBuffer();
 
     /** Offsets need no secrecy, they only must not reveal addresses: a fast generator suffices. */
@@ -41,7 +41,7 @@ public final class StagTable {
      * @throws IllegalArgumentException when the range is not in the region or the access is not exactly one right
      * @throws IllegalStateException when all STags are in use
      */
-    public Exposure expose(
+    public IwarpExposure expose(
             ExposureOwner owner, IwarpMemoryRegion region, long address, int length, int access) {
         if (!region.isRegistered() || !region.contains(address, length)) {
             throw new IllegalArgumentException(
@@ -64,7 +64,7 @@ public final class StagTable {
      *
      * @throws IllegalStateException when all STags are in use
      */
-    public Exposure expose(ExposureOwner owner, int length) {
+    public IwarpExposure expose(ExposureOwner owner, int length) {
         return exposeAt(owner, null, 0, length, QueuePair.REMOTE_WRITE, nextOffset());
     }
 
@@ -78,29 +78,29 @@ public final class StagTable {
      *
      * @throws IllegalStateException when all STags are in use
      */
-    Exposure exposeAt(
+    IwarpExposure exposeAt(
             ExposureOwner owner,
             IwarpMemoryRegion region,
             long address,
             int length,
             int access,
             long offset) {
-        Exposure exposure = next();
+        IwarpExposure exposure = next();
         exposure.set(region, address, length, access, offset, owner);
         link(exposure);
         return exposure;
     }
 
     /** The exposure of an STag, all 32 bits compared, or {@code null} when it is not valid. */
-    public Exposure find(int stag) {
-        Exposure exposure = byIndex.get(stag >>> KEY_BITS);
+    public IwarpExposure find(int stag) {
+        IwarpExposure exposure = byIndex.get(stag >>> KEY_BITS);
         return exposure != null && exposure.stag == stag && exposure.owner != null
                 ? exposure
                 : null;
     }
 
     /** Ends an exposure before it returns. */
-    public void invalidate(Exposure exposure) {
+    public void invalidate(IwarpExposure exposure) {
         exposure.owner.revoking(exposure);
         unlink(exposure);
         exposure.clear();
@@ -114,11 +114,11 @@ public final class StagTable {
         }
     }
 
-    private Exposure next() {
-        Exposure exposure;
+    private IwarpExposure next() {
+        IwarpExposure exposure;
         if (byIndex.size() < Math.min(maximum, SPARE)
                 || (free.isEmpty() && byIndex.size() < maximum)) {
-            exposure = new Exposure();
+            exposure = new IwarpExposure();
             place(exposure);
             return exposure;
         }
@@ -139,7 +139,7 @@ public final class StagTable {
         return exposure;
     }
 
-    private void place(Exposure exposure) {
+    private void place(IwarpExposure exposure) {
         int index;
         do {
             index = indices.nextInt() >>> KEY_BITS;
@@ -148,7 +148,7 @@ public final class StagTable {
         byIndex.put(index, exposure);
     }
 
-    private static void link(Exposure exposure) {
+    private static void link(IwarpExposure exposure) {
         if (exposure.region != null) {
             exposure.nextOfRegion = exposure.region.exposures;
             if (exposure.nextOfRegion != null) {
@@ -163,7 +163,7 @@ public final class StagTable {
         exposure.owner.exposures = exposure;
     }
 
-    private static void unlink(Exposure exposure) {
+    private static void unlink(IwarpExposure exposure) {
         if (exposure.previousOfRegion != null) {
             exposure.previousOfRegion.nextOfRegion = exposure.nextOfRegion;
         } else if (exposure.region != null) {

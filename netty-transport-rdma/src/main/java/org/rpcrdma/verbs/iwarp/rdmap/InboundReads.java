@@ -3,8 +3,8 @@ package org.rpcrdma.verbs.iwarp.rdmap;
 
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
 import org.rpcrdma.verbs.iwarp.ddp.PayloadSource;
-import org.rpcrdma.verbs.iwarp.memory.Exposure;
 import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
+import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
 import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
@@ -67,8 +67,9 @@ public final class InboundReads implements PayloadSource {
         sent = 0;
     }
 
-    private Exposure check(ReadRequest request, long offset, long size) throws StreamException {
-        Exposure exposure = stags.find(request.sourceStag);
+    private IwarpExposure check(ReadRequest request, long offset, long size)
+            throws StreamException {
+        IwarpExposure exposure = stags.find(request.sourceStag);
         if (exposure == null) {
             throw new StreamException(
                     RdmapError.PROTECTION_INVALID_STAG,
@@ -117,7 +118,7 @@ public final class InboundReads implements PayloadSource {
     @Override
     public void gather(FpduSender out, int bytes) {
         ReadRequest request = requests[head];
-        Exposure exposure = stags.find(request.sourceStag);
+        IwarpExposure exposure = stags.find(request.sourceStag);
         long address = exposure.address(request.sourceOffset + sent);
         sent += bytes;
         if (out.wantsCopy(bytes)) {

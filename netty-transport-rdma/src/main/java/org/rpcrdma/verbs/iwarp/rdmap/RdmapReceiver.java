@@ -2,13 +2,13 @@
 package org.rpcrdma.verbs.iwarp.rdmap;
 
 import java.nio.ByteBuffer;
-import org.rpcrdma.verbs.ReceiveMemory;
+import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.ddp.DdpError;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
 import org.rpcrdma.verbs.iwarp.ddp.UntaggedSegmentSequence;
-import org.rpcrdma.verbs.iwarp.memory.Exposure;
 import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
+import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
@@ -26,7 +26,7 @@ public final class RdmapReceiver implements UlpduHandler {
     private final StagTable stags;
     private final LocalKeyTable memory;
     private final ReceiveQueue receives;
-    private final OnDemandPlacementMemory source;
+    private final OnDemandMemorySupplier source;
     private final InboundReads inboundReads;
     private final OutboundReads outboundReads;
     private final WorkCompletionHandler completions;
@@ -45,7 +45,7 @@ public final class RdmapReceiver implements UlpduHandler {
     private long writeAddress;
 
     private int writeKey;
-    private Exposure exposure;
+    private IwarpExposure exposure;
     private long cursor;
     private int remaining;
 
@@ -63,7 +63,7 @@ public final class RdmapReceiver implements UlpduHandler {
             StagTable stags,
             LocalKeyTable memory,
             ReceiveQueue receives,
-            OnDemandPlacementMemory source,
+            OnDemandMemorySupplier source,
             InboundReads inboundReads,
             OutboundReads outboundReads,
             WorkCompletionHandler completions) {
@@ -154,7 +154,7 @@ public final class RdmapReceiver implements UlpduHandler {
                             writeStag, segment.stag()));
         }
         if (remaining > 0) {
-            Exposure found = written();
+            IwarpExposure found = written();
             if (found.isWithoutMemory() && !tryTakeMemory(found)) {
                 return false;
             }
@@ -167,8 +167,8 @@ public final class RdmapReceiver implements UlpduHandler {
     }
 
     /** Target of the segment. */
-    private Exposure written() throws StreamException {
-        Exposure found = stags.find(segment.stag());
+    private IwarpExposure written() throws StreamException {
+        IwarpExposure found = stags.find(segment.stag());
         if (found == null) {
             throw invalidWrite("which is not valid");
         }
@@ -203,8 +203,8 @@ public final class RdmapReceiver implements UlpduHandler {
     }
 
     /** Asks for the memory of this segment. */
-    private boolean tryTakeMemory(Exposure found) {
-        ReceiveMemory given = source.writeMemory(found.stag(), found.filled(), remaining);
+    private boolean tryTakeMemory(IwarpExposure found) {
+        ReceiveMemoryRange given = source.writeMemory(found.stag(), found.filled(), remaining);
         if (given == null) {
             return false;
         }
@@ -260,7 +260,7 @@ public final class RdmapReceiver implements UlpduHandler {
         if (!receives.hasMemory()) {
             // Only a message of one segment has a known length at its start.
             int length = segment.isLast() ? remaining : receives.length();
-            ReceiveMemory found = source.memory(receives.id(), length);
+            ReceiveMemoryRange found = source.memory(receives.id(), length);
             if (found == null) {
                 return false;
             }
@@ -407,7 +407,7 @@ public final class RdmapReceiver implements UlpduHandler {
 
     /** RFC 5040, 5.2: the STag is invalid before the Send is delivered. */
     private void invalidate(int stag) throws StreamException {
-        Exposure found = stags.find(stag);
+        IwarpExposure found = stags.find(stag);
         if (found == null) {
             throw new StreamException(
                     RdmapError.OPERATION_CANNOT_INVALIDATE,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp.rdmap;
 
-import org.rpcrdma.verbs.ReceiveMemory;
+import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 
 /** The posted receives of one stream, oldest first. One without memory has key 0, which no region has. */
@@ -89,7 +89,7 @@ public final class ReceiveQueue {
     }
 
     /** Gives the oldest receive its memory, which may be less than was asked for. */
-    void memory(ReceiveMemory memory) {
+    void memory(ReceiveMemoryRange memory) {
         address = memory.address();
         length = Math.min(length, memory.length());
         key = memory.region().localKey();

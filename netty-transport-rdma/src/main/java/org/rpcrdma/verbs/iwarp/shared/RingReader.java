@@ -10,7 +10,7 @@ import java.nio.ByteBuffer;
  */
 public final class RingReader {
 
-    private final MappedMemory memory;
+    private final TruncationCheckedMappedMemory memory;
     private final int control;
     private final int data;
     private final int capacity;
@@ -26,7 +26,7 @@ public final class RingReader {
      * @param data where its bytes are
      * @param capacity how many there are, a power of two
      */
-    RingReader(MappedMemory memory, int control, int data, int capacity) {
+    RingReader(TruncationCheckedMappedMemory memory, int control, int data, int capacity) {
         this.memory = memory;
         this.control = control;
         this.data = data;

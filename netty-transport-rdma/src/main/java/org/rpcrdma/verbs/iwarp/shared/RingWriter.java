@@ -13,7 +13,7 @@ public final class RingWriter {
     /** Offset from which an empty ring is reset, so that light traffic stays in the caches. */
     static final int RESTART_BYTES = 4096;
 
-    private final MappedMemory memory;
+    private final TruncationCheckedMappedMemory memory;
     private final int control;
     private final int data;
     private final int capacity;
@@ -29,7 +29,7 @@ public final class RingWriter {
      * @param data where its bytes are
      * @param capacity how many there are, a power of two
      */
-    RingWriter(MappedMemory memory, int control, int data, int capacity) {
+    RingWriter(TruncationCheckedMappedMemory memory, int control, int data, int capacity) {
         this.memory = memory;
         this.control = control;
         this.data = data;

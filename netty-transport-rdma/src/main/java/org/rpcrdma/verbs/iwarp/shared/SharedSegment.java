@@ -23,7 +23,8 @@ public final class SharedSegment implements AutoCloseable {
          *
          * @param mark is to be found, big-endian, at {@code markAt} when all of the memory is there
          */
-        MappedMemory map(FileChannel file, long bytes, int markAt, long mark) throws IOException;
+        TruncationCheckedMappedMemory map(FileChannel file, long bytes, int markAt, long mark)
+                throws IOException;
     }
 
     /** Bytes of the header and of what rings are controlled by. They are the last page: no page goes before it. */
@@ -43,7 +44,7 @@ public final class SharedSegment implements AutoCloseable {
 
     static final Mapper MAPPER =
             (file, bytes, markAt, mark) ->
-                    new MappedMemory(FileMapping.of(file, bytes), markAt, mark);
+                    new TruncationCheckedMappedMemory(FileMapping.of(file, bytes), markAt, mark);
 
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(SharedSegment.class);
@@ -52,14 +53,15 @@ public final class SharedSegment implements AutoCloseable {
     private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(64 * 1024).asReadOnlyBuffer();
 
     private final Path path;
-    private final MappedMemory memory;
+    private final TruncationCheckedMappedMemory memory;
     private final int header;
     private final RingReader reader;
     private final RingWriter writer;
     private boolean named = true;
     private boolean closed;
 
-    private SharedSegment(Path path, MappedMemory memory, int ringBytes, boolean isInitiator) {
+    private SharedSegment(
+            Path path, TruncationCheckedMappedMemory memory, int ringBytes, boolean isInitiator) {
         this.path = path;
         this.memory = memory;
         this.header = headerAt(ringBytes);
@@ -93,7 +95,7 @@ public final class SharedSegment implements AutoCloseable {
             zeros.limit((int) Math.min(zeros.capacity(), size - at));
             at += file.write(zeros, at);
         }
-        MappedMemory memory = map(mapper, file, ringBytes, nonce);
+        TruncationCheckedMappedMemory memory = map(mapper, file, ringBytes, nonce);
         try {
             int header = headerAt(ringBytes);
             memory.header(header, MAGIC);
@@ -123,7 +125,7 @@ public final class SharedSegment implements AutoCloseable {
             UUID initiators,
             UUID responders)
             throws IOException {
-        MappedMemory memory = map(mapper, file, ringBytes, initiators);
+        TruncationCheckedMappedMemory memory = map(mapper, file, ringBytes, initiators);
         try {
             int header = headerAt(ringBytes);
             if (memory.header(header) != MAGIC
@@ -131,7 +133,7 @@ public final class SharedSegment implements AutoCloseable {
                     || !uuid(memory, header + INITIATOR_AT).equals(initiators)) {
                 throw new IOException(
                         "its header does not agree with what was announced",
-                        MappedMemory.pendingFault());
+                        TruncationCheckedMappedMemory.pendingFault());
             }
             putUuid(memory, header + RESPONDER_AT, responders);
             memory.verify();
@@ -146,8 +148,8 @@ public final class SharedSegment implements AutoCloseable {
     }
 
     /** The mark is the first half of the initiator's nonce: random, and known to both ends. */
-    private static MappedMemory map(Mapper mapper, FileChannel file, int ringBytes, UUID nonce)
-            throws IOException {
+    private static TruncationCheckedMappedMemory map(
+            Mapper mapper, FileChannel file, int ringBytes, UUID nonce) throws IOException {
         return mapper.map(
                 file,
                 size(ringBytes),
@@ -159,12 +161,12 @@ public final class SharedSegment implements AutoCloseable {
         return (long) VERSION << 32 | ringBytes;
     }
 
-    private static void putUuid(MappedMemory to, int at, UUID uuid) {
+    private static void putUuid(TruncationCheckedMappedMemory to, int at, UUID uuid) {
         to.header(at, uuid.getMostSignificantBits());
         to.header(at + Long.BYTES, uuid.getLeastSignificantBits());
     }
 
-    private static UUID uuid(MappedMemory from, int at) {
+    private static UUID uuid(TruncationCheckedMappedMemory from, int at) {
         return new UUID(from.header(at), from.header(at + Long.BYTES));
     }
 

@@ -14,7 +14,7 @@ public final class EveryStream extends ExposureOwner {
 
     /** Its exposures end with their region only, which takes back what is lent of it. */
     @Override
-    protected void revoking(Exposure exposure) {}
+    protected void revoking(IwarpExposure exposure) {}
 
     /** Exposes a range to one stream under its address, and returns the key. */
     public static int exposeInPlace(

@@ -21,11 +21,11 @@ class StagBoundsPropertyTest {
     private final ExposureOwner owner =
             new ExposureOwner() {
                 @Override
-                protected void revoking(Exposure exposure) {}
+                protected void revoking(IwarpExposure exposure) {}
             };
 
     private boolean contains(int length, long start, long size) {
-        Exposure exposure = table.expose(owner, region, BASE, length, QueuePair.REMOTE_READ);
+        IwarpExposure exposure = table.expose(owner, region, BASE, length, QueuePair.REMOTE_READ);
         boolean inside = exposure.contains(exposure.offset() + start, size);
         table.invalidate(exposure);
         return inside;

@@ -22,10 +22,10 @@ class StagTableTest {
     private final ExposureOwner owner =
             new ExposureOwner() {
                 @Override
-                protected void revoking(Exposure exposure) {}
+                protected void revoking(IwarpExposure exposure) {}
             };
 
-    private Exposure expose(int length) {
+    private IwarpExposure expose(int length) {
         return table.expose(owner, region, BASE, length, QueuePair.REMOTE_READ);
     }
 
@@ -34,7 +34,7 @@ class StagTableTest {
     void neverRepeatsAnStagSoon() {
         Set<Integer> seen = new HashSet<>();
         for (int i = 0; i < 10_000; i++) {
-            Exposure exposure = expose(1);
+            IwarpExposure exposure = expose(1);
             int stag = exposure.stag();
             assertThat(seen.add(stag)).isTrue();
             assertThat(stag & 0xff).isNotZero();
@@ -57,7 +57,7 @@ class StagTableTest {
 
     @Test
     void tellsWhenAllAreInUse() {
-        Exposure first = expose(1);
+        IwarpExposure first = expose(1);
         for (int i = 1; i < 100; i++) {
             expose(1);
         }

@@ -71,7 +71,7 @@ class MpaStartupFuzzTest extends FuzzTarget {
         assertThat(read(stream, request, () -> 1)).isEqualTo(whole);
         if (whole.frame != null) {
             checkFrame(whole, stream);
-            MpaOptions options = options(input[0] & 0xff);
+            MpaStartupSettings options = options(input[0] & 0xff);
             if (request) {
                 checkResponder(whole.frame, options, input[2] & 0xff, input[3] & 0xff);
             } else {
@@ -80,14 +80,14 @@ class MpaStartupFuzzTest extends FuzzTarget {
         }
     }
 
-    private static MpaOptions options(int choices) {
+    private static MpaStartupSettings options(int choices) {
         Set<Rtr> offered = EnumSet.noneOf(Rtr.class);
         for (int i = 0; i < RTRS.size(); i++) {
             if ((choices >>> (RTR_SHIFT + i) & 1) != 0) {
                 offered.add(RTRS.get(i));
             }
         }
-        return new MpaOptions(
+        return new MpaStartupSettings(
                 (choices & REVISION_1) != 0 ? 1 : 2,
                 POLICIES.get((choices >>> CRC_SHIFT & 3) % POLICIES.size()),
                 (choices & MARKERS) != 0,
@@ -158,17 +158,17 @@ class MpaStartupFuzzTest extends FuzzTarget {
         return MpaFrame.decode(ByteBuffer.wrap(frame.encode()), frame.request());
     }
 
-    private static void checkResponder(MpaFrame request, MpaOptions options, int ird, int ord)
-            throws IOException {
-        String objection = MpaNegotiation.objection(request, options);
+    private static void checkResponder(
+            MpaFrame request, MpaStartupSettings options, int ird, int ord) throws IOException {
+        String objection = MpaNegotiationResult.objection(request, options);
         assertThat(objection != null).isEqualTo(request.crc() && options.crc() == CrcPolicy.OFF);
-        MpaFrame rejection = again(MpaNegotiation.rejection(request, new byte[] {1}));
+        MpaFrame rejection = again(MpaNegotiationResult.rejection(request, new byte[] {1}));
         assertThat(rejection.rejected()).isTrue();
         assertThat(rejection.privateData()).containsExactly(1);
         if (objection != null) {
             return;
         }
-        MpaNegotiation agreed = MpaNegotiation.respond(request, options, ird, ord);
+        MpaNegotiationResult agreed = MpaNegotiationResult.respond(request, options, ird, ord);
         assertThat(agreed.crc()).isEqualTo(request.crc() || options.crc() == CrcPolicy.REQUIRE);
         assertThat(agreed.markersIn()).isEqualTo(options.markers());
         assertThat(agreed.markersOut()).isEqualTo(request.markers());
@@ -178,9 +178,9 @@ class MpaStartupFuzzTest extends FuzzTarget {
         assertThat(reply.rejected()).isFalse();
         // An initiator that reads like us agrees to the same, unless it has offered nothing that it
         // could send.
-        MpaOptions taking = new MpaOptions(2, CrcPolicy.ACCEPT, false, Set.of(), 0);
+        MpaStartupSettings taking = new MpaStartupSettings(2, CrcPolicy.ACCEPT, false, Set.of(), 0);
         try {
-            MpaNegotiation concluded = MpaNegotiation.conclude(request, reply, taking);
+            MpaNegotiationResult concluded = MpaNegotiationResult.conclude(request, reply, taking);
             assertThat(concluded.crc()).isEqualTo(agreed.crc());
             assertThat(concluded.markersIn()).isEqualTo(agreed.markersOut());
             assertThat(concluded.markersOut()).isEqualTo(agreed.markersIn());
@@ -201,13 +201,14 @@ class MpaStartupFuzzTest extends FuzzTarget {
         }
     }
 
-    private static void checkInitiator(MpaFrame reply, MpaOptions options, int ird, int ord) {
-        MpaFrame request = MpaNegotiation.request(options, ird, ord, new byte[0]);
+    private static void checkInitiator(
+            MpaFrame reply, MpaStartupSettings options, int ird, int ord) {
+        MpaFrame request = MpaNegotiationResult.request(options, ird, ord, new byte[0]);
         if (reply.rejected()) {
             return;
         }
         try {
-            MpaNegotiation agreed = MpaNegotiation.conclude(request, reply, options);
+            MpaNegotiationResult agreed = MpaNegotiationResult.conclude(request, reply, options);
             assertThat(agreed.crc()).isEqualTo(request.crc() || reply.crc());
             assertThat(agreed.crc() && options.crc() == CrcPolicy.OFF).isFalse();
             assertThat(agreed.ird()).isEqualTo(ird);

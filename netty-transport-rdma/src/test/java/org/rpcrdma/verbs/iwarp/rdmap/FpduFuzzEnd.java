@@ -17,8 +17,8 @@ import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
-import org.rpcrdma.verbs.iwarp.memory.Exposure;
 import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
+import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
@@ -119,7 +119,7 @@ final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, 
     private final InboundReads inboundReads = new InboundReads(stags, this);
     private final RdmapReceiver receiver;
     private final RdmapSender sender;
-    private final Exposure[] exposures = new Exposure[INVALID + 1];
+    private final IwarpExposure[] exposures = new IwarpExposure[INVALID + 1];
     private final int[] exposed = new int[INVALID + 1];
     private final long[] offsets = new long[INVALID + 1];
     private final List<Taken> taken = new ArrayList<>();
@@ -135,7 +135,7 @@ final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, 
         ExposureOwner foreign =
                 new ExposureOwner() {
                     @Override
-                    protected void revoking(Exposure exposure) {}
+                    protected void revoking(IwarpExposure exposure) {}
                 };
         expose(WRITABLE, this, WRITABLE_AT, QueuePair.REMOTE_WRITE);
         expose(READABLE, this, READABLE_AT, QueuePair.REMOTE_READ);
@@ -190,7 +190,7 @@ final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, 
     }
 
     @Override
-    protected void revoking(Exposure exposure) {}
+    protected void revoking(IwarpExposure exposure) {}
 
     /** Puts STags and offsets in the place of what stands for them, as far as the ULPDU is there. */
     void resolve(ByteBuffer bytes, int at, int length) {

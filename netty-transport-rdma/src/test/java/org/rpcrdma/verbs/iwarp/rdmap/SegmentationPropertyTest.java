@@ -19,8 +19,8 @@ import net.jqwik.api.Provide;
 import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.WorkStatus;
-import org.rpcrdma.verbs.iwarp.memory.Exposure;
 import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
+import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
@@ -90,7 +90,7 @@ class SegmentationPropertyTest {
         for (int i = 0; i < operations.size(); i++) {
             Operation operation = operations.get(i);
             int start = i * ROOM;
-            Exposure exposure =
+            IwarpExposure exposure =
                     to.stags.expose(
                             to,
                             to.region,
@@ -197,7 +197,7 @@ class SegmentationPropertyTest {
         }
 
         @Override
-        protected void revoking(Exposure exposure) {}
+        protected void revoking(IwarpExposure exposure) {}
 
         @Override
         public void complete(long id, WorkStatus status, int length, int invalidatedKey) {

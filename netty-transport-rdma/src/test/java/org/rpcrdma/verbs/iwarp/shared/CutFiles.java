@@ -34,7 +34,7 @@ public final class CutFiles implements AutoCloseable {
         return this::map;
     }
 
-    private MappedMemory map(FileChannel opened, long bytes, int markAt, long mark)
+    private TruncationCheckedMappedMemory map(FileChannel opened, long bytes, int markAt, long mark)
             throws IOException {
         try (Stream<Path> files = Files.list(directory)) {
             close();
@@ -75,7 +75,7 @@ public final class CutFiles implements AutoCloseable {
         }
     }
 
-    private final class Counted extends MappedMemory {
+    private final class Counted extends TruncationCheckedMappedMemory {
 
         Counted(ByteBuffer bytes, int markAt, long mark) {
             super(bytes, markAt, mark);

@@ -71,7 +71,9 @@ class LostMemoryTest {
                 } catch (IOException e) {
                     told = e;
                 }
-                assertThat(MappedMemory.pendingFault()).as("access %d", access).isNull();
+                assertThat(TruncationCheckedMappedMemory.pendingFault())
+                        .as("access %d", access)
+                        .isNull();
                 if (!cut.isCut()) {
                     assertThat(access).isGreaterThan(60);
                     return;
@@ -109,8 +111,8 @@ class LostMemoryTest {
                     file.map(FileChannel.MapMode.READ_WRITE, 0, HEADER + 4096)
                             .order(ByteOrder.nativeOrder());
             ByteBuffer one = ByteBuffer.allocateDirect(1);
-            MappedMemory memory =
-                    new MappedMemory(mapped, HEADER, 77) {
+            TruncationCheckedMappedMemory memory =
+                    new TruncationCheckedMappedMemory(mapped, HEADER, 77) {
                         @Override
                         void write(int at, ByteBuffer source, int from, int count) {
                             try {
@@ -138,7 +140,7 @@ class LostMemoryTest {
             RingWriter writer = new RingWriter(memory, HEADER + 1024, 0, RING);
             assertThatThrownBy(() -> writer.write(ByteBuffer.allocateDirect(100)))
                     .isInstanceOf(LostMemoryException.class);
-            assertThat(MappedMemory.pendingFault()).isNull();
+            assertThat(TruncationCheckedMappedMemory.pendingFault()).isNull();
             assertThat(words.getLong(HEADER + 1024 + RingLayout.TAIL)).isZero();
             memory.close();
         }
@@ -150,8 +152,9 @@ class LostMemoryTest {
     void anErrorWithinAGroupIsTheLossOfTheMemory() {
         for (int access = 0; access < 4; access++) {
             int[] left = {access};
-            MappedMemory memory =
-                    new MappedMemory(ByteBuffer.allocateDirect(HEADER + 4096), 0, 0) {
+            TruncationCheckedMappedMemory memory =
+                    new TruncationCheckedMappedMemory(
+                            ByteBuffer.allocateDirect(HEADER + 4096), 0, 0) {
                         private void fault() {
                             if (left[0]-- == 0) {
                                 throw new InternalError("a fault occurred");

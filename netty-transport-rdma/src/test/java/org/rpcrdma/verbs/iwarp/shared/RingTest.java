@@ -37,8 +37,8 @@ class RingTest {
     }
 
     /** Its mark is the first word, which no ring touches. */
-    private MappedMemory mapped() {
-        return new MappedMemory(memory, 0, memory.getLong(0));
+    private TruncationCheckedMappedMemory mapped() {
+        return new TruncationCheckedMappedMemory(memory, 0, memory.getLong(0));
     }
 
     private ByteBuffer words() {
@@ -325,7 +325,8 @@ class RingTest {
 
     @Test
     void memoryThatIsClosedIsNotTouched() {
-        MappedMemory closed = new MappedMemory(ByteBuffer.allocateDirect(0), 0, 1);
+        TruncationCheckedMappedMemory closed =
+                new TruncationCheckedMappedMemory(ByteBuffer.allocateDirect(0), 0, 1);
         RingWriter writer = new RingWriter(closed, CONTROL, DATA, 4096);
         RingReader reader = new RingReader(closed, CONTROL, DATA, 4096);
         assertThatThrownBy(() -> writer.write(bytes(1)))

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+
+/**
+ * Iterator over the contiguous pieces of a reduced payload stream, that is, of a message without its reduced items.
+ * Reused for each message, on one event loop.
+ */
+final class OutboundPayloadStreamPieceIterator {
+
+    private final ContiguousBufferPrefix piece = new ContiguousBufferPrefix();
+    private ByteBuf message;
+    private OutboundReducedItems items;
+    private int index;
+    private int item;
+
+    /** Begins a message, which is borrowed. */
+    OutboundPayloadStreamPieceIterator of(OutboundPayloadStreamWithItems payload) {
+        message = payload.stream();
+        items = payload.items();
+        index = message.readerIndex();
+        item = 0;
+        return this;
+    }
+
+    /**
+     * Advances to the next piece.
+     *
+     * @param most the most bytes of the piece, from 1
+     * @return {@code false} after the last one
+     */
+    boolean next(long most) {
+        while (item < items.count() && items.index(item) == index) {
+            index += items.bytesInMessage(item++);
+        }
+        int stop = item < items.count() ? items.index(item) : message.writerIndex();
+        if (index == stop) {
+            return false;
+        }
+        piece.of(message, index, (int) Math.min(stop - index, most));
+        index += piece.length();
+        return true;
+    }
+
+    ContiguousBufferPrefix piece() {
+        return piece;
+    }
+}

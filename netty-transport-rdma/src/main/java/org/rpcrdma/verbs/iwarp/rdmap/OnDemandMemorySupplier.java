@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.iwarp.rdmap;
+
+import org.rpcrdma.verbs.ReceiveMemoryRange;
+
+/** Decides how to handle a Send without a posted receive, and bytes without memory. */
+public interface OnDemandMemorySupplier {
+
+    /** Memory for the oldest receive: {@link org.rpcrdma.verbs.QueuePairHandler#receiveMemory}. */
+    ReceiveMemoryRange memory(long id, int length);
+
+    /** Memory for bytes of a Write: {@link org.rpcrdma.verbs.QueuePairHandler#writeMemory}. */
+    default ReceiveMemoryRange writeMemory(int key, int start, int length) {
+        return null;
+    }
+
+    /**
+     * Whether receives will be posted independent of the peer: completions of the last ones are not delivered yet, or
+     * the owner says so ({@link org.rpcrdma.verbs.QueuePairHandler#receivesFollow}).
+     */
+    default boolean receivesFollow() {
+        return false;
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.verbs.ffm;
+
+import io.netty.util.collection.LongObjectHashMap;
+import io.netty.util.collection.LongObjectMap;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import org.rpcrdma.verbs.hardware.CmEvent;
+import org.rpcrdma.verbs.hardware.CmTarget;
+
+/**
+ * The connection events of one event loop: copies what librdmacm has, acknowledges it, and tells whoever it is for.
+ * Belongs to the thread of the loop.
+ */
+final class CmEventDispatcher {
+
+    private static final InternalLogger logger =
+            InternalLoggerFactory.getInstance(CmEventDispatcher.class);
+
+    private record Known(FfmId id, CmTarget target) {}
+
+    private final FfmDevice loop;
+    private final FfmLocalDevice device;
+
+    /** By the address of the identifier. */
+    private final LongObjectMap<Known> known = new LongObjectHashMap<>();
+
+    CmEventDispatcher(FfmDevice loop, FfmLocalDevice device) {
+        this.loop = loop;
+        this.device = device;
+    }
+
+    void target(FfmId id, CmTarget target) {
+        known.put(id.pointer(), new Known(id, target));
+    }
+
+    /** An identifier is destroyed, or of another loop now. At its address there may be a new one. */
+    void forget(long pointer, FfmId id) {
+        Known entry = known.get(pointer);
+        if (entry != null && entry.id == id) {
+            known.remove(pointer);
+        }
+    }
+
+    /** Tells of the event at that address, which is acknowledged before. */
+    void deliver(long at) {
+        CmEvent.Type type = CmEvent.Type.of(CMemory.getInt(at + StructLayouts.EVENT_TYPE));
+        int status = CMemory.getInt(at + StructLayouts.EVENT_STATUS);
+        long id = CMemory.getLong(at + StructLayouts.EVENT_ID);
+        boolean isRequest = type == CmEvent.Type.CONNECT_REQUEST;
+        long subject = isRequest ? CMemory.getLong(at + StructLayouts.EVENT_LISTENER) : id;
+        byte[] data = privateData(at);
+        int inbound = CMemory.getUnsignedByte(at + StructLayouts.EVENT_RESPONDER);
+        int outbound = CMemory.getUnsignedByte(at + StructLayouts.EVENT_INITIATOR);
+        loop.library().ackCmEvent(at);
+        if (device.isIwarp() && type == CmEvent.Type.ESTABLISHED) {
+            // With an answer they come the wrong way round from soft-iWARP. Those of a request are
+            // right,
+            // and one of them may well be 0: the kernel's client sends no Reads.
+            inbound = Math.min(inbound, outbound);
+            outbound = inbound;
+        }
+        Known addressee = known.get(subject);
+        FfmId connection = isRequest ? new FfmId(loop, id, true) : null;
+        if (addressee == null || type == null) {
+            if (connection != null) {
+                connection.destroy();
+            }
+            return;
+        }
+        if (type != CmEvent.Type.ADDR_RESOLVED && type != CmEvent.Type.ROUTE_RESOLVED) {
+            addressee.id.answered();
+        }
+        boolean isRefused = type == CmEvent.Type.REJECTED && device.meansNobody(status);
+        CmEvent copy = new CmEvent(type, connection, isRefused, data, inbound, outbound);
+        guard(() -> addressee.target.happened(copy));
+    }
+
+    /** InfiniBand always carries as much as it can, filled up with zeros, whatever was sent. */
+    private byte[] privateData(long at) {
+        long data = CMemory.getLong(at + StructLayouts.EVENT_DATA);
+        int length = CMemory.getUnsignedByte(at + StructLayouts.EVENT_DATA_LENGTH);
+        if (data == 0 || length == 0) {
+            return new byte[0];
+        }
+        byte[] bytes = CMemory.getBytes(data, length);
+        for (byte b : bytes) {
+            if (b != 0 || device.isIwarp()) {
+                return bytes;
+            }
+        }
+        return new byte[0];
+    }
+
+    static void guard(Runnable task) {
+        try {
+            task.run();
+        } catch (RuntimeException e) {
+            logger.warn("A handler of connection events failed", e);
+        }
+    }
+
+    /** A connect that was made elsewhere has failed, of which no event tells. */
+    void connectFailed(long id, int number) {
+        Known connecting = known.get(id);
+        if (connecting != null) {
+            connecting.id.answered();
+            connecting.target.happened(FfmId.failure(number));
+        }
+    }
+
+    /** The device says that a queue pair is broken. */
+    void broken(long id, String what) {
+        Known owner = known.get(id);
+        if (owner != null) {
+            owner.target.broken(what);
+        }
+    }
+}
