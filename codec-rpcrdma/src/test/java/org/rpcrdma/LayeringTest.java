@@ -41,23 +41,23 @@ class LayeringTest {
         "CreditHandler",
         "OptionalOperationDispatcher",
         "LongMessageHandler",
-        "ChunkReducer",
+        "DdpReductionHandler",
         "VersionTwoProbeHandler"
     };
     private static final String[] REQUESTER_NAMES = {
         "RequesterState",
         "RequesterCredits",
         "OutboundCall",
-        "OutboundCallRequest",
+        "OutboundCallRequestState",
         "AdvertisedChunks",
-        "InboundReply",
+        "InboundReplyState",
         "OutboundCallChunkPlanner",
         "OutboundCallSizeCalculator",
         "OutboundCallEncoder",
         "WriteChunkSinks",
         "InboundReplyReceiver",
         "InboundErrorReceiver",
-        "RequesterLongMessages",
+        "RequesterLongReplyReceiver",
         "InboundReplyAssembler"
     };
     private static final String[] RESPONDER_NAMES = {
@@ -67,16 +67,16 @@ class LayeringTest {
         "InboundCallPayload",
         "ResponderLongMessages",
         "InboundCallChunks",
-        "OutboundReply",
-        "InboundDdpEligibilityValidator",
+        "OutboundReplyState",
+        "InboundCallDdpEligibilityValidator",
         "OutboundReplyChunkPlanner",
         "OutboundReplyRdmaWriter",
         "OutboundReadChunkReplyExposer",
-        "ReplyWorkRequestPromise",
+        "ConnectionClosingReplyPromise",
         "ExposedReadChunkReplies",
         "ExposedReadChunkReply",
         "CreditGrantController",
-        "DuplicateRequestTracker"
+        "ConnectionDuplicateRequestTracker"
     };
 
     private static final DescribedPredicate<JavaClass> STAGES = areAnyOf(STAGE_NAMES);
@@ -170,11 +170,11 @@ class LayeringTest {
         noClasses()
                 .that(
                         areAnyOf(
-                                "InboundReadListPull",
-                                "InboundReadListPulls",
+                                "InboundMessageReadListPull",
+                                "InboundPullMemoryBudget",
                                 "ConnectionContext",
-                                "OutboundPayload",
-                                "ProcedureBinding",
+                                "OutboundPayloadStreamWithItems",
+                                "UpperLayerBindingInvoker",
                                 "SendEncoder"))
                 .should()
                 .dependOnClassesThat(REQUESTER.or(RESPONDER))
@@ -192,8 +192,8 @@ class LayeringTest {
                                 .or(STAGES)
                                 .or(
                                         areAnyOf(
-                                                "InboundReadListPull",
-                                                "InboundReadListPulls",
+                                                "InboundMessageReadListPull",
+                                                "InboundPullMemoryBudget",
                                                 "RpcRdmaConnection")))
                 .check(ALL);
     }
@@ -337,10 +337,10 @@ class LayeringTest {
         assertThat(names)
                 .contains(
                         "ConnectionContext",
-                        "InboundReadListPull",
-                        "InboundReadListPulls",
-                        "OutboundPayload",
-                        "ProcedureBinding",
+                        "InboundMessageReadListPull",
+                        "InboundPullMemoryBudget",
+                        "OutboundPayloadStreamWithItems",
+                        "UpperLayerBindingInvoker",
                         "SendEncoder")
                 .contains("RpcRdmaConnection", "RpcRdmaCodec", "RpcRdmaConfig", "OpenedCodec");
     }

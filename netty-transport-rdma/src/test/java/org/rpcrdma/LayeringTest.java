@@ -114,7 +114,7 @@ class LayeringTest {
                 .that()
                 .resideInAPackage(DISNI)
                 .and()
-                .doNotHaveSimpleName("PointerCalls")
+                .doNotHaveSimpleName("DisniPointerDataPath")
                 .and()
                 .haveNameNotMatching(".*DisniNativeFields.*")
                 .should()

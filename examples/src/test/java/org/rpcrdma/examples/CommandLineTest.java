@@ -266,8 +266,8 @@ class CommandLineTest {
                         "--allow example.org",
                         "--max-connections 0",
                         "--max-connections-per-address 0")) {
-            assertThat(run((serve + wrong).split(" "))).as(wrong).isEqualTo(2);
-            assertThat(err.toString()).contains(wrong.split(" ")[0]);
+            assertThat(run((serve + wrong).split(" ", -1))).as(wrong).isEqualTo(2);
+            assertThat(err.toString()).contains(wrong.split(" ", -1)[0]);
         }
     }
 

@@ -183,7 +183,7 @@ final class Crowd implements Callable<Integer> {
             peers.close();
         }
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-        while (Integer.parseInt(ask().split(",")[0]) > connections && System.nanoTime() < end) {
+        while (Integer.parseInt(ask().split(",", -1)[0]) > connections && System.nanoTime() < end) {
             Thread.sleep(50);
         }
     }
@@ -206,7 +206,7 @@ final class Crowd implements Callable<Integer> {
         answers =
                 new BufferedReader(
                         new InputStreamReader(process.getInputStream(), StandardCharsets.US_ASCII));
-        String[] listens = awaitLine("LISTENS ").split(" ");
+        String[] listens = awaitLine("LISTENS ").split(" ", -1);
         port = Integer.parseInt(listens[0]);
         streamPort = Integer.parseInt(listens[1]);
     }

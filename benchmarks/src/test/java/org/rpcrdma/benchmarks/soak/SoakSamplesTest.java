@@ -42,7 +42,7 @@ class SoakSamplesTest {
 
     @Test
     void warmingUpIsNoGrowth() {
-        assertThat(samples(MANY, i -> sample(Math.min(i, 8) * 5 * MIB, 466, 156)).isFlat())
+        assertThat(samples(MANY, i -> sample(Math.min(i, 8) * 5L * MIB, 466, 156)).isFlat())
                 .isTrue();
     }
 

@@ -13,8 +13,8 @@ import org.rpcrdma.codec.RpcMessage;
  * (RPCSEC_GSS: with a new sequence number, RFC 2203, 5.3.3.1), and each repetition with another XID and more memory for
  * its reply. Not called for a call that ends before it is sent.
  *
- * <p>Runs on the event loop: do not block there. {@code RpcRdmaClient} and {@code RpcRdmaCallback} accept a marshaller
- * in the place of a message.
+ * <p>Runs on the event loop: do not block there. {@code RpcRdmaClient} and {@code RpcRdmaReverseRequester} accept a
+ * marshaller in the place of a message.
  *
  * @param <V> {@link io.netty.buffer.ByteBuf} or {@link RpcMessage}; the reply is of the same kind
  */

@@ -20,12 +20,6 @@ public final class TopTable {
     private static final double MILLION = 1e6;
     private static final double MEBIBYTE = 1 << 20;
 
-    private static final Predicate<Sample> IN = sample -> sample.label("direction").equals("in");
-    private static final Predicate<Sample> OUT = sample -> sample.label("direction").equals("out");
-    private static final Predicate<Sample> RESET = sample -> sample.label("reason").equals("reset");
-    private static final Predicate<Sample> RESET_BY_PEER =
-            sample -> sample.label("reason").equals("reset_by_peer");
-
     private final Scrape before;
     private final Scrape after;
     private final double seconds;
@@ -113,11 +107,11 @@ public final class TopTable {
                 after.sum("rdma_streams_halfclosed"),
                 after.sum("rdma_streams_waiting"),
                 after.sum("rdma_stream_credits"),
-                rate("rdma_stream_traffic_bytes_total", IN) / MILLION,
-                rate("rdma_stream_traffic_bytes_total", OUT) / MILLION,
+                rate("rdma_stream_traffic_bytes_total", TopTable::isIn) / MILLION,
+                rate("rdma_stream_traffic_bytes_total", TopTable::isOut) / MILLION,
                 rate("rdma_stream_wait_seconds_total"),
-                grown("rdma_streams_closed_total", RESET),
-                grown("rdma_streams_closed_total", RESET_BY_PEER));
+                grown("rdma_streams_closed_total", TopTable::isReset),
+                grown("rdma_streams_closed_total", TopTable::isResetByPeer));
     }
 
     private void printTrouble(PrintWriter out) {
@@ -230,5 +224,21 @@ public final class TopTable {
     private static <K> Map<K, Double> sumsBy(Scrape scrape, String name, Function<Sample, K> key) {
         return scrape.samples(name).stream()
                 .collect(Collectors.groupingBy(key, Collectors.summingDouble(Sample::value)));
+    }
+
+    private static boolean isIn(Sample sample) {
+        return sample.label("direction").equals("in");
+    }
+
+    private static boolean isOut(Sample sample) {
+        return sample.label("direction").equals("out");
+    }
+
+    private static boolean isReset(Sample sample) {
+        return sample.label("reason").equals("reset");
+    }
+
+    private static boolean isResetByPeer(Sample sample) {
+        return sample.label("reason").equals("reset_by_peer");
     }
 }

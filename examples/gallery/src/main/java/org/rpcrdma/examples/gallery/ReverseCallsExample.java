@@ -55,9 +55,9 @@ public final class ReverseCallsExample extends SimpleChannelInboundHandler<ByteB
                     .reverseProgram(() -> new ReverseCallsExample("client", new CompletableFuture<>())).build();
             client.call(call()).get().release();
             Channel channel = accepted.get();
-            RpcRdmaCallback callback = channel.eventLoop()
-                    .submit(() -> RpcRdmaCallback.builder(CONFIG).attachTo(channel)).get();
-            callback.call(call()).get().release();
+            RpcRdmaReverseRequester reverse = channel.eventLoop()
+                    .submit(() -> RpcRdmaReverseRequester.builder(CONFIG).attachTo(channel)).get();
+            reverse.call(call()).get().release();
             System.out.println("the client has answered");
         } finally {
             group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();

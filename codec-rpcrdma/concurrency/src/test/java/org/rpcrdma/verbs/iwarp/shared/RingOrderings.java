@@ -30,9 +30,11 @@ public class RingOrderings {
     private static final AtomicInteger NEXT = new AtomicInteger();
 
     /** One for each end: each belongs to a thread, but while rings are made, by several. */
-    private static final TruncationCheckedMappedMemory WRITERS = new TruncationCheckedMappedMemory(MEMORY, 0, 0);
+    private static final TruncationCheckedMappedMemory WRITERS =
+            new TruncationCheckedMappedMemory(MEMORY, 0, 0);
 
-    private static final TruncationCheckedMappedMemory READERS = new TruncationCheckedMappedMemory(MEMORY.duplicate(), 0, 0);
+    private static final TruncationCheckedMappedMemory READERS =
+            new TruncationCheckedMappedMemory(MEMORY.duplicate(), 0, 0);
 
     private static final int OLD = 0x0101_0101;
     private static final int NEW = 0x0202_0202;
