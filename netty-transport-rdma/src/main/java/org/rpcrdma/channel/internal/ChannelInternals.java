@@ -5,7 +5,9 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.util.AttributeKey;
 
-/** What a codec needs of a message channel besides its public methods. Event loop only, unless a method says so. */
+/**
+ * The operations of a message channel for a codec, besides the public ones. Event loop only, unless a method says so.
+ */
 public interface ChannelInternals {
 
     /** Where a message channel keeps its own. */

@@ -314,7 +314,7 @@ class RdmaIoHandlerTest {
         ChannelFuture registered = others.register(new RdmaChannel());
         assertThat(registered.await().cause())
                 .isInstanceOf(IllegalStateException.class)
-                .hasMessageContaining("incompatible event loop type");
+                .hasMessageContaining("give the bootstrap an RdmaEventLoopGroup");
         shutDown(others);
     }
 
