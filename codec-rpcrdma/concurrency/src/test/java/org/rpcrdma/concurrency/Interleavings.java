@@ -20,7 +20,10 @@ public final class Interleavings {
     /** Rounds of a loop that are no livelock: the counters of a connection, with room for more. */
     private static final int LOOP_BOUND = 1000;
 
-    private static final int PROGRAM_INTERLEAVINGS = 300;
+    private static final int PROGRAM_INTERLEAVINGS = 150;
+
+    /** On a machine with other work the first interleaving, which has all classes rewritten, takes long. */
+    private static final long HUNG_MILLIS = 300_000;
 
     private Interleavings() {}
 
@@ -32,6 +35,7 @@ public final class Interleavings {
                 .actorsBefore(1)
                 .actorsAfter(1)
                 .loopBound(LOOP_BOUND)
+                .invocationTimeout(HUNG_MILLIS)
                 .iterations(PROGRAMS)
                 .invocationsPerIteration(INTERLEAVINGS)
                 .addGuarantee(
@@ -39,23 +43,18 @@ public final class Interleavings {
                 .check(operations);
     }
 
-    /** Runs a program, which uses {@link #inThreads}, in different interleavings. */
-    public static void explore(Runnable program) {
-        explore(PROGRAM_INTERLEAVINGS, program);
-    }
-
     /**
-     * As above, so many of them. Lincheck gives an interleaving 30 seconds, and the first one has all classes
-     * rewritten, which takes longer on a machine with other work: one that hangs for another reason hangs again.
+     * Runs a program, which uses {@link #inThreads}, in different interleavings. Lincheck gives one 30 seconds, and
+     * the first one has all classes rewritten: one that hangs for another reason hangs again.
      */
-    public static void explore(int interleavings, Runnable program) {
+    public static void explore(Runnable program) {
         try {
-            Lincheck.runConcurrentTest(interleavings, program);
+            Lincheck.runConcurrentTest(PROGRAM_INTERLEAVINGS, program);
         } catch (LincheckAssertionError e) {
             if (!e.getMessage().contains("has hung")) {
                 throw e;
             }
-            Lincheck.runConcurrentTest(interleavings, program);
+            Lincheck.runConcurrentTest(PROGRAM_INTERLEAVINGS, program);
         }
     }
 

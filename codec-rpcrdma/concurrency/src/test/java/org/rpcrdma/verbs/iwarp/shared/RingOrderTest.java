@@ -14,9 +14,8 @@ import org.junit.jupiter.api.io.TempDir;
  * shuffled by seeds.
  *
  * <p>Found on x86-64: {@code isAnnounced} without its fence; a tail that is published before the bytes; a START that is
- * set behind the tail; a head that is published before the bytes are copied out. Not found there: a release that is a
- * plain store, which that processor does not reorder, nor did the compiler; and {@code announce} without its fence,
- * because {@code verify()} takes longer than the store. A processor with weaker order has to find these.
+ * set behind the tail; a head that is published before the bytes are copied out. Not found there: {@code announce}
+ * without its fence, because {@code verify()} takes longer than the store. A processor with weaker order has to find it.
  */
 class RingOrderTest {
 
@@ -30,7 +29,7 @@ class RingOrderTest {
         "-iters",
         "1",
         "-time",
-        "700",
+        "300",
         "-sc",
         "false",
         "-af",
@@ -57,6 +56,6 @@ class RingOrderTest {
         Process process = jcstress.directory(results.toFile()).redirectErrorStream(true).start();
         String told = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertThat(process.waitFor()).as(told).isZero();
-        assertThat(told).contains("0 failed, 0 failed, 0 soft errs, 0 hard errs");
+        assertThat(told).contains("10 passed, 0 failed, 0 soft errs, 0 hard errs");
     }
 }
