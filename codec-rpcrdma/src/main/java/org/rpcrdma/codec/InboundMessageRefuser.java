@@ -6,7 +6,7 @@ import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import java.nio.channels.ClosedChannelException;
-import org.rpcrdma.codec.wire.Direction;
+import org.rpcrdma.codec.wire.InboundMessageDirection;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -74,11 +74,12 @@ final class InboundMessageRefuser {
      *
      * @param dropped counter for a message that is not a call
      */
-    InboundMessageRefusal ofHeader(Direction direction, RpcRdmaCounter dropped, String what) {
+    InboundMessageRefusal ofHeader(
+            InboundMessageDirection direction, RpcRdmaCounter dropped, String what) {
         boolean isCall =
-                direction == Direction.UNKNOWN
+                direction == InboundMessageDirection.UNKNOWN
                         ? link.isServer()
-                        : direction == Direction.CALL && responder.isOpen();
+                        : direction == InboundMessageDirection.CALL && responder.isOpen();
         return isCall
                 ? InboundMessageRefusal.chunkError(what)
                 : InboundMessageRefusal.drop(dropped, what);

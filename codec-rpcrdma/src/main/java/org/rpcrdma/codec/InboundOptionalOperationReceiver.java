@@ -3,7 +3,7 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
-import org.rpcrdma.codec.wire.Direction;
+import org.rpcrdma.codec.wire.InboundMessageDirection;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Decodes optional operations of version 2, and matches replies to their calls. */
@@ -32,16 +32,16 @@ final class InboundOptionalOperationReceiver {
             ChannelHandlerContext ctx,
             ByteBuf message,
             TransportHeader header,
-            Direction direction) {
+            InboundMessageDirection direction) {
         int type = OptionalOperationMessage.type(message);
         OptionalOperationHandler handler = link.config().versionTwo().option(type);
-        boolean isReply = direction == Direction.REPLY;
-        if (direction != Direction.UNKNOWN && handler == null) {
+        boolean isReply = direction == InboundMessageDirection.REPLY;
+        if (direction != InboundMessageDirection.UNKNOWN && handler == null) {
             receiveUnknown(ctx, header, type, isReply);
             return false;
         }
         String problem =
-                direction == Direction.UNKNOWN
+                direction == InboundMessageDirection.UNKNOWN
                         ? "option that is neither a call nor a reply"
                         : OptionalOperationMessage.problem(message, isReply, handler.payload());
         if (problem != null) {

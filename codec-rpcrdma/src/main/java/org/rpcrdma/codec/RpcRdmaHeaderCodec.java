@@ -4,7 +4,7 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
-import org.rpcrdma.codec.wire.Direction;
+import org.rpcrdma.codec.wire.InboundMessageDirection;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
@@ -167,8 +167,10 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             link.drop(RpcRdmaCounter.DROPPED_PROCEDURE, header.xid(), "RDMA_DONE");
             return false;
         }
-        Direction direction =
-                isVersionOne ? Direction.UNKNOWN : Direction.fromHeader(header, message);
+        InboundMessageDirection direction =
+                isVersionOne
+                        ? InboundMessageDirection.UNKNOWN
+                        : InboundMessageDirection.fromHeader(header, message);
         if (!isVersionOne && proc == TransportHeader.RDMA2_OPTIONAL) {
             return options.receive(ctx, message, header, direction);
         }
@@ -205,11 +207,11 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             unclassified.receive(ctx, message, header, payload);
             return false;
         }
-        Direction direction =
+        InboundMessageDirection direction =
                 isNomsgOne && unclassified.isPulledReply(header)
-                        ? Direction.REPLY
-                        : Direction.of(header, message, payload);
-        if (isNomsgOne && direction == Direction.REPLY && !requester.isOpen()) {
+                        ? InboundMessageDirection.REPLY
+                        : InboundMessageDirection.of(header, message, payload);
+        if (isNomsgOne && direction == InboundMessageDirection.REPLY && !requester.isOpen()) {
             // Only its lists suggested a reply, and no such call was sent.
             String what = "long call without a Position Zero Read chunk";
             errors.refuse(ctx, header, InboundMessageRefusal.chunkError(what));
@@ -223,7 +225,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             ByteBuf message,
             TransportHeader header,
             int payload,
-            Direction direction) {
+            InboundMessageDirection direction) {
         switch (direction) {
             case CALL -> {
                 InboundCall call = calls.receive(ctx, message, header, payload);

@@ -2,8 +2,8 @@
 package org.rpcrdma.codec;
 
 import org.rpcrdma.codec.binding.BindingRegistry;
-import org.rpcrdma.codec.binding.GenericBinding;
 import org.rpcrdma.codec.binding.MalformedMessageException;
+import org.rpcrdma.codec.binding.NoEligibleItemsBinding;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
@@ -17,7 +17,7 @@ import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
  */
 final class UpperLayerBindingInvoker {
 
-    private UpperLayerBinding binding = GenericBinding.INSTANCE;
+    private UpperLayerBinding binding = NoEligibleItemsBinding.INSTANCE;
     private int version;
     private int number;
     private boolean isReducible;
@@ -47,7 +47,7 @@ final class UpperLayerBindingInvoker {
     }
 
     void clear() {
-        binding = GenericBinding.INSTANCE;
+        binding = NoEligibleItemsBinding.INSTANCE;
         isReducible = false;
     }
 

@@ -10,7 +10,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.stream.Stream;
 import org.rpcrdma.FuzzTarget;
-import org.rpcrdma.codec.wire.Direction;
+import org.rpcrdma.codec.wire.InboundMessageDirection;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.ReadChunkLayout;
 import org.rpcrdma.codec.wire.ReadList;
@@ -149,7 +149,8 @@ class TransportHeaderFuzzTest extends FuzzTarget {
         assertThat(started.isPlain()).isEqualTo(isPlain);
         if (isPlain) {
             assertThat(started.payloadXid()).isEqualTo(in.getInt(payload));
-            assertThat(started.payloadDirection()).isEqualTo(Direction.of(header, in, payload));
+            assertThat(started.payloadDirection())
+                    .isEqualTo(InboundMessageDirection.of(header, in, payload));
         }
     }
 

@@ -54,7 +54,7 @@ final class ChannelPoller {
 
     private final EventLoopCounters counters = new EventLoopCounters();
     private final EventLoopPostedReceiveCounters receives = new EventLoopPostedReceiveCounters();
-    private final EventLoopStreamCounters streams = new EventLoopStreamCounters();
+    private final EventLoopOpenStreamGauges streams = new EventLoopOpenStreamGauges();
     private final RateLimitedLogger log = new RateLimitedLogger();
 
     /** Channels with inbound data, each at most once. */
@@ -119,7 +119,7 @@ final class ChannelPoller {
         return receives;
     }
 
-    EventLoopStreamCounters streams() {
+    EventLoopOpenStreamGauges streams() {
         return streams;
     }
 

@@ -28,7 +28,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
 
     private final RdmaStreamChannelConfig config;
     private final QueuePair queuePair;
-    private final StreamMeter meter;
+    private final StreamCounterUpdater meter;
     private final StreamEnds ends = new StreamEnds();
 
     private ChannelMemoryExposures exposures;
@@ -53,7 +53,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         super(channel);
         this.config = channel.config();
         this.queuePair = queuePair;
-        this.meter = new StreamMeter(channel.poller());
+        this.meter = new StreamCounterUpdater(channel.poller());
     }
 
     // ------------------------------------------------------------------ beginning

@@ -165,7 +165,7 @@ class StreamStatisticsTest {
     /** The three numbers behind it change together, and are read on another thread. */
     @Test
     void theTimeOfWaitsNeverGoesBack() throws Exception {
-        EventLoopStreamCounters counters = new EventLoopStreamCounters();
+        EventLoopOpenStreamGauges counters = new EventLoopOpenStreamGauges();
         Thread loop =
                 new Thread(
                         () -> {

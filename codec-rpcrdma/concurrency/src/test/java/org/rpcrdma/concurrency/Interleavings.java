@@ -22,9 +22,6 @@ public final class Interleavings {
 
     private static final int PROGRAM_INTERLEAVINGS = 150;
 
-    /** On a machine with other work the first interleaving, which has all classes rewritten, takes long. */
-    private static final long HUNG_MILLIS = 300_000;
-
     private Interleavings() {}
 
     /** Checks that each interleaving of its operations has results that some order of them has too. */
@@ -35,7 +32,6 @@ public final class Interleavings {
                 .actorsBefore(1)
                 .actorsAfter(1)
                 .loopBound(LOOP_BOUND)
-                .invocationTimeout(HUNG_MILLIS)
                 .iterations(PROGRAMS)
                 .invocationsPerIteration(INTERLEAVINGS)
                 .addGuarantee(

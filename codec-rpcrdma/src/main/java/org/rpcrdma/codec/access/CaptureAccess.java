@@ -11,7 +11,8 @@ public abstract class CaptureAccess {
 
     /** The only one. */
     public static final CaptureAccess CAPTURE =
-            Implementation.of(CaptureAccess.class, "org.rpcrdma.codec.capture.OpenedCapture");
+            CodecImplementationLoader.of(
+                    CaptureAccess.class, "org.rpcrdma.codec.capture.OpenedCapture");
 
     protected CaptureAccess() {}
 

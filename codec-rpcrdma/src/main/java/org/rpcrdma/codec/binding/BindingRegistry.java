@@ -66,7 +66,7 @@ public final class BindingRegistry {
     }
 
     /**
-     * Looks up a binding; {@link GenericBinding} if there is none.
+     * Looks up a binding; {@link NoEligibleItemsBinding} if there is none.
      *
      * @param program unsigned
      * @param version unsigned
@@ -81,7 +81,7 @@ public final class BindingRegistry {
                 }
             }
         }
-        return GenericBinding.INSTANCE;
+        return NoEligibleItemsBinding.INSTANCE;
     }
 
     /** The bindings in the order in which they are asked for. */

@@ -151,8 +151,8 @@ public final class TransportHeader {
     }
 
     /** The type of the RPC message behind a header that is {@linkplain #isPlain plain}. */
-    public Direction payloadDirection() {
-        return Direction.ofWord(payloadType);
+    public InboundMessageDirection payloadDirection() {
+        return InboundMessageDirection.ofWord(payloadType);
     }
 
     /** Exchanges the lists and all words for those of another header, without a copy. */

@@ -30,11 +30,11 @@ class BindingRegistryTest {
         "100021, 1, NlmBinding",
         "100021, 4, NlmBinding",
         "1073741824, 1, Nfs4CallbackBinding",
-        "100003, 1, GenericBinding",
-        "100003, 5, GenericBinding",
-        "100021, 2, GenericBinding",
-        "1073741825, 1, GenericBinding",
-        "-1, 1, GenericBinding"
+        "100003, 1, NoEligibleItemsBinding",
+        "100003, 5, NoEligibleItemsBinding",
+        "100021, 2, NoEligibleItemsBinding",
+        "1073741825, 1, NoEligibleItemsBinding",
+        "-1, 1, NoEligibleItemsBinding"
     })
     @Proves({"V1-ULB-01", "V1-ULB-04", "API-02"})
     void programsAndVersions(int program, int version, String binding) {
@@ -50,7 +50,7 @@ class BindingRegistryTest {
         assertThat(more.find(0x40000321, 1)).isSameAs(session);
         assertThat(more.find(100003, 3)).isSameAs(mine);
         assertThat(more.find(100003, 4)).isSameAs(standard.find(100003, 4));
-        assertThat(standard.find(0x40000321, 1)).isSameAs(GenericBinding.INSTANCE);
+        assertThat(standard.find(0x40000321, 1)).isSameAs(NoEligibleItemsBinding.INSTANCE);
     }
 
     /** Nothing is eligible in these programs, whatever the bytes look like, and no procedure of theirs needs a sink. */

@@ -33,7 +33,8 @@ public interface IoPoller extends AutoCloseable {
     abstract class Factory {
 
         private static final Factory INSTANCE =
-                Implementation.of(Factory.class, "org.rpcrdma.channel.ChannelIoPoller$Opener");
+                ChannelImplementationLoader.of(
+                        Factory.class, "org.rpcrdma.channel.ChannelIoPoller$Opener");
 
         /**
          * Opens a device for an event loop, which takes RDMA channels from then on until {@link IoPoller#close}. Any

@@ -44,7 +44,7 @@ final class HardwareQueuePair
     private final HardwareConnectionStateMachine connection;
     private final SendAndReceiveQueues work;
     private final SendWorkRequestRing sends;
-    private final ExposureTable exposures;
+    private final QueuePairMemoryExposer exposures;
 
     private boolean hasGathered;
 
@@ -69,7 +69,7 @@ final class HardwareQueuePair
         end = new NativeEndpointResources(loop, size, request);
         work = new SendAndReceiveQueues(loop, size, serial, handler);
         sends = work.sends();
-        exposures = new ExposureTable(loop.registrations(), loop.windows(), this);
+        exposures = new QueuePairMemoryExposer(loop.registrations(), loop.windows(), this);
         connection =
                 new HardwareConnectionStateMachine(loop, handler, end, work, this, request != null);
     }

@@ -12,7 +12,7 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupSettings;
 import org.rpcrdma.verbs.iwarp.shared.PrivateDataTrailer;
-import org.rpcrdma.verbs.iwarp.shared.SharedOffer;
+import org.rpcrdma.verbs.iwarp.shared.SharedMemoryOffer;
 
 /**
  * Received MPA Request whose peer waits for the Reply. Answered once, by any thread: by {@link #take}, or by {@link
@@ -53,8 +53,8 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     }
 
     /** The shared memory that the peer announces, or {@code null}. */
-    SharedOffer offer() {
-        return SharedOffer.of(request.privateData());
+    SharedMemoryOffer offer() {
+        return SharedMemoryOffer.of(request.privateData());
     }
 
     @Override

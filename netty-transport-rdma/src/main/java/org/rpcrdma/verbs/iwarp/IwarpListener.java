@@ -19,7 +19,7 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
 /** Accepts TCP connections, and reports those whose MPA Request is complete. */
 final class IwarpListener
         implements Listener,
-                PassiveStartup.Owner,
+                MpaRequestReceiver.Owner,
                 PausedListeners.Acceptor,
                 SelectionKeyHandler,
                 DeadlineTask,
@@ -39,7 +39,7 @@ final class IwarpListener
     private final SelectionKey key;
     private final InetSocketAddress local;
     private final PendingConnectionRequests pending;
-    private final Set<PassiveStartup> halfOpen = new LinkedHashSet<>();
+    private final Set<MpaRequestReceiver> halfOpen = new LinkedHashSet<>();
     private final int backlog;
     private boolean closed;
     private boolean resting;
@@ -87,7 +87,7 @@ final class IwarpListener
                 return;
             }
             try {
-                halfOpen.add(new PassiveStartup(loop, this, accepted));
+                halfOpen.add(new MpaRequestReceiver(loop, this, accepted));
             } catch (IOException | RuntimeException e) {
                 Sockets.close(accepted);
                 throw e;
@@ -138,7 +138,7 @@ final class IwarpListener
     }
 
     @Override
-    public void startupEnded(PassiveStartup startup) {
+    public void startupEnded(MpaRequestReceiver startup) {
         halfOpen.remove(startup);
     }
 
@@ -185,7 +185,7 @@ final class IwarpListener
         loop.timers.remove(this);
         Sockets.close(channel);
         loop.poller.dropClosedChannels();
-        new ArrayList<>(halfOpen).forEach(PassiveStartup::close);
+        new ArrayList<>(halfOpen).forEach(MpaRequestReceiver::close);
         pending.rejectAll();
     }
 }

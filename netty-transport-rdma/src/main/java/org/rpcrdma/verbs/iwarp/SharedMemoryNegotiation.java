@@ -11,8 +11,8 @@ import java.net.NetworkInterface;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.util.UUID;
-import org.rpcrdma.verbs.iwarp.shared.SharedAnswer;
-import org.rpcrdma.verbs.iwarp.shared.SharedOffer;
+import org.rpcrdma.verbs.iwarp.shared.SharedMemoryAnswer;
+import org.rpcrdma.verbs.iwarp.shared.SharedMemoryOffer;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegmentFactory;
 
@@ -54,7 +54,7 @@ final class SharedMemoryNegotiation {
     }
 
     /** Announcement of an initiator. */
-    record Offered(SharedOffer offer, InetSocketAddress to, SharedSegment segment) {
+    record Offered(SharedMemoryOffer offer, InetSocketAddress to, SharedSegment segment) {
 
         /**
          * Completes the negotiation.
@@ -64,7 +64,7 @@ final class SharedMemoryNegotiation {
          * @throws IOException when the peer has mapped something else, or cut the file short
          */
         SharedSegment answered(byte[] privateData) throws IOException {
-            SharedAnswer answer = SharedAnswer.of(privateData);
+            SharedMemoryAnswer answer = SharedMemoryAnswer.of(privateData);
             segment.unlink();
             if (answer == null) {
                 LOGGER.debug(
@@ -92,7 +92,7 @@ final class SharedMemoryNegotiation {
         if (memory == null) {
             return null;
         }
-        if (room < SharedOffer.BYTES) {
+        if (room < SharedMemoryOffer.BYTES) {
             LOGGER.debug(
                     "The private data leave {} bytes, too few to announce shared memory; TCP is"
                             + " used",
@@ -105,8 +105,8 @@ final class SharedMemoryNegotiation {
             if (!isOwn(remote.getAddress(), local.getAddress())) {
                 return null;
             }
-            SharedOffer offer =
-                    new SharedOffer(
+            SharedMemoryOffer offer =
+                    new SharedMemoryOffer(
                             local,
                             ProcessHandle.current().pid(),
                             UUID.randomUUID(),
@@ -133,11 +133,12 @@ final class SharedMemoryNegotiation {
      * @param room the bytes that the private data of the Reply leave
      * @return {@code null} when TCP has to do
      */
-    Joined join(SharedOffer offer, InetSocketAddress local, InetSocketAddress remote, int room) {
+    Joined join(
+            SharedMemoryOffer offer, InetSocketAddress local, InetSocketAddress remote, int room) {
         if (memory == null) {
             return null;
         }
-        if (offer == null || room < SharedAnswer.BYTES) {
+        if (offer == null || room < SharedMemoryAnswer.BYTES) {
             LOGGER.debug(
                     offer == null
                             ? "{} did not announce shared memory, TCP is used"
@@ -153,7 +154,7 @@ final class SharedMemoryNegotiation {
             if (!isOwn(remote.getAddress(), local.getAddress())) {
                 throw new IOException("it is another machine");
             }
-            SharedAnswer answer = new SharedAnswer(UUID.randomUUID());
+            SharedMemoryAnswer answer = new SharedMemoryAnswer(UUID.randomUUID());
             return new Joined(answer, memory.join(offer, answer.nonce()));
         } catch (IOException | RuntimeException | OutOfMemoryError e) {
             LOGGER.debug("No shared memory with {}", remote, e);
@@ -162,5 +163,5 @@ final class SharedMemoryNegotiation {
     }
 
     /** Memory mapped by a responder, and its answer. */
-    record Joined(SharedAnswer answer, SharedSegment segment) {}
+    record Joined(SharedMemoryAnswer answer, SharedSegment segment) {}
 }

@@ -45,7 +45,8 @@ class RegisteredMemoryRegionTest {
     void windowsEndBeforeTheRegistration(boolean forgets) {
         MemoryRegistrar registrations = new MemoryRegistrar(device, 0);
         MemoryWindowPool windows = new MemoryWindowPool(device);
-        ExposureTable exposures = new ExposureTable(registrations, windows, new Binder());
+        QueuePairMemoryExposer exposures =
+                new QueuePairMemoryExposer(registrations, windows, new Binder());
         ByteBuffer memory = ByteBuffer.allocateDirect(1000);
         long address = PlatformDependent.directBufferAddress(memory);
         RegisteredMemoryRegion region = new RegisteredMemoryRegion(registrations, memory, address);

@@ -30,8 +30,8 @@ import org.rpcrdma.verbs.DeviceCounter;
 import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
-import org.rpcrdma.verbs.iwarp.shared.SharedAnswer;
-import org.rpcrdma.verbs.iwarp.shared.SharedOffer;
+import org.rpcrdma.verbs.iwarp.shared.SharedMemoryAnswer;
+import org.rpcrdma.verbs.iwarp.shared.SharedMemoryOffer;
 
 /** When two ends use shared memory, and that nothing shows when they do not. */
 @DisabledOnOs(OS.WINDOWS)
@@ -80,7 +80,7 @@ class SharedStartupTest {
                 mode("client and server", b -> b.peerToPeer(false)),
                 mode("a Read first", b -> b.readyToReceive(Set.of(Rtr.ZERO_LENGTH_READ))),
                 mode("a Send first", b -> b.readyToReceive(Set.of(Rtr.ZERO_LENGTH_SEND))),
-                mode("just room for an offer", b -> b.maxPrivateData(3 + SharedOffer.BYTES)));
+                mode("just room for an offer", b -> b.maxPrivateData(3 + SharedMemoryOffer.BYTES)));
     }
 
     private static Arguments mode(String name, UnaryOperator<IwarpConfig.Builder> setting) {
@@ -117,7 +117,7 @@ class SharedStartupTest {
         try (Pair pair = new Pair(shared(), shared(b -> b.maxPrivateData(2 + room)))) {
             pair.listen(InetAddress.getLoopbackAddress());
             CutStreamTest.converse(pair);
-            assertShared(pair, room < SharedAnswer.BYTES ? 0 : 1);
+            assertShared(pair, room < SharedMemoryAnswer.BYTES ? 0 : 1);
             assertNoFileIsLeft();
         }
     }
@@ -140,7 +140,7 @@ class SharedStartupTest {
 
     @Test
     void theRequestHasToHaveRoom() throws IOException {
-        IwarpConfig full = shared(b -> b.maxPrivateData(3 + SharedOffer.BYTES - 1));
+        IwarpConfig full = shared(b -> b.maxPrivateData(3 + SharedMemoryOffer.BYTES - 1));
         staysWithTcp(full, shared());
         try (IwarpContext context = new IwarpContext(full)) {
             // What users may send is not less for it.
@@ -206,9 +206,10 @@ class SharedStartupTest {
             server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
             Endpoint endpoint = initiate(context, (InetSocketAddress) server.getLocalAddress());
             try (RawPeer peer = RawPeer.accept(server, context)) {
-                byte[] request = peer.read(24 + 3 + SharedOffer.BYTES);
+                byte[] request = peer.read(24 + 3 + SharedMemoryOffer.BYTES);
                 assertThat(Arrays.copyOfRange(request, 24, 27)).containsExactly(1, 2, 3);
-                SharedOffer offer = SharedOffer.of(Arrays.copyOfRange(request, 24, request.length));
+                SharedMemoryOffer offer =
+                        SharedMemoryOffer.of(Arrays.copyOfRange(request, 24, request.length));
                 assertThat(offer.ringBytes()).isEqualTo(4096);
                 assertThat(offer.process()).isEqualTo(ProcessHandle.current().pid());
                 try (Stream<Path> files = Files.list(directory)) {
@@ -265,7 +266,7 @@ class SharedStartupTest {
         toAScript(
                 shared(),
                 (context, endpoint, peer, request) -> {
-                    peer.send(reply(new SharedAnswer(new UUID(0, nonce)).appendTo(NOTHING)));
+                    peer.send(reply(new SharedMemoryAnswer(new UUID(0, nonce)).appendTo(NOTHING)));
                     Pair.until(() -> endpoint.connectFailure != null, context);
                     assertThat(endpoint.connectFailure)
                             .isInstanceOf(ConnectException.class)

@@ -38,8 +38,8 @@ import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.Endpoint.Completion;
-import org.rpcrdma.verbs.iwarp.shared.SharedAnswer;
-import org.rpcrdma.verbs.iwarp.shared.SharedOffer;
+import org.rpcrdma.verbs.iwarp.shared.SharedMemoryAnswer;
+import org.rpcrdma.verbs.iwarp.shared.SharedMemoryOffer;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
 import org.rpcrdma.verbs.iwarp.shared.SharedSegmentFactory;
 
@@ -376,8 +376,8 @@ class SharedStreamTest {
         SharedSegmentFactory memory = new SharedSegmentFactory(directory);
         RawPeer peer = RawPeer.connect(pair.listener.localAddress(), pair.responderContext);
         InetSocketAddress local = peer.localAddress();
-        SharedOffer offer =
-                new SharedOffer(
+        SharedMemoryOffer offer =
+                new SharedMemoryOffer(
                         local,
                         ProcessHandle.current().pid(),
                         UUID.randomUUID(),
@@ -399,8 +399,9 @@ class SharedStreamTest {
         Endpoint victim = new Endpoint(pair.responderContext, 65_536);
         victim.queuePair = pair.responderContext.createQueuePair(pair.request, Pair.SIZE, victim);
         victim.queuePair.accept(new byte[0]);
-        byte[] reply = peer.read(24 + SharedAnswer.BYTES);
-        SharedAnswer answer = SharedAnswer.of(Arrays.copyOfRange(reply, 24, reply.length));
+        byte[] reply = peer.read(24 + SharedMemoryAnswer.BYTES);
+        SharedMemoryAnswer answer =
+                SharedMemoryAnswer.of(Arrays.copyOfRange(reply, 24, reply.length));
         assertThat(answer.nonce()).isEqualTo(segment.respondersNonce());
         return new Liar(segment, words, peer, victim);
     }

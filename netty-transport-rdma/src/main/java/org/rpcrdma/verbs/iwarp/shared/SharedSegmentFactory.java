@@ -146,7 +146,7 @@ public final class SharedSegmentFactory {
      * @param responders this end's nonce, which goes into the file
      * @throws IOException when the file does not exist, or is not a valid file of this user
      */
-    public SharedSegment join(SharedOffer offer, UUID responders) throws IOException {
+    public SharedSegment join(SharedMemoryOffer offer, UUID responders) throws IOException {
         Path path = path(offer.process(), offer.file());
         PosixFileAttributes found =
                 Files.readAttributes(path, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);

@@ -86,7 +86,8 @@ class LostMemoryTest {
     private static SharedSegment join(SharedSegmentFactory memory, UUID name, UUID nonce)
             throws IOException {
         InetSocketAddress nobody = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
-        return memory.join(new SharedOffer(nobody, PROCESS, name, nonce, RING), UUID.randomUUID());
+        return memory.join(
+                new SharedMemoryOffer(nobody, PROCESS, name, nonce, RING), UUID.randomUUID());
     }
 
     /** From the whole file to a part of the last page but one. */

@@ -46,8 +46,8 @@ class PrivateDataTrailerTest {
         return both;
     }
 
-    private static SharedOffer offer(String address) throws UnknownHostException {
-        return new SharedOffer(
+    private static SharedMemoryOffer offer(String address) throws UnknownHostException {
+        return new SharedMemoryOffer(
                 new InetSocketAddress(InetAddress.getByName(address), 0xcafe),
                 0x1234,
                 FILE,
@@ -60,29 +60,29 @@ class PrivateDataTrailerTest {
         byte[] sent = offer("127.0.0.1").appendTo(DATA);
         assertThat(HexFormat.of().formatHex(sent))
                 .isEqualTo(HexFormat.of().formatHex(behind(DATA, hex(OFFER))));
-        assertThat(sent).hasSize(DATA.length + SharedOffer.BYTES);
+        assertThat(sent).hasSize(DATA.length + SharedMemoryOffer.BYTES);
     }
 
     @Test
     void anAnswerIsThese28Bytes() {
-        byte[] sent = new SharedAnswer(NONCE).appendTo(DATA);
+        byte[] sent = new SharedMemoryAnswer(NONCE).appendTo(DATA);
         assertThat(HexFormat.of().formatHex(sent))
                 .isEqualTo(HexFormat.of().formatHex(behind(DATA, hex(ANSWER))));
-        assertThat(sent).hasSize(DATA.length + SharedAnswer.BYTES);
+        assertThat(sent).hasSize(DATA.length + SharedMemoryAnswer.BYTES);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"127.0.0.1", "::1", "10.1.2.3", "2001:db8::5"})
     void theyAreFoundBehindPrivateDataAndTakenOff(String address) throws UnknownHostException {
-        SharedOffer offer = offer(address);
+        SharedMemoryOffer offer = offer(address);
         for (byte[] data : new byte[][] {{}, DATA, new byte[400]}) {
             byte[] sent = offer.appendTo(data);
-            assertThat(SharedOffer.of(sent)).isEqualTo(offer);
-            assertThat(SharedAnswer.of(sent)).isNull();
+            assertThat(SharedMemoryOffer.of(sent)).isEqualTo(offer);
+            assertThat(SharedMemoryAnswer.of(sent)).isNull();
             assertThat(PrivateDataTrailer.cutOff(sent)).isEqualTo(data);
-            byte[] answered = new SharedAnswer(NONCE).appendTo(data);
-            assertThat(SharedAnswer.of(answered)).isEqualTo(new SharedAnswer(NONCE));
-            assertThat(SharedOffer.of(answered)).isNull();
+            byte[] answered = new SharedMemoryAnswer(NONCE).appendTo(data);
+            assertThat(SharedMemoryAnswer.of(answered)).isEqualTo(new SharedMemoryAnswer(NONCE));
+            assertThat(SharedMemoryOffer.of(answered)).isNull();
             assertThat(PrivateDataTrailer.cutOff(answered)).isEqualTo(data);
         }
     }
@@ -107,8 +107,8 @@ class PrivateDataTrailerTest {
     @MethodSource("others")
     void whatCannotBeTakenIsTakenOffAllTheSame(String name, String trailer) {
         byte[] sent = behind(DATA, hex(trailer));
-        assertThat(SharedOffer.of(sent)).isNull();
-        assertThat(SharedAnswer.of(sent)).isNull();
+        assertThat(SharedMemoryOffer.of(sent)).isNull();
+        assertThat(SharedMemoryAnswer.of(sent)).isNull();
         assertThat(PrivateDataTrailer.cutOff(sent)).isEqualTo(DATA);
     }
 
@@ -126,8 +126,8 @@ class PrivateDataTrailerTest {
     @ParameterizedTest(name = "{0}")
     @MethodSource("nothing")
     void otherDataAreTheUsersOwn(String name, String data) {
-        assertThat(SharedOffer.of(hex(data))).isNull();
-        assertThat(SharedAnswer.of(hex(data))).isNull();
+        assertThat(SharedMemoryOffer.of(hex(data))).isNull();
+        assertThat(SharedMemoryAnswer.of(hex(data))).isNull();
         assertThat(PrivateDataTrailer.cutOff(hex(data))).isEqualTo(hex(data));
     }
 }

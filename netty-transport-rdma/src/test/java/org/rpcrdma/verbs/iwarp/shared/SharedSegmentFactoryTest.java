@@ -47,8 +47,8 @@ class SharedSegmentFactoryTest {
         return directory.resolve("rpcrdma-" + OWN + "-" + NAME);
     }
 
-    private static SharedOffer offer(long process, UUID name, UUID nonce, int ringBytes) {
-        return new SharedOffer(
+    private static SharedMemoryOffer offer(long process, UUID name, UUID nonce, int ringBytes) {
+        return new SharedMemoryOffer(
                 new InetSocketAddress(InetAddress.getLoopbackAddress(), 1),
                 process,
                 name,
@@ -56,7 +56,7 @@ class SharedSegmentFactoryTest {
                 ringBytes);
     }
 
-    private static SharedOffer offer() {
+    private static SharedMemoryOffer offer() {
         return offer(OWN, NAME, NONCE, RING);
     }
 
@@ -162,7 +162,7 @@ class SharedSegmentFactoryTest {
     void theHeaderHasToAgree() throws IOException {
         SharedSegmentFactory memory = new SharedSegmentFactory(directory);
         try (SharedSegment segment = memory.create(NAME, NONCE, RING)) {
-            SharedOffer other = offer(OWN, NAME, RESPONDERS, RING);
+            SharedMemoryOffer other = offer(OWN, NAME, RESPONDERS, RING);
             assertThatThrownBy(() -> memory.join(other, RESPONDERS))
                     .hasMessageContaining("header does not agree");
             for (int at : new int[] {HEADER + 7, HEADER + 11, HEADER + 15}) {

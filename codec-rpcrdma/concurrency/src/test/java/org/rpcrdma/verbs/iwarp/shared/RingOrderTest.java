@@ -15,7 +15,8 @@ import org.junit.jupiter.api.io.TempDir;
  *
  * <p>Found on x86-64: {@code isAnnounced} without its fence; a tail that is published before the bytes; a START that is
  * set behind the tail; a head that is published before the bytes are copied out. Not found there: {@code announce}
- * without its fence, because {@code verify()} takes longer than the store. A processor with weaker order has to find it.
+ * without its fence, because {@code verify()} takes longer than the store. A processor with weaker order has to find
+ * it.
  */
 class RingOrderTest {
 

@@ -9,10 +9,10 @@ import java.util.List;
 import org.rpcrdma.verbs.QueuePair;
 
 /** Memory exposed to the peer of one queue pair, by key. */
-final class ExposureTable implements HardwareExposure.Registry {
+final class QueuePairMemoryExposer implements HardwareExposure.Registry {
 
     private static final InternalLogger logger =
-            InternalLoggerFactory.getInstance(ExposureTable.class);
+            InternalLoggerFactory.getInstance(QueuePairMemoryExposer.class);
 
     private final MemoryRegistrar registrations;
     private final MemoryWindowPool windows;
@@ -23,7 +23,8 @@ final class ExposureTable implements HardwareExposure.Registry {
      * @param windows {@code null} where there are none
      * @param binder binds them
      */
-    ExposureTable(MemoryRegistrar registrations, MemoryWindowPool windows, WindowBinder binder) {
+    QueuePairMemoryExposer(
+            MemoryRegistrar registrations, MemoryWindowPool windows, WindowBinder binder) {
         this.registrations = registrations;
         this.windows = windows;
         this.binder = binder;

@@ -4,10 +4,10 @@ package org.rpcrdma.channel;
 import org.rpcrdma.stream.StreamEnds;
 
 /** Counts one stream, from its connection to its end, for its event loop. Event loop only. */
-final class StreamMeter {
+final class StreamCounterUpdater {
 
     private final ChannelPoller poller;
-    private final EventLoopStreamCounters loop;
+    private final EventLoopOpenStreamGauges loop;
 
     /** Between the connection and its end. */
     private boolean isOpen;
@@ -18,7 +18,7 @@ final class StreamMeter {
     private boolean hasOutputEnded;
     private boolean hasInputEnded;
 
-    StreamMeter(ChannelPoller poller) {
+    StreamCounterUpdater(ChannelPoller poller) {
         this.poller = poller;
         this.loop = poller.streams();
     }

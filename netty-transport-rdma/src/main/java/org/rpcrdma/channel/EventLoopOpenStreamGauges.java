@@ -8,7 +8,7 @@ import java.lang.invoke.VarHandle;
  * The state of all streams of one event loop. Written by the event loop only; other threads may read slightly old
  * values.
  */
-final class EventLoopStreamCounters {
+final class EventLoopOpenStreamGauges {
 
     private static final VarHandle VERSION;
 
@@ -16,7 +16,7 @@ final class EventLoopStreamCounters {
         try {
             VERSION =
                     MethodHandles.lookup()
-                            .findVarHandle(EventLoopStreamCounters.class, "version", int.class);
+                            .findVarHandle(EventLoopOpenStreamGauges.class, "version", int.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }

@@ -5,11 +5,11 @@ import java.nio.ByteBuffer;
 import java.util.UUID;
 
 /**
- * Answer of a responder that has mapped the file of a {@link SharedOffer}.
+ * Answer of a responder that has mapped the file of a {@link SharedMemoryOffer}.
  *
  * @param nonce written by the responder into the file
  */
-public record SharedAnswer(UUID nonce) {
+public record SharedMemoryAnswer(UUID nonce) {
 
     /** Bytes of the trailer. */
     public static final int BYTES = 28;
@@ -24,8 +24,8 @@ public record SharedAnswer(UUID nonce) {
     }
 
     /** The answer behind private data, or {@code null} when there is none. */
-    public static SharedAnswer of(byte[] privateData) {
+    public static SharedMemoryAnswer of(byte[] privateData) {
         ByteBuffer in = PrivateDataTrailer.find(privateData, KIND, BYTES);
-        return in == null ? null : new SharedAnswer(new UUID(in.getLong(), in.getLong()));
+        return in == null ? null : new SharedMemoryAnswer(new UUID(in.getLong(), in.getLong()));
     }
 }

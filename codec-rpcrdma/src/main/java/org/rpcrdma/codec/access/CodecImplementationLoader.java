@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-package org.rpcrdma.channel.internal;
+package org.rpcrdma.codec.access;
 
 import java.lang.reflect.Constructor;
 
-/** Finds the class behind an internal type by its name: it is package-private elsewhere, and depends on the type. */
-final class Implementation {
+/** Finds the class behind an accessor by its name: it is package-private elsewhere, and depends on the accessor. */
+final class CodecImplementationLoader {
 
-    private Implementation() {}
+    private CodecImplementationLoader() {}
 
     static <T> T of(Class<T> type, String name) {
         try {

@@ -17,7 +17,7 @@ import java.util.UUID;
  * @param nonce written by the initiator into the file
  * @param ringBytes the size of a ring
  */
-public record SharedOffer(
+public record SharedMemoryOffer(
         InetSocketAddress initiator, long process, UUID file, UUID nonce, int ringBytes) {
 
     /** Bytes of the trailer. */
@@ -51,7 +51,7 @@ public record SharedOffer(
     }
 
     /** The offer after private data, or {@code null} if there is none, or none that is acceptable. */
-    public static SharedOffer of(byte[] privateData) {
+    public static SharedMemoryOffer of(byte[] privateData) {
         ByteBuffer in = PrivateDataTrailer.find(privateData, KIND, BYTES);
         if (in == null) {
             return null;
@@ -70,7 +70,7 @@ public record SharedOffer(
             return null;
         }
         try {
-            return new SharedOffer(
+            return new SharedMemoryOffer(
                     new InetSocketAddress(InetAddress.getByAddress(address), port),
                     process,
                     file,

@@ -5,12 +5,12 @@ package org.rpcrdma.codec.binding;
  * Binding of programs that have none: nothing is eligible (RFC 8166, 6.1), and the size of a reply is unknown, except
  * that procedure 0 has no results by the custom of RPC (RFC 5531, 12).
  */
-public final class GenericBinding implements UpperLayerBinding {
+public final class NoEligibleItemsBinding implements UpperLayerBinding {
 
     /** The only instance. */
-    public static final GenericBinding INSTANCE = new GenericBinding();
+    public static final NoEligibleItemsBinding INSTANCE = new NoEligibleItemsBinding();
 
-    private GenericBinding() {}
+    private NoEligibleItemsBinding() {}
 
     @Override
     public int program() {

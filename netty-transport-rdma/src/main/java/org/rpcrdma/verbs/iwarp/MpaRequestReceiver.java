@@ -9,7 +9,7 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaFrameReader;
 
 /** An accepted TCP connection that owes its MPA Request. What it sends until then is bounded, and so is its time. */
-final class PassiveStartup implements SelectionKeyHandler, DeadlineTask {
+final class MpaRequestReceiver implements SelectionKeyHandler, DeadlineTask {
 
     /** Owner of start-ups, which counts them. */
     interface Owner {
@@ -18,7 +18,7 @@ final class PassiveStartup implements SelectionKeyHandler, DeadlineTask {
         void requested(SocketChannel channel, MpaFrame request) throws IOException;
 
         /** Called once, before {@link #requested} or without it. */
-        void startupEnded(PassiveStartup startup);
+        void startupEnded(MpaRequestReceiver startup);
     }
 
     private final LoopResources loop;
@@ -28,7 +28,7 @@ final class PassiveStartup implements SelectionKeyHandler, DeadlineTask {
     private final MpaFrameReader reader = new MpaFrameReader(true);
     private final long deadline;
 
-    PassiveStartup(LoopResources loop, Owner owner, SocketChannel channel) throws IOException {
+    MpaRequestReceiver(LoopResources loop, Owner owner, SocketChannel channel) throws IOException {
         this.loop = loop;
         this.owner = owner;
         this.channel = channel;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-package org.rpcrdma.codec.access;
+package org.rpcrdma.channel.internal;
 
 import java.lang.reflect.Constructor;
 
-/** Finds the class behind an accessor by its name: it is package-private elsewhere, and depends on the accessor. */
-final class Implementation {
+/** Finds the class behind an internal type by its name: it is package-private elsewhere, and depends on the type. */
+final class ChannelImplementationLoader {
 
-    private Implementation() {}
+    private ChannelImplementationLoader() {}
 
     static <T> T of(Class<T> type, String name) {
         try {

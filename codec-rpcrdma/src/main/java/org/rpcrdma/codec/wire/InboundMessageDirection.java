@@ -3,15 +3,18 @@ package org.rpcrdma.codec.wire;
 
 import io.netty.buffer.ByteBuf;
 
-/** Direction of the transaction that a message belongs to: an XID may be in use in both (RFC 8167, 2.4 and 4.1). */
-public enum Direction {
+/**
+ * InboundMessageDirection of the transaction that a message belongs to: an XID may be in use in both (RFC 8167, 2.4 and
+ * 4.1).
+ */
+public enum InboundMessageDirection {
     CALL,
     REPLY,
     /** Undetermined by the header. */
     UNKNOWN;
 
-    /** Direction by the header alone: version 2 has a word for it (draft, 4.2.2), version 1 has none. */
-    public static Direction fromHeader(TransportHeader header, ByteBuf message) {
+    /** InboundMessageDirection by the header alone: version 2 has a word for it (draft, 4.2.2), version 1 has none. */
+    public static InboundMessageDirection fromHeader(TransportHeader header, ByteBuf message) {
         boolean hasWord =
                 header.version() == TransportHeader.VERSION_TWO
                         && (header.proc() == TransportHeader.RDMA_MSG
@@ -30,11 +33,11 @@ public enum Direction {
      *
      * @param payload where it begins
      */
-    public static Direction of(TransportHeader header, ByteBuf message, int payload) {
+    public static InboundMessageDirection of(TransportHeader header, ByteBuf message, int payload) {
         boolean hasPayload =
                 header.proc() == TransportHeader.RDMA_MSG
                         && message.writerIndex() - payload >= OncRpcHeaderDecoder.DIRECTION_BYTES;
-        Direction inline = hasPayload ? ofWord(message.getInt(payload + 4)) : UNKNOWN;
+        InboundMessageDirection inline = hasPayload ? ofWord(message.getInt(payload + 4)) : UNKNOWN;
         if (header.proc() == TransportHeader.RDMA_MSG
                 && header.version() == TransportHeader.VERSION_TWO) {
             return inline == ofWord(header.direction()) ? inline : UNKNOWN;
@@ -51,7 +54,7 @@ public enum Direction {
         return header.reads().segments() == 0 && header.reply().isPresent() ? REPLY : UNKNOWN;
     }
 
-    static Direction ofWord(int word) {
+    static InboundMessageDirection ofWord(int word) {
         return switch (word) {
             case OncRpcHeaderDecoder.CALL -> CALL;
             case OncRpcHeaderDecoder.REPLY -> REPLY;
