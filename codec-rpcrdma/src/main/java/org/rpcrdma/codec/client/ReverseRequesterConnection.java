@@ -218,7 +218,7 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
         try {
             listener.accept(changed);
         } catch (Throwable t) {
-            LOGGER.warn("the listener of a callback has failed", t);
+            LOGGER.warn("the listener of a reverse requester has failed", t);
         }
     }
 
@@ -254,7 +254,7 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
     @Override
     public String end() {
         return switch (state) {
-            case CLOSED -> "the callback was closed";
+            case CLOSED -> "the reverse requester was closed";
             case REFUSED -> "the client has lost its connection by reverse calls";
             default -> null;
         };

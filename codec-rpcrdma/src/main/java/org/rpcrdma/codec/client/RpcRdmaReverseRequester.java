@@ -21,9 +21,10 @@ import org.rpcrdma.codec.rpc.RpcTransport;
  *
  * <pre>{@code
  * // in the handler of the call by which a client announces that it is ready
- * RpcRdmaReverseRequester callback =
- * RpcRdmaReverseRequester.builder(config).onState(this::stateChanged).attachTo(ctx.channel()); // from any thread,
- * later callback.call(recall).addListener(...);
+ * RpcRdmaReverseRequester requester =
+ *         RpcRdmaReverseRequester.builder(config).onState(this::stateChanged).attachTo(ctx.channel());
+ * // later, from any thread
+ * requester.call(recall).addListener(...);
  * }</pre>
  *
  * <p>Every future completes exactly once, with the reply or with the exceptions of {@link RpcRdmaClient}. This side
@@ -115,7 +116,8 @@ public final class RpcRdmaReverseRequester implements RpcTransport {
      *
      * @param channel accepted, active, with the codec, and on the current thread's event loop
      * @return {@code false} in the states {@code REFUSED} and {@code CLOSED}, in which no calls are sent
-     * @throws IllegalStateException if another callback is attached to the channel, or reverse calls are not configured
+     * @throws IllegalStateException if another reverse requester is attached to the channel, or reverse calls are not
+     * configured
      */
     public boolean attach(Channel channel) {
         return connection.attach(channel);
@@ -158,10 +160,10 @@ public final class RpcRdmaReverseRequester implements RpcTransport {
         }
 
         /**
-         * Creates the callback, attached to its first channel.
+         * Creates the reverse requester, attached to its first channel.
          *
          * @param channel as for {@link RpcRdmaReverseRequester#attach}
-         * @return the callback; attach it to later channels by {@link RpcRdmaReverseRequester#attach}
+         * @return the reverse requester; attach it to later channels by {@link RpcRdmaReverseRequester#attach}
          */
         public RpcRdmaReverseRequester attachTo(Channel channel) {
             RpcRdmaReverseRequester made = new RpcRdmaReverseRequester(this, channel);
