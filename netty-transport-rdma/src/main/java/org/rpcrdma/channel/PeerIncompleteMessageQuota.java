@@ -9,9 +9,10 @@ import org.rpcrdma.verbs.DirectMemoryBudget;
 
 /**
  * Quota of memory for data that peers of one address have announced but not delivered, over all channels of the JVM:
- * many connections get no more than one. It shrinks with what other addresses have taken, so that some memory always
- * stays free, however many addresses take all that they get: a dynamic threshold, as switches have for the queues of
- * a shared buffer. Thread-safe.
+ * many connections get no more than one. It shrinks with what other addresses have taken, so that some memory stays
+ * free though several addresses take all that they get: a dynamic threshold, as switches have for the queues of a
+ * shared buffer. The first message of an address is not refused, whatever its length: many addresses with one message
+ * each are not bounded here. Thread-safe.
  */
 final class PeerIncompleteMessageQuota {
 
@@ -57,7 +58,8 @@ final class PeerIncompleteMessageQuota {
         long taken;
         do {
             taken = bytes.get();
-            long most = most(limit, TOTAL.get() - taken, DirectMemoryBudget.jvm().limit());
+            long others = TOTAL.get() - taken;
+            long most = others > 0 ? most(limit, others, DirectMemoryBudget.jvm().limit()) : limit;
             if (taken > 0 && taken + count > most) {
                 throw new IllegalStateException(
                         address
