@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.netty.buffer.Unpooled;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.internal.ChannelInternals;
 
@@ -14,6 +15,8 @@ import org.rpcrdma.channel.internal.ChannelInternals;
  * tells of it (reliable reply draft, 5.2.3). Whoever sends such replies by announcement has a receive for that call,
  * whatever the grant.
  */
+// Replies in Read chunks are announced by the private data of both ends.
+@NeedsDevice("privateDataOnAccept")
 class PullCompletionReceiveTest {
 
     @ParameterizedTest
