@@ -24,6 +24,8 @@ public final class RdmaCaptureHandler extends ChannelHandlerAdapter {
     private final RdmaPcapFile file;
 
     /**
+     * Captures the connection whose pipeline this handler is added to.
+     *
      * @param file that is written, open until the connection has ended
      */
     public RdmaCaptureHandler(RdmaPcapFile file) {
