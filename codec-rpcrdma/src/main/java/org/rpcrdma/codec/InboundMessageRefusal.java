@@ -58,18 +58,18 @@ record InboundMessageRefusal(
         }
     }
 
-    /** InboundMessageRefusal of a message that must not be answered, because it is not certain to be a call. */
+    /** Refusal of a message that must not be answered, because it is not certain to be a call. */
     static InboundMessageRefusal drop(RpcRdmaCounter counter, String problem) {
         return new InboundMessageRefusal(counter, problem, Answer.NONE, null);
     }
 
-    /** InboundMessageRefusal of a message in an unsupported version. */
+    /** Refusal of a message in an unsupported version. */
     static InboundMessageRefusal unsupportedVersion(int version) {
         String problem = "version " + Integer.toUnsignedString(version);
         return new InboundMessageRefusal(null, problem, Answer.ERR_VERS, null);
     }
 
-    /** InboundMessageRefusal of a call with an invalid header or unusable chunks. */
+    /** Refusal of a call with an invalid header or unusable chunks. */
     static InboundMessageRefusal chunkError(String problem) {
         return new InboundMessageRefusal(null, problem, Answer.ERR_CHUNK, null);
     }
@@ -79,38 +79,38 @@ record InboundMessageRefusal(
         return new InboundMessageRefusal(counter, problem, Answer.ERR_CHUNK, null);
     }
 
-    /** InboundMessageRefusal of a call whose reply fits none of the offered chunks. */
+    /** Refusal of a call whose reply fits none of the offered chunks. */
     static InboundMessageRefusal replyTooLong(String problem) {
         return new InboundMessageRefusal(
                 null, problem, Answer.ERR_CHUNK, new ReplyTooLongException(problem));
     }
 
-    /** InboundMessageRefusal of an optional operation without a handler. */
+    /** Refusal of an optional operation without a handler. */
     static InboundMessageRefusal unknownOption(int type) {
         String problem = "option type 0x" + Integer.toHexString(type);
         return new InboundMessageRefusal(null, problem, Answer.INVAL_OPTION, null);
     }
 
     /**
-     * InboundMessageRefusal of a call whose arguments do not parse, which is an RPC error, not a transport error (RFC
+     * Refusal of a call whose arguments do not parse, which is an RPC error, not a transport error (RFC
      * 8166, 4.5.2).
      */
     static InboundMessageRefusal garbageArguments(String problem) {
         return new InboundMessageRefusal(null, problem, Answer.GARBAGE_ARGS, null);
     }
 
-    /** InboundMessageRefusal of a call that user code or a lack of memory keeps from being delivered or answered. */
+    /** Refusal of a call that user code or a lack of memory keeps from being delivered or answered. */
     static InboundMessageRefusal systemError(Throwable cause) {
         return new InboundMessageRefusal(null, cause.toString(), Answer.SYSTEM_ERR, cause);
     }
 
-    /** InboundMessageRefusal of a reply that does not match its call. */
+    /** Refusal of a reply that does not match its call. */
     static InboundMessageRefusal badReply(RpcRdmaException exception) {
         return new InboundMessageRefusal(
                 null, exception.getMessage(), Answer.CALL_FAILS, exception);
     }
 
-    /** InboundMessageRefusal of a message that ends the connection. */
+    /** Refusal of a message that ends the connection. */
     static InboundMessageRefusal close(RpcRdmaCounter counter, String problem) {
         return new InboundMessageRefusal(counter, problem, Answer.CLOSE, null);
     }

@@ -58,7 +58,7 @@ final class InboundMessageRefuser {
         return null;
     }
 
-    /** InboundMessageRefusal of a message in an unsupported version: answered if it may be a call (RFC 8166, 4.5.1). */
+    /** Refusal of a message in an unsupported version: answered if it may be a call (RFC 8166, 4.5.1). */
     InboundMessageRefusal ofVersion(TransportHeader header) {
         boolean isAnswered =
                 link.isServer() || (responder.isOpen() && requester.call(header.xid()) == null);
@@ -69,7 +69,7 @@ final class InboundMessageRefuser {
     }
 
     /**
-     * InboundMessageRefusal of a message with a bad header: only calls are answered. A message of undetermined
+     * Refusal of a message with a bad header: only calls are answered. A message of undetermined
      * direction counts as a call at the accepting side.
      *
      * @param dropped counter for a message that is not a call

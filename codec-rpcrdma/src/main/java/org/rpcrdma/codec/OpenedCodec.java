@@ -100,8 +100,8 @@ final class OpenedCodec extends CodecAccess {
             int start = payload.readerIndex();
             int end = payload.writerIndex();
             if (!rpc.decode(payload, start, end) || !rpc.isReductionAllowed()) {
-                return false; // RPCSEC_GSS has wrapped the arguments, which the binding could not
-                // parse
+                // RPCSEC_GSS has wrapped the arguments, which the binding could not parse.
+                return false;
             }
             try {
                 procedure.of(rpc, config.bindings());

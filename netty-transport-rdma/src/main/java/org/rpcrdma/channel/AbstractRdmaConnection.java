@@ -300,8 +300,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
             traffic.post(in);
         } catch (RuntimeException | OutOfMemoryError e) {
             // A partly posted message cannot be revoked: the channel closes, as after any failed
-            // write, without waiting
-            // for the message.
+            // write, without waiting for the message.
             abandon();
             throw new IOException("posting failed: " + e.getMessage(), e);
         }

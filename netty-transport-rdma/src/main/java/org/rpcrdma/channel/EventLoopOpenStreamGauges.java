@@ -28,8 +28,7 @@ final class EventLoopOpenStreamGauges {
     private long inputEnded;
 
     // The number of waiting streams, and the sum of their times up to the last change of it. A
-    // reader adds the time since
-    // then, so it needs all three of the same moment.
+    // reader adds the time since then, so it needs all three of the same moment.
     private int waiting;
     private long waitedNanos;
     private long waitingSince;

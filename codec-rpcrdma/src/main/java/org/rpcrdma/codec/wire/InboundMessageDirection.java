@@ -4,7 +4,7 @@ package org.rpcrdma.codec.wire;
 import io.netty.buffer.ByteBuf;
 
 /**
- * InboundMessageDirection of the transaction that a message belongs to: an XID may be in use in both (RFC 8167, 2.4 and
+ * Direction of the transaction that a message belongs to: an XID may be in use in both (RFC 8167, 2.4 and
  * 4.1).
  */
 public enum InboundMessageDirection {
@@ -13,7 +13,7 @@ public enum InboundMessageDirection {
     /** Undetermined by the header. */
     UNKNOWN;
 
-    /** InboundMessageDirection by the header alone: version 2 has a word for it (draft, 4.2.2), version 1 has none. */
+    /** Direction by the header alone: version 2 has a word for it (draft, 4.2.2), version 1 has none. */
     public static InboundMessageDirection fromHeader(TransportHeader header, ByteBuf message) {
         boolean hasWord =
                 header.version() == TransportHeader.VERSION_TWO

@@ -2,7 +2,7 @@
 package org.rpcrdma.verbs.hardware;
 
 /**
- * HardwareExposure by the key of a registration: a separate one, or that of the region, which outlives the exposure
+ * Exposure by the key of a registration: a separate one, or that of the region, which outlives the exposure
  * because other connections use it.
  */
 final class RegisteredExposure extends HardwareExposure {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.hardware;
 
-/** HardwareExposure by the key of a memory window, which is reused. */
+/** Exposure by the key of a memory window, which is reused. */
 final class WindowExposure extends HardwareExposure {
 
     private final MemoryWindowPool windows;

@@ -7,7 +7,7 @@ import java.util.TreeSet;
 /** The deadlines of one context, the next one first. Thousands of connections may close at a time. */
 final class Timers {
 
-    /** DeadlineTask with the deadline that it had when it was added; those of equal deadlines expire in that order. */
+    /** Task with the deadline that it had when it was added; those of equal deadlines expire in that order. */
     private record Entry(long deadline, long number, DeadlineTask timer)
             implements Comparable<Entry> {
 
