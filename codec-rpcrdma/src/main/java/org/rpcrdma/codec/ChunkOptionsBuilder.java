@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
+import java.util.List;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.internal.ArgumentChecks;
 
@@ -24,6 +25,21 @@ abstract class ChunkOptionsBuilder<B extends ChunkOptionsBuilder<B>>
     boolean clearsSinks;
 
     ChunkOptionsBuilder() {}
+
+    @Override
+    List<Object> values() {
+        List<Object> values = super.values();
+        values.add(maxSegmentsPerChunk);
+        values.add(maxSegmentsPerMessage);
+        values.add(maxChunkBytes);
+        values.add(maxMessageBytes);
+        values.add(maxConnectionBytes);
+        values.add(defaultMaximumReply);
+        values.add(maxChunkErrors);
+        values.add(chunksPerCall);
+        values.add(clearsSinks);
+        return values;
+    }
 
     /**
      * The most segments accepted in one chunk of a peer, from 1; default 256.

@@ -47,11 +47,11 @@ final class ConnectionContext {
     /** The counter of the connection's end; {@code null} while it is open, or when the peer ends it. */
     private RpcRdmaCounter end;
 
-    ConnectionContext(RdmaChannel channel, RpcRdmaConfig config) {
+    ConnectionContext(RdmaChannel channel, RpcRdmaConfig config, ConnectionMetrics metrics) {
         this.channel = channel;
         internals = ChannelInternals.of(channel);
         this.config = config;
-        metrics = new ConnectionMetrics(config.metrics());
+        this.metrics = metrics;
         flushes = new FlushScheduler(channel);
         problems = new ProtocolViolationLog(channel);
         peers = PeerCache.of(channel);

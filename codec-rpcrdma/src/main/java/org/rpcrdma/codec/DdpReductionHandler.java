@@ -35,7 +35,10 @@ final class DdpReductionHandler extends CodecStageHandler
     /** {@code null} without a cache. */
     private final ConnectionDuplicateRequestTracker duplicates;
 
-    DdpReductionHandler(RpcRdmaConnection connection) {
+    /**
+     * @param cache of the replies to calls that come again; {@code null} for none
+     */
+    DdpReductionHandler(RpcRdmaConnection connection, DuplicateRequestCache cache) {
         this.connection = connection;
         link = connection.link();
         metrics = link.metrics();
@@ -46,7 +49,6 @@ final class DdpReductionHandler extends CodecStageHandler
         callChecks = new InboundCallDdpEligibilityValidator(link);
         replyPlan = new OutboundReplyChunkPlanner(link);
         marks = new OutboundRecordMarkRemover(connection);
-        DuplicateRequestCache cache = link.config().duplicateRequestCache();
         duplicates =
                 cache == null ? null : new ConnectionDuplicateRequestTracker(link, cache, this);
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import org.rpcrdma.codec.internal.ArgumentChecks;
 
@@ -23,6 +25,24 @@ abstract class FlowControlOptionsBuilder<B extends FlowControlOptionsBuilder<B>>
     int maxQueuedCalls = 16384;
 
     FlowControlOptionsBuilder() {}
+
+    /** The values of all options, in an order that does not change; {@code null} for what is not set. */
+    List<Object> values() {
+        List<Object> values = new ArrayList<>();
+        values.add(requestedCredits);
+        values.add(grantedCredits);
+        values.add(minimumCredits);
+        values.add(creditPolicy);
+        values.add(sendSize);
+        values.add(receiveSize);
+        values.add(longSize);
+        values.add(inlineArguments);
+        values.add(inlineResults);
+        values.add(remoteInvalidation);
+        values.add(assumedPeer);
+        values.add(maxQueuedCalls);
+        return values;
+    }
 
     abstract B self();
 

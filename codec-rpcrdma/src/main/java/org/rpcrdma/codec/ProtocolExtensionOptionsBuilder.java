@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
+import java.util.List;
 import java.util.Objects;
 import org.rpcrdma.codec.internal.ArgumentChecks;
 
@@ -16,10 +17,21 @@ abstract class ProtocolExtensionOptionsBuilder<B extends ProtocolExtensionOption
     VersionTwoConfig versionTwo;
     ReadChunkReplyConfig readChunkReplies;
     boolean announcesReadChunkReplies = true;
-    DuplicateRequestCache duplicateRequestCache;
     int lateReplyMillis = 30_000;
 
     ProtocolExtensionOptionsBuilder() {}
+
+    @Override
+    List<Object> values() {
+        List<Object> values = super.values();
+        values.add(reverseCredits);
+        values.add(reverseChunks);
+        values.add(versionTwo);
+        values.add(readChunkReplies);
+        values.add(announcesReadChunkReplies);
+        values.add(lateReplyMillis);
+        return values;
+    }
 
     /**
      * Credits of the reverse direction, from the accepting to the connecting side (RFC 8167), 0 to 65535; default 0,
@@ -89,19 +101,7 @@ abstract class ProtocolExtensionOptionsBuilder<B extends ProtocolExtensionOption
     }
 
     /**
-     * Sets the cache that answers calls retransmitted after a lost connection, so that they are not executed twice.
-     * Default: none.
-     *
-     * @param cache may be shared by several servers
-     * @return this builder
-     */
-    public B duplicateRequestCache(DuplicateRequestCache cache) {
-        duplicateRequestCache = Objects.requireNonNull(cache, "cache");
-        return self();
-    }
-
-    /**
-     * Time that a handler may take to answer a call of the duplicate request cache after its connection is lost, in
+     * Time that a handler may take to answer a call of the {@link DuplicateRequestCache} after its connection is lost, in
      * milliseconds; default 30 seconds. Until then a duplicate waits for the answer; after that it is executed. The
      * handler must write such an answer to the channel, not to its context: see {@link RpcRdmaCodec}.
      *

@@ -180,6 +180,23 @@ public final class ReadChunkReplyConfig {
         return version == TransportHeader.VERSION_ONE || optionType() != null;
     }
 
+    /** Whether all settings are equal. */
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof ReadChunkReplyConfig config
+                && maxWaiting == config.maxWaiting
+                && maxWaitingBytes == config.maxWaitingBytes
+                && completionTimeoutMillis == config.completionTimeoutMillis
+                && replyChunks == config.replyChunks
+                && Objects.equals(optionType, config.optionType);
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(
+                maxWaiting, maxWaitingBytes, completionTimeoutMillis, replyChunks, optionType);
+    }
+
     /** Any thread. */
     @Override
     public String toString() {

@@ -57,14 +57,45 @@ import org.rpcrdma.codec.access.CaptureAccess;
 public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
 
     private final RpcRdmaConfig config;
+    private final RpcRdmaMetrics metrics;
+
+    /** {@code null} for none. */
+    private final DuplicateRequestCache duplicates;
+
+    /**
+     * A codec for one channel, for both roles. Its counters are those of {@link RpcRdmaConnection} alone.
+     *
+     * @param config may be shared with other channels
+     */
+    public RpcRdmaCodec(RpcRdmaConfig config) {
+        this(config, new RpcRdmaMetrics());
+    }
 
     /**
      * A codec for one channel, for both roles.
      *
      * @param config may be shared with other channels
+     * @param metrics adds up the counters of all channels whose codecs were given it
      */
-    public RpcRdmaCodec(RpcRdmaConfig config) {
+    public RpcRdmaCodec(RpcRdmaConfig config, RpcRdmaMetrics metrics) {
         this.config = Objects.requireNonNull(config, "config");
+        this.metrics = Objects.requireNonNull(metrics, "metrics");
+        duplicates = null;
+    }
+
+    /**
+     * A codec for one channel, for both roles, which executes no call twice that is retransmitted after the loss of a
+     * connection.
+     *
+     * @param config may be shared with other channels
+     * @param metrics adds up the counters of all channels whose codecs were given it
+     * @param duplicates shared by all channels of a server, or of several
+     */
+    public RpcRdmaCodec(
+            RpcRdmaConfig config, RpcRdmaMetrics metrics, DuplicateRequestCache duplicates) {
+        this.config = Objects.requireNonNull(config, "config");
+        this.metrics = Objects.requireNonNull(metrics, "metrics");
+        this.duplicates = Objects.requireNonNull(duplicates, "duplicates");
     }
 
     @Override
@@ -80,7 +111,7 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
                     "RpcRdmaCodec was added with its own executor (expected: none, it runs on the"
                             + " event loop)");
         }
-        RpcRdmaConnection connection = new RpcRdmaConnection(channel, config);
+        RpcRdmaConnection connection = new RpcRdmaConnection(channel, config, metrics);
         ChannelPipeline pipeline = ctx.pipeline();
         addStages(pipeline, ctx.name(), stages(connection));
         if (HeaderTraceLogHandler.isOn()) {
@@ -110,7 +141,7 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
             stages.add(new OptionalOperationDispatcher(connection));
         }
         stages.add(new LongMessageHandler(connection));
-        stages.add(new DdpReductionHandler(connection));
+        stages.add(new DdpReductionHandler(connection, duplicates));
         if (hasVersionTwo && !connection.link().isServer()) {
             stages.add(new VersionTwoProbeHandler(connection));
         }

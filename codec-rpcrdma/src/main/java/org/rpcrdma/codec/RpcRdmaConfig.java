@@ -14,8 +14,10 @@ import org.rpcrdma.codec.capture.RdmaPcapFile;
 import org.rpcrdma.codec.internal.ArgumentChecks;
 
 /**
- * Configuration of RPC-over-RDMA. Immutable and shared by any number of connections. {@link #applyTo(Bootstrap)} and
- * {@link #applyTo(ServerBootstrap)} set the matching channel options; otherwise the options of the channel apply.
+ * Configuration of RPC-over-RDMA. A value: immutable, shared by any number of connections, and equal to any other with
+ * the same options. What changes while they run belongs to others: the counters to {@link RpcRdmaMetrics}, facts about
+ * peers to the bootstrap, replies to the {@link DuplicateRequestCache}. {@link #applyTo(Bootstrap)} and {@link
+ * #applyTo(ServerBootstrap)} set the matching channel options; otherwise the options of the channel apply.
  */
 public final class RpcRdmaConfig {
 
@@ -28,17 +30,13 @@ public final class RpcRdmaConfig {
     /** Private copy of the builder, whose fields are the only place of options and defaults. */
     private final Builder options;
 
+    private final BindingRegistry bindings;
     private final PrivateData privateData;
 
     private RpcRdmaConfig(Builder builder) {
         options = builder.copy();
         options.minimumCredits = Math.min(options.minimumCredits, options.grantedCredits);
-        if (options.bindings == null) {
-            options.bindings = BindingRegistry.standard();
-        }
-        if (options.metrics == null) {
-            options.metrics = new RpcRdmaMetrics();
-        }
+        bindings = options.bindings == null ? BindingRegistry.standard() : options.bindings;
         if (options.versionTwo != null) {
             // The reverse direction belongs to version 2 (draft, 4.2.2).
             options.reverseCredits = Math.max(options.reverseCredits, 1);
@@ -185,7 +183,7 @@ public final class RpcRdmaConfig {
 
     /** {@return the upper-layer bindings} */
     public BindingRegistry bindings() {
-        return options.bindings;
+        return bindings;
     }
 
     /** {@return the most segments taken in one chunk of a peer} */
@@ -258,11 +256,6 @@ public final class RpcRdmaConfig {
         return options.readChunkReplies;
     }
 
-    /** {@return the cache that answers retransmitted calls; {@code null} for none} */
-    public DuplicateRequestCache duplicateRequestCache() {
-        return options.duplicateRequestCache;
-    }
-
     /**
      * Time that a handler may take to answer after its connection is lost.
      *
@@ -277,14 +270,21 @@ public final class RpcRdmaConfig {
         return options.annotatedCalls;
     }
 
-    /** {@return the counters of all connections of this configuration} */
-    public RpcRdmaMetrics metrics() {
-        return options.metrics;
-    }
-
     /** {@return the file to which connections are captured; {@code null} for none} */
     public RdmaPcapFile capture() {
         return options.capture;
+    }
+
+    /** Whether all options are equal; user code, as bindings and policies, by its own {@code equals}. */
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof RpcRdmaConfig config
+                && options.values().equals(config.options.values());
+    }
+
+    @Override
+    public int hashCode() {
+        return options.values().hashCode();
     }
 
     /** The most important options, for logs. */
@@ -311,7 +311,6 @@ public final class RpcRdmaConfig {
 
         private BindingRegistry bindings;
         private boolean annotatedCalls;
-        private RpcRdmaMetrics metrics;
         private RdmaPcapFile capture;
 
         private Builder() {}
@@ -319,6 +318,15 @@ public final class RpcRdmaConfig {
         @Override
         Builder self() {
             return this;
+        }
+
+        @Override
+        List<Object> values() {
+            List<Object> values = super.values();
+            values.add(bindings);
+            values.add(annotatedCalls);
+            values.add(capture);
+            return values;
         }
 
         private Builder copy() {
@@ -371,17 +379,6 @@ public final class RpcRdmaConfig {
          */
         public Builder capture(RdmaPcapFile file) {
             capture = Objects.requireNonNull(file, "file");
-            return this;
-        }
-
-        /**
-         * Shares counters with other configurations.
-         *
-         * @param metrics those of another configuration, or new ones
-         * @return this builder
-         */
-        public Builder metrics(RpcRdmaMetrics metrics) {
-            this.metrics = Objects.requireNonNull(metrics, "metrics");
             return this;
         }
 

@@ -19,6 +19,7 @@ public final class RpcRdmaConnection {
     private final ConnectionContext link;
     private final RdmaChannel channel;
     private final RpcRdmaConfig config;
+    private final RpcRdmaMetrics metrics;
     private final InboundPullMemoryBudget pulls;
     private final RequesterState requester;
     private final ResponderState responder;
@@ -29,9 +30,10 @@ public final class RpcRdmaConnection {
     private boolean isStarted;
     private boolean isClosed;
 
-    RpcRdmaConnection(RdmaChannel channel, RpcRdmaConfig config) {
+    RpcRdmaConnection(RdmaChannel channel, RpcRdmaConfig config, RpcRdmaMetrics metrics) {
         this.channel = channel;
         this.config = config;
+        this.metrics = metrics;
         if (!PeerCache.isKept(channel)
                 && channel.config().getPrivateData().length == 0
                 && channel.isConfigurable()) {
@@ -39,7 +41,7 @@ public final class RpcRdmaConnection {
             // configuration.
             config.applyTo(channel);
         }
-        link = new ConnectionContext(channel, config);
+        link = new ConnectionContext(channel, config, new ConnectionMetrics(metrics));
         pulls = new InboundPullMemoryBudget(link);
         requester = new RequesterState(link);
         responder = new ResponderState(link, pulls);
@@ -152,6 +154,11 @@ public final class RpcRdmaConnection {
         return link.metrics().value(gauge);
     }
 
+    /** {@return the counters that those of this connection are added to, which the codec was given} */
+    public RpcRdmaMetrics metrics() {
+        return metrics;
+    }
+
     /** Peer, version, thresholds, credits and calls. Any thread. */
     @Override
     public String toString() {
@@ -193,7 +200,7 @@ public final class RpcRdmaConnection {
             link.internals().receiveUpTo(Math.max(usual, link.versions().longestReceive()));
         }
         openForward(link.internals().keptReceives());
-        config.metrics().opened(link.metrics());
+        metrics.opened(link.metrics());
     }
 
     /**
@@ -330,7 +337,7 @@ public final class RpcRdmaConnection {
         requester.close();
         responder.close();
         pulls.close();
-        config.metrics().closed(link.metrics(), link.end());
+        metrics.closed(link.metrics(), link.end());
     }
 
     boolean isClosed() {

@@ -7,8 +7,8 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * The counters of all connections of one or more {@link RpcRdmaConfig}. May be read from any thread at any time. A
- * count never decreases. Every open connection has its own counters; only opening, closing and reading take a lock.
+ * The counters of all connections whose {@link RpcRdmaCodec} was given this object, and of all clients that were built
+ * with it; one that is given none has its own. May be read from any thread at any time. A count never decreases. Every open connection has its own counters; only opening, closing and reading take a lock.
  */
 public final class RpcRdmaMetrics {
 
@@ -24,7 +24,7 @@ public final class RpcRdmaMetrics {
 
     private volatile RpcRdmaLatencyListener[] listeners = NOBODY;
 
-    /** New counters at zero, to be shared by any number of configurations. */
+    /** New counters at zero, for any number of servers and clients. */
     public RpcRdmaMetrics() {}
 
     /**

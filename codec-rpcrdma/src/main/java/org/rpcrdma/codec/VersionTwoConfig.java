@@ -58,6 +58,20 @@ public final class VersionTwoConfig {
         return memoryNanos;
     }
 
+    /** Whether times and handlers are equal. */
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof VersionTwoConfig config
+                && probeTimeoutNanos == config.probeTimeoutNanos
+                && memoryNanos == config.memoryNanos
+                && options.equals(config.options);
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(probeTimeoutNanos, memoryNanos, options);
+    }
+
     /** Immutable, so any thread. */
     @Override
     public String toString() {

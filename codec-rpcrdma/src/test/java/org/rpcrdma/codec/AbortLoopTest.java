@@ -41,7 +41,7 @@ class AbortLoopTest {
                 int cancelled = i + 1;
                 await().until(
                                 () ->
-                                        config.metrics().value(RpcRdmaCounter.CALLS_CANCELLED)
+                                        client.metrics().value(RpcRdmaCounter.CALLS_CANCELLED)
                                                 == cancelled);
                 received.reply(BlobBinding.reply(0, 4, Rpc.random(9000)));
             }
@@ -51,7 +51,7 @@ class AbortLoopTest {
             // When the connection goes in spite of that, the next one waits its time.
             responder.accepted.get(0).close().sync();
             // Until the client has seen it, it would send on what is lost.
-            await().until(() -> config.metrics().connections() == 0);
+            await().until(() -> client.metrics().connections() == 0);
             Future<?> next =
                     client.call(
                             Rpc.echo(0, 8),

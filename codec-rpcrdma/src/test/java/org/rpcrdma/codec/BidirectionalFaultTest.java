@@ -32,6 +32,7 @@ class BidirectionalFaultTest {
     private static final int POSITION = 60;
     private static final CallOptions ONCE = CallOptions.DEFAULT.withRetransmission(false);
 
+    private final RpcRdmaMetrics metrics = new RpcRdmaMetrics();
     private final RpcRdmaConfig config =
             RpcRdmaConfig.builder()
                     .bindings(List.of(new BlobBinding()))
@@ -94,6 +95,7 @@ class BidirectionalFaultTest {
         try (ScriptedResponder server =
                 new ScriptedResponder(
                         config,
+                        metrics,
                         (channel, connection, call) -> {
                             calls.begin(
                                     RpcRdmaReverseRequester.builder(config)
@@ -105,6 +107,7 @@ class BidirectionalFaultTest {
                 RpcRdmaClient client =
                         RpcRdmaClient.builder(group, proxy.address())
                                 .config(config)
+                                .metrics(metrics)
                                 .backOff(Duration.ofSeconds(1_000), Duration.ofSeconds(1_000))
                                 .connectTimeout(Duration.ofSeconds(1_000))
                                 .firstCallTimeout(Duration.ofSeconds(1_000))
@@ -133,8 +136,8 @@ class BidirectionalFaultTest {
             }
         }
         assertThat(calls.completions).allSatisfy(count -> assertThat(count).hasValue(1));
-        assertThat(config.metrics().connections()).isZero();
-        assertThat(config.metrics().callsInFlight()).isZero();
+        assertThat(metrics.connections()).isZero();
+        assertThat(metrics.callsInFlight()).isZero();
     }
 
     /** Nobody comes back: what has not left would wait. */

@@ -50,16 +50,20 @@ class ClientPropertyTest {
             @ForAll long seed, @ForAll @IntRange(min = 1, max = 3) int connections)
             throws Exception {
         RpcRdmaConfig config = RpcRdmaConfig.builder().bindings(List.of(new BlobBinding())).build();
+        RpcRdmaMetrics metrics = new RpcRdmaMetrics();
         Random random = new Random(seed);
         Random script = new Random(~seed);
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(2);
         List<Sent> all = new ArrayList<>();
         try (ScriptedResponder responder =
                 new ScriptedResponder(
-                        config, (channel, connection, call) -> answer(channel, call, script))) {
+                        config,
+                        metrics,
+                        (channel, connection, call) -> answer(channel, call, script))) {
             RpcRdmaClient client =
                     RpcRdmaClient.builder(group, responder.address())
                             .config(config)
+                            .metrics(metrics)
                             .connections(connections)
                             .backOff(Duration.ofMillis(1), Duration.ofMillis(4))
                             .firstCallTimeout(Duration.ofMillis(5))
@@ -101,8 +105,8 @@ class ClientPropertyTest {
                 assertThat(sent.sink().refCnt()).isZero();
             }
         }
-        assertThat(config.metrics().callsInFlight()).isZero();
-        assertThat(config.metrics().connections()).isZero();
+        assertThat(metrics.callsInFlight()).isZero();
+        assertThat(metrics.connections()).isZero();
     }
 
     private static Sent send(RpcRdmaClient client, Random random) {

@@ -96,7 +96,7 @@ class ConnectionEndingXidCacheTest {
     @Test
     @Proves({"V1-ERR-18", "V1-ERR-17"})
     void callWhoseReadFailedIsRefusedOnTheNextConnection() throws Exception {
-        RpcRdmaConfig server = RpcRdmaConfig.defaults();
+        CodecEnd server = CodecEnd.of(RpcRdmaConfig.defaults());
         PeerCache memory = new PeerCache();
         for (int attempt = 0; attempt < 3; attempt++) {
             try (RpcPair pair = RpcPair.rawClient(RpcRdmaConfig.defaults(), server, memory)) {

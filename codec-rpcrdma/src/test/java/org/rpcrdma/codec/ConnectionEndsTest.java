@@ -22,8 +22,9 @@ class ConnectionEndsTest {
     private static final Set<RpcRdmaCounter> ENDS =
             EnumSet.range(RpcRdmaCounter.CONNECTIONS_CLOSED_HERE, RpcRdmaCounter.CONNECTIONS_LOST);
 
-    private final RpcRdmaConfig serverConfig = RpcRdmaConfig.defaults();
-    private final RpcRdmaConfig clientConfig = RpcRdmaConfig.defaults();
+    private final RpcRdmaConfig config = RpcRdmaConfig.defaults();
+    private final RpcRdmaMetrics serverMetrics = new RpcRdmaMetrics();
+    private final RpcRdmaMetrics clientMetrics = new RpcRdmaMetrics();
     private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
 
     @AfterEach
@@ -35,7 +36,8 @@ class ConnectionEndsTest {
     private int cutAfter(int limit, CutProxy.End end) throws Exception {
         try (ScriptedResponder server =
                         new ScriptedResponder(
-                                serverConfig,
+                                config,
+                                serverMetrics,
                                 (channel, connection, call) ->
                                         channel.writeAndFlush(Rpc.reply(Rpc.xid(call))));
                 CutProxy proxy =
@@ -43,41 +45,40 @@ class ConnectionEndsTest {
                                 server.address(), CutProxy.Direction.TO_CONNECTING, end, limit)) {
             RpcRdmaClient client =
                     RpcRdmaClient.builder(group, proxy.address())
-                            .config(clientConfig)
+                            .metrics(clientMetrics)
                             .backOff(Duration.ofSeconds(1_000), Duration.ofSeconds(1_000))
                             .build();
             client.call(Rpc.echo(0, 0)).get().release();
             int passed = proxy.passed();
             if (limit != Integer.MAX_VALUE) {
-                awaitEnd(serverConfig);
-                awaitEnd(clientConfig);
+                awaitEnd(serverMetrics);
+                awaitEnd(clientMetrics);
             }
             client.closeAsync().sync();
-            awaitEnd(serverConfig);
-            awaitEnd(clientConfig);
+            awaitEnd(serverMetrics);
+            awaitEnd(clientMetrics);
             return passed;
         }
     }
 
-    private static void awaitEnd(RpcRdmaConfig config) {
-        await().until(() -> config.metrics().connections() == 0);
+    private static void awaitEnd(RpcRdmaMetrics metrics) {
+        await().until(() -> metrics.connections() == 0);
     }
 
-    private static void assertEnds(RpcRdmaConfig config, RpcRdmaCounter... ends) {
+    private static void assertEnds(RpcRdmaMetrics metrics, RpcRdmaCounter... ends) {
         for (RpcRdmaCounter end : ENDS) {
-            assertThat(config.metrics().value(end))
+            assertThat(metrics.value(end))
                     .as(end.toString())
                     .isEqualTo(Set.of(ends).contains(end) ? 1 : 0);
         }
-        assertThat(config.metrics().value(RpcRdmaCounter.CONNECTIONS_CLOSED))
-                .isEqualTo(ends.length);
+        assertThat(metrics.value(RpcRdmaCounter.CONNECTIONS_CLOSED)).isEqualTo(ends.length);
     }
 
     @Test
     void aConnectionThatIsClosedEndsHereAndByThePeer() throws Exception {
         cutAfter(Integer.MAX_VALUE, CutProxy.End.FINISH);
-        assertEnds(clientConfig, RpcRdmaCounter.CONNECTIONS_CLOSED_HERE);
-        assertEnds(serverConfig, RpcRdmaCounter.CONNECTIONS_CLOSED_BY_PEER);
+        assertEnds(clientMetrics, RpcRdmaCounter.CONNECTIONS_CLOSED_HERE);
+        assertEnds(serverMetrics, RpcRdmaCounter.CONNECTIONS_CLOSED_BY_PEER);
     }
 
     @NeedsDevice("disconnectCause")
@@ -86,11 +87,11 @@ class ConnectionEndsTest {
         int passed = cutAfter(Integer.MAX_VALUE, CutProxy.End.RESET);
         cutAfter(passed, CutProxy.End.RESET);
         assertEnds(
-                clientConfig,
+                clientMetrics,
                 RpcRdmaCounter.CONNECTIONS_CLOSED_HERE,
                 RpcRdmaCounter.CONNECTIONS_LOST);
         assertEnds(
-                serverConfig,
+                serverMetrics,
                 RpcRdmaCounter.CONNECTIONS_CLOSED_BY_PEER,
                 RpcRdmaCounter.CONNECTIONS_LOST);
     }
@@ -99,20 +100,21 @@ class ConnectionEndsTest {
     void aConnectionThatIsNotToGoOnIsGivenUp() throws Exception {
         try (ScriptedResponder server =
                 new ScriptedResponder(
-                        serverConfig,
+                        config,
+                        serverMetrics,
                         (channel, connection, call) ->
                                 RpcRdmaConnection.of(channel).link().closeNow("enough", null))) {
             RpcRdmaClient client =
                     RpcRdmaClient.builder(group, server.address())
-                            .config(clientConfig)
+                            .metrics(clientMetrics)
                             .backOff(Duration.ofSeconds(1_000), Duration.ofSeconds(1_000))
                             .build();
             client.call(Rpc.echo(0, 0), CallOptions.DEFAULT.withRetransmission(false)).await();
-            awaitEnd(serverConfig);
-            awaitEnd(clientConfig);
+            awaitEnd(serverMetrics);
+            awaitEnd(clientMetrics);
             client.closeAsync().sync();
         }
-        assertEnds(serverConfig, RpcRdmaCounter.CONNECTIONS_GIVEN_UP);
-        assertEnds(clientConfig, RpcRdmaCounter.CONNECTIONS_CLOSED_BY_PEER);
+        assertEnds(serverMetrics, RpcRdmaCounter.CONNECTIONS_GIVEN_UP);
+        assertEnds(clientMetrics, RpcRdmaCounter.CONNECTIONS_CLOSED_BY_PEER);
     }
 }

@@ -116,8 +116,7 @@ abstract class ConnectionFuzzTarget extends FuzzTarget {
         protected void initChannel(Channel channel) {
             FuzzRun run = current;
             if (isCodec) {
-                channel.pipeline()
-                        .addLast(run.wire(), new RpcRdmaCodec(run.codecConfig()), run.user());
+                channel.pipeline().addLast(run.wire(), run.newCodec(), run.user());
             } else {
                 channel.pipeline().addLast(run.peer());
             }

@@ -36,17 +36,20 @@ class DuplicateRequestCacheTest {
         return new Call(CLIENT, xid, Rpc.NFS, 3, 12, 100, 0xABCD);
     }
 
-    private static RpcRdmaConfig caching() {
+    private static CodecEnd caching() {
         return caching(1_000_000);
     }
 
-    private static RpcRdmaConfig caching(int lateReplyMillis) {
-        return RpcPair.usual()
-                .duplicateRequestCache(
-                        new BoundedDuplicateRequestCache(
-                                100, 1 << 20, 10 << 20, (program, version, procedure) -> true))
-                .lateReplyMillis(lateReplyMillis)
-                .build();
+    private static CodecEnd caching(int lateReplyMillis) {
+        return CodecEnd.of(RpcPair.usual().lateReplyMillis(lateReplyMillis).build(), coveringAll());
+    }
+
+    private static RpcPair serve(CodecEnd server) throws Exception {
+        return serve(RpcPair.usual().build(), server);
+    }
+
+    private static RpcPair serve(RpcRdmaConfig client, CodecEnd server) throws Exception {
+        return RpcPair.of(CodecEnd.of(client), server);
     }
 
     /** Loses the connection on which a handler is at work on a call; nothing is in the server's pipeline afterwards. */
@@ -184,7 +187,7 @@ class DuplicateRequestCacheTest {
     @EnumSource(Form.class)
     @Proves("V1-ERR-22")
     void replyGoesIntoTheChunksOfTheNewCall(Form form) throws Exception {
-        RpcRdmaConfig server = caching();
+        CodecEnd server = caching();
         int xid = form.xids() | 9;
         for (int attempt = 0; attempt < 3; attempt++) {
             // The third connection offers other chunks than the first two.
@@ -196,15 +199,13 @@ class DuplicateRequestCacheTest {
                                     .sendSize(32768)
                                     .defaultMaximumReply(40_000)
                                     .build();
-            RpcRdmaConfig served =
+            CodecEnd served =
                     attempt < 2
                             ? server
-                            : RpcPair.usual()
-                                    .receiveSize(32768)
-                                    .sendSize(32768)
-                                    .duplicateRequestCache(server.duplicateRequestCache())
-                                    .build();
-            try (RpcPair pair = RpcPair.of(client, served)) {
+                            : CodecEnd.of(
+                                    RpcPair.usual().receiveSize(32768).sendSize(32768).build(),
+                                    server.duplicates());
+            try (RpcPair pair = serve(client, served)) {
                 pair.call(form.call(xid));
                 if (attempt == 0) {
                     assertThat(pair.server.takeXid()).isEqualTo(xid);
@@ -227,18 +228,18 @@ class DuplicateRequestCacheTest {
     @Proves("V1-ERR-22")
     void aCallIsTheSameHoweverItComes(int firstSize, int secondSize, boolean areAnnotated)
             throws Exception {
-        DuplicateRequestCache cache = caching().duplicateRequestCache();
-        RpcRdmaConfig server =
-                RpcPair.usual()
-                        .sendSize(8192)
-                        .receiveSize(8192)
-                        .annotatedCalls(areAnnotated)
-                        .duplicateRequestCache(cache)
-                        .build();
+        CodecEnd server =
+                CodecEnd.of(
+                        RpcPair.usual()
+                                .sendSize(8192)
+                                .receiveSize(8192)
+                                .annotatedCalls(areAnnotated)
+                                .build(),
+                        coveringAll());
         byte[] data = Rpc.random(5001);
         for (int size : new int[] {firstSize, secondSize}) {
             RpcRdmaConfig client = RpcPair.usual().sendSize(size).receiveSize(size).build();
-            try (RpcPair pair = RpcPair.of(client, server)) {
+            try (RpcPair pair = serve(client, server)) {
                 pair.call(Rpc.write3(7, data)).sync();
                 if (size == firstSize) {
                     ReferenceCountUtil.release(pair.server.take());
@@ -257,9 +258,9 @@ class DuplicateRequestCacheTest {
     @Test
     @Proves("V1-ERR-22")
     void duplicateWaitsForTheHandlerThatIsAtWork() throws Exception {
-        RpcRdmaConfig server = caching();
-        try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server);
-                RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
+        CodecEnd server = caching();
+        try (RpcPair first = serve(server);
+                RpcPair second = serve(server)) {
             first.call(Form.WRITE_CHUNK.call(7));
             assertThat(first.server.takeXid()).isEqualTo(7);
             second.call(Form.WRITE_CHUNK.call(7));
@@ -276,9 +277,9 @@ class DuplicateRequestCacheTest {
     @Test
     @Proves("V1-ERR-22")
     void duplicateIsExecutedWhenTheFirstEventLoopEnds() throws Exception {
-        RpcRdmaConfig server = caching();
-        try (RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
-            try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server)) {
+        CodecEnd server = caching();
+        try (RpcPair second = serve(server)) {
+            try (RpcPair first = serve(server)) {
                 first.call(Form.READ_CHUNK.call(7));
                 assertThat(first.server.takeXid()).isEqualTo(7);
                 second.call(Form.READ_CHUNK.call(7));
@@ -290,7 +291,7 @@ class DuplicateRequestCacheTest {
             second.reply(Rpc.reply(7));
             assertThat(second.client.takeXid()).isEqualTo(7);
             // And it is this reply that is remembered.
-            try (RpcPair third = RpcPair.of(RpcPair.usual().build(), server)) {
+            try (RpcPair third = serve(server)) {
                 third.call(Form.READ_CHUNK.call(7));
                 assertThat(third.client.takeBytes()).hasSize(24);
             }
@@ -315,10 +316,10 @@ class DuplicateRequestCacheTest {
     @EnumSource(Form.class)
     @Proves("V1-ERR-22")
     void replyAfterTheConnectionIsLostIsRemembered(Form form) throws Exception {
-        RpcRdmaConfig server = caching();
+        CodecEnd server = caching();
         int xid = form.xids() | 9;
-        try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server);
-                RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
+        try (RpcPair first = serve(server);
+                RpcPair second = serve(server)) {
             first.call(form.call(xid));
             assertThat(first.server.takeXid()).isEqualTo(xid);
             lose(first);
@@ -333,9 +334,9 @@ class DuplicateRequestCacheTest {
 
     @Test
     void annotatedReplyAfterTheConnectionIsLostIsRememberedWhole() throws Exception {
-        RpcRdmaConfig server = caching();
-        try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server);
-                RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
+        CodecEnd server = caching();
+        try (RpcPair first = serve(server);
+                RpcPair second = serve(server)) {
             first.call(Form.WRITE_CHUNK.call(7));
             assertThat(first.server.takeXid()).isEqualTo(7);
             lose(first);
@@ -355,9 +356,9 @@ class DuplicateRequestCacheTest {
     @Test
     @Proves("V1-ERR-22")
     void duplicateGetsTheReplyThatComesAfterTheFirstConnectionIsLost() throws Exception {
-        RpcRdmaConfig server = caching();
-        try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server);
-                RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
+        CodecEnd server = caching();
+        try (RpcPair first = serve(server);
+                RpcPair second = serve(server)) {
             first.call(Form.READ_CHUNK.call(7));
             assertThat(first.server.takeXid()).isEqualTo(7);
             lose(first);
@@ -376,9 +377,9 @@ class DuplicateRequestCacheTest {
 
     @Test
     void replyThatIsWrittenInChannelInactiveIsRemembered() throws Exception {
-        RpcRdmaConfig server = caching();
-        try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server);
-                RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
+        CodecEnd server = caching();
+        try (RpcPair first = serve(server);
+                RpcPair second = serve(server)) {
             first.serverChannel
                     .pipeline()
                     .addBefore(
@@ -403,9 +404,9 @@ class DuplicateRequestCacheTest {
     @Test
     @Proves("V1-ERR-22")
     void duplicateIsExecutedWhenNoLateReplyComes() throws Exception {
-        RpcRdmaConfig server = caching(1);
-        try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server);
-                RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
+        CodecEnd server = caching(1);
+        try (RpcPair first = serve(server);
+                RpcPair second = serve(server)) {
             first.call(Form.READ_CHUNK.call(7));
             assertThat(first.server.takeXid()).isEqualTo(7);
             lose(first);
@@ -420,18 +421,18 @@ class DuplicateRequestCacheTest {
 
     @Test
     void waitingCallThatGoesAwayLeavesNothing() throws Exception {
-        RpcRdmaConfig server = caching();
-        try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server)) {
+        CodecEnd server = caching();
+        try (RpcPair first = serve(server)) {
             first.call(Form.SHORT.call(7));
             assertThat(first.server.takeXid()).isEqualTo(7);
-            try (RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
+            try (RpcPair second = serve(server)) {
                 second.call(Form.SHORT.call(7));
                 second.awaitValue(RpcRdmaCounter.DUPLICATES_WAITING, 1);
             }
             first.reply(Rpc.reply(7));
             assertThat(first.client.takeXid()).isEqualTo(7);
         }
-        try (RpcPair third = RpcPair.of(RpcPair.usual().build(), server)) {
+        try (RpcPair third = serve(server)) {
             third.call(Form.SHORT.call(7));
             assertThat(third.client.takeXid()).isEqualTo(7);
         }
@@ -460,8 +461,8 @@ class DuplicateRequestCacheTest {
         }
     }
 
-    private static RpcRdmaConfig cachingInParts(DuplicateRequestCache cache) {
-        return RpcPair.usual().annotatedCalls(true).duplicateRequestCache(cache).build();
+    private static CodecEnd cachingInParts(DuplicateRequestCache cache) {
+        return CodecEnd.of(RpcPair.usual().annotatedCalls(true).build(), cache);
     }
 
     private static BoundedDuplicateRequestCache coveringAll() {
@@ -496,7 +497,7 @@ class DuplicateRequestCacheTest {
                         return found;
                     }
                 };
-        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), cachingInParts(cache))) {
+        try (RpcPair pair = serve(cachingInParts(cache))) {
             AtomicReference<Saturated> saturated = new AtomicReference<>();
             begun.set(() -> saturated.set(saturate(pair, 7)));
             pair.call(Form.READ_CHUNK.call(7));
@@ -515,10 +516,10 @@ class DuplicateRequestCacheTest {
     @Test
     @Proves("V1-ERR-22")
     void aDuplicateThatFailsBeforeItsHandlerIsAnswered() throws Exception {
-        RpcRdmaConfig server = cachingInParts(coveringAll());
-        try (RpcPair second = RpcPair.of(RpcPair.usual().build(), server)) {
+        CodecEnd server = cachingInParts(coveringAll());
+        try (RpcPair second = serve(server)) {
             Saturated saturated;
-            try (RpcPair first = RpcPair.of(RpcPair.usual().build(), server)) {
+            try (RpcPair first = serve(server)) {
                 first.call(Form.READ_CHUNK.call(7));
                 ReferenceCountUtil.release(first.server.take());
                 second.call(Form.READ_CHUNK.call(7));

@@ -113,6 +113,15 @@ final class FaultPair implements AutoCloseable {
             RpcRdmaConfig responder,
             Function<ReferenceCounted, ReferenceCounted> service)
             throws Exception {
+        return connect(CodecEnd.of(requester), CodecEnd.of(responder), service);
+    }
+
+    /** As above, with counters or a cache of the test. */
+    Connection connect(
+            CodecEnd requester,
+            CodecEnd responder,
+            Function<ReferenceCounted, ReferenceCounted> service)
+            throws Exception {
         return new Connection(requester, responder, service);
     }
 
@@ -137,16 +146,16 @@ final class FaultPair implements AutoCloseable {
         private final List<String> grantProblems = new ArrayList<>();
 
         Connection(
-                RpcRdmaConfig requesterConfig,
-                RpcRdmaConfig responderConfig,
+                CodecEnd requesterEnd,
+                CodecEnd responderEnd,
                 Function<ReferenceCounted, ReferenceCounted> service)
                 throws Exception {
             ServerBootstrap server =
                     new ServerBootstrap()
                             .group(responders)
                             .channel(RdmaServerChannel.class)
-                            .childHandler(with(responderConfig, new ResponderState(service)));
-            responderConfig.applyTo(server);
+                            .childHandler(with(responderEnd, new ResponderState(service)));
+            responderEnd.config().applyTo(server);
             if (memory != null) {
                 server.childAttr(PeerCache.KEY, memory);
             }
@@ -159,10 +168,11 @@ final class FaultPair implements AutoCloseable {
                             .group(requesters)
                             .channel(RdmaChannel.class)
                             .option(RdmaChannelOption.REGISTRATION, registration)
-                            .handler(with(requesterConfig, caller));
+                            .handler(with(requesterEnd, caller));
             requester =
                     (RdmaChannel)
-                            requesterConfig
+                            requesterEnd
+                                    .config()
                                     .applyTo(client)
                                     .connect(listener.localAddress())
                                     .sync()
@@ -179,11 +189,11 @@ final class FaultPair implements AutoCloseable {
         }
 
         private ChannelInitializer<Channel> with(
-                RpcRdmaConfig config, ChannelInboundHandlerAdapter handler) {
+                CodecEnd end, ChannelInboundHandlerAdapter handler) {
             return new ChannelInitializer<>() {
                 @Override
                 protected void initChannel(Channel channel) {
-                    channel.pipeline().addLast(new RpcRdmaCodec(config), handler);
+                    channel.pipeline().addLast(end.codec(), handler);
                 }
             };
         }

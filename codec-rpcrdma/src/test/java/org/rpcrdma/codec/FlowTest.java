@@ -578,32 +578,31 @@ class FlowTest {
 
     @Test
     void latencyAndMetricsAreSeen() throws Exception {
-        RpcRdmaConfig config = fresh();
+        RpcRdmaMetrics metrics = new RpcRdmaMetrics();
         java.util.concurrent.LinkedBlockingQueue<Long> latency =
                 new java.util.concurrent.LinkedBlockingQueue<>();
-        config.metrics()
-                .addListener(
-                        new RpcRdmaLatencyListener() {
-                            @Override
-                            public void callEnded(
-                                    RpcRdmaRole role,
-                                    String procedure,
-                                    CallAnswerOutcome outcome,
-                                    long nanos) {
-                                latency.add(nanos);
-                            }
-                        });
-        try (RpcPair pair = RpcPair.of(config, CONFIG)) {
+        metrics.addListener(
+                new RpcRdmaLatencyListener() {
+                    @Override
+                    public void callEnded(
+                            RpcRdmaRole role,
+                            String procedure,
+                            CallAnswerOutcome outcome,
+                            long nanos) {
+                        latency.add(nanos);
+                    }
+                });
+        try (RpcPair pair = RpcPair.of(CodecEnd.of(fresh(), metrics), CodecEnd.of(CONFIG))) {
             pair.call(Rpc.echo(1, 8));
             pair.server.takeBytes();
             pair.reply(Rpc.reply(1));
             pair.client.takeBytes();
             assertThat(latency.poll(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isPositive();
-            assertThat(config.metrics().connections()).isEqualTo(1);
-            assertThat(config.metrics().value(RpcRdmaCounter.CALLS_SENT)).isEqualTo(1);
+            assertThat(metrics.connections()).isEqualTo(1);
+            assertThat(metrics.value(RpcRdmaCounter.CALLS_SENT)).isEqualTo(1);
         }
-        assertThat(config.metrics().connections()).isZero();
-        assertThat(config.metrics().value(RpcRdmaCounter.REPLIES_RECEIVED)).isEqualTo(1);
+        assertThat(metrics.connections()).isZero();
+        assertThat(metrics.value(RpcRdmaCounter.REPLIES_RECEIVED)).isEqualTo(1);
     }
 
     /** So many handles the peer invalidates, if the device lets it. */

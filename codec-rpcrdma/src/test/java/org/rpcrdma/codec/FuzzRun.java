@@ -64,6 +64,7 @@ final class FuzzRun {
     private final FuzzPeer peer = new FuzzPeer(this);
     private final FuzzUser user = new FuzzUser(this);
     private final RpcRdmaConfig config;
+    private final RpcRdmaMetrics metrics = new RpcRdmaMetrics();
     private final List<String> problems = new ArrayList<>();
     private final CompletableFuture<Void> done = new CompletableFuture<>();
     private boolean isPoked;
@@ -133,6 +134,10 @@ final class FuzzRun {
                     has(COMPLETES_IN_TWO) ? replies.withOptionType(COMPLETION) : replies);
         }
         return builder.build();
+    }
+
+    RpcRdmaCodec newCodec() {
+        return new RpcRdmaCodec(config, metrics);
     }
 
     RpcRdmaConfig codecConfig() {
@@ -447,7 +452,6 @@ final class FuzzRun {
     }
 
     private void checkReason() {
-        RpcRdmaMetrics metrics = config.metrics();
         boolean isNamed =
                 wasClosed
                         || wire.reasonToClose != null
@@ -603,7 +607,7 @@ final class FuzzRun {
     private void checkClosed() {
         peer.release();
         user.checkEnd();
-        if (config.metrics().connections() != 0) {
+        if (metrics.connections() != 0) {
             problem("the connection is counted as open");
         }
         long bytes = codec().registeredBytesInUse();
@@ -616,7 +620,7 @@ final class FuzzRun {
     public String toString() {
         StringBuilder counters = new StringBuilder();
         for (RpcRdmaCounter counter : RpcRdmaCounter.values()) {
-            long value = config.metrics().value(counter);
+            long value = metrics.value(counter);
             if (value != 0) {
                 counters.append(counter).append('=').append(value).append(' ');
             }

@@ -41,6 +41,7 @@ class HostilePeersTest {
     private static final int LONG_REPLY = 3;
 
     private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
+    private final RpcRdmaMetrics metrics = new RpcRdmaMetrics();
     private final RpcRdmaConfig config =
             RpcRdmaConfig.builder()
                     .announceReadChunkReplies(false)
@@ -92,7 +93,8 @@ class HostilePeersTest {
                                 new ChannelInitializer<>() {
                                     @Override
                                     protected void initChannel(Channel channel) {
-                                        channel.pipeline().addLast(new RpcRdmaCodec(config), echo);
+                                        channel.pipeline()
+                                                .addLast(new RpcRdmaCodec(config, metrics), echo);
                                     }
                                 });
         listener =
@@ -145,7 +147,7 @@ class HostilePeersTest {
         }
         assertWorks(bad, 201);
         assertThat(bad.inbox.messages).isEmpty();
-        assertThat(config.metrics().value(RpcRdmaCounter.CHUNK_ERRORS_SENT)).isEqualTo(200);
+        assertThat(metrics.value(RpcRdmaCounter.CHUNK_ERRORS_SENT)).isEqualTo(200);
     }
 
     private void assertRefused(int from, int end) throws Exception {
@@ -171,12 +173,12 @@ class HostilePeersTest {
             assertRefused(xid, xid + GRANT);
         }
         assertRefused(CHUNK_ERRORS - GRANT + 1, CHUNK_ERRORS);
-        assertThat(config.metrics().value(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS)).isZero();
+        assertThat(metrics.value(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS)).isZero();
         bad.send(RawPeer.header(1000, 0), Rpc.call(1000, Rpc.UNKNOWN, 1, LONG_REPLY));
         assertThat(bad.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
         assertThat(bad.inbox.awaitInactive()).isTrue();
         assertWorks(good, 1);
-        assertThat(config.metrics().value(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS)).isEqualTo(1);
+        assertThat(metrics.value(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS)).isEqualTo(1);
         assertWorks(connectRaw(), 2);
     }
 
@@ -193,8 +195,8 @@ class HostilePeersTest {
         }
         assertWorks(good, 1);
         assertThat(bad.inbox.messages).isEmpty();
-        assertThat(config.metrics().value(RpcRdmaCounter.DROPPED_PROCEDURE)).isEqualTo(500);
-        assertThat(config.metrics().value(RpcRdmaCounter.CHUNK_ERRORS_SENT)).isZero();
+        assertThat(metrics.value(RpcRdmaCounter.DROPPED_PROCEDURE)).isEqualTo(500);
+        assertThat(metrics.value(RpcRdmaCounter.CHUNK_ERRORS_SENT)).isZero();
     }
 
     @Test
@@ -205,7 +207,7 @@ class HostilePeersTest {
         }
         assertThat(bad.inbox.awaitInactive()).isTrue();
         assertWorks(good, 1);
-        assertThat(config.metrics().value(RpcRdmaCounter.CREDIT_OVERRUNS)).isEqualTo(1);
+        assertThat(metrics.value(RpcRdmaCounter.CREDIT_OVERRUNS)).isEqualTo(1);
     }
 
     private TransportHeader longCall(int xid, byte[] whole) throws Exception {
@@ -229,8 +231,8 @@ class HostilePeersTest {
         bad.send(first, RawPeer.nothing());
         bad.send(second, RawPeer.nothing());
         bad.send(third, RawPeer.nothing());
-        await().until(() -> config.metrics().value(RpcRdmaCounter.CALLS_HELD) == 2);
-        assertThat(config.metrics().value(RpcRdmaCounter.READ_BYTES)).isEqualTo(60_000);
+        await().until(() -> metrics.value(RpcRdmaCounter.CALLS_HELD) == 2);
+        assertThat(metrics.value(RpcRdmaCounter.READ_BYTES)).isEqualTo(60_000);
         // The answer to the first makes room for the others, in their order.
         for (int xid = 1; xid <= 3; xid++) {
             echo.answer(xid);
@@ -238,8 +240,8 @@ class HostilePeersTest {
             assertThat(bad.header.xid()).isEqualTo(xid);
             assertThat(bad.header.proc()).isEqualTo(TransportHeader.RDMA_MSG);
         }
-        assertThat(config.metrics().value(RpcRdmaCounter.READ_BYTES)).isEqualTo(101_004);
-        assertThat(config.metrics().value(RpcRdmaCounter.CHUNK_ERRORS_SENT)).isZero();
+        assertThat(metrics.value(RpcRdmaCounter.READ_BYTES)).isEqualTo(101_004);
+        assertThat(metrics.value(RpcRdmaCounter.CHUNK_ERRORS_SENT)).isZero();
     }
 
     /** Calls that wait go with their connection. */
@@ -247,11 +249,11 @@ class HostilePeersTest {
     void aLostConnectionHoldsNoCalls() throws Exception {
         bad.send(longCall(1, held(1, 60_000)), RawPeer.nothing());
         bad.send(longCall(2, held(2, 40_004)), RawPeer.nothing());
-        await().until(() -> config.metrics().value(RpcRdmaCounter.CALLS_HELD) == 1);
+        await().until(() -> metrics.value(RpcRdmaCounter.CALLS_HELD) == 1);
         bad.channel.close().sync();
-        await().until(() -> config.metrics().connections() == 1);
+        await().until(() -> metrics.connections() == 1);
         assertWorks(good, 9);
-        assertThat(config.metrics().value(RpcRdmaGauge.READ_BYTES_HELD)).isZero();
+        assertThat(metrics.value(RpcRdmaGauge.READ_BYTES_HELD)).isZero();
     }
 
     private int takeXid(ByteBuf reply) {
@@ -299,7 +301,7 @@ class HostilePeersTest {
                 bad.channel.closeFuture().addListener(closed -> bad.inbox.messages.add(ended));
             }
         }
-        assertThat(config.metrics().value(RpcRdmaCounter.CHUNK_ERRORS_SENT)).isPositive();
+        assertThat(metrics.value(RpcRdmaCounter.CHUNK_ERRORS_SENT)).isPositive();
         assertWorks(good, 1);
         assertWorks(connectRaw(), 2);
     }

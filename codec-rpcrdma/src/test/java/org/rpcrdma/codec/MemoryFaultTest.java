@@ -144,11 +144,11 @@ class MemoryFaultTest {
     @Proves("V1-ERR-24")
     void aSystemErrorNeedsNoMemory() throws Exception {
         LinkageError thrown = new LinkageError("thrown");
-        RpcRdmaConfig config =
-                RpcPair.usual()
-                        .duplicateRequestCache(new UserCodeTest.ThrowingCache("covers", thrown, 1))
-                        .build();
-        try (FaultPair.Connection connection = connect(config)) {
+        CodecEnd responder =
+                CodecEnd.of(
+                        RpcPair.usual().build(),
+                        new UserCodeTest.ThrowingCache("covers", thrown, 1));
+        try (FaultPair.Connection connection = connect(responder)) {
             call(connection, 1, SHORT);
             List<ByteBuf> taken = takeAll(connection);
             assertThat(call(connection, 3, SHORT)).isEqualTo("replied");
@@ -244,9 +244,13 @@ class MemoryFaultTest {
     }
 
     private FaultPair.Connection connect(RpcRdmaConfig responder) throws Exception {
+        return connect(CodecEnd.of(responder));
+    }
+
+    private FaultPair.Connection connect(CodecEnd responder) throws Exception {
         FaultPair.Connection connection =
                 pair.connect(
-                        RpcPair.usual().build(),
+                        CodecEnd.of(RpcPair.usual().build()),
                         responder,
                         call -> {
                             int xid = Rpc.xid((ByteBuf) call);

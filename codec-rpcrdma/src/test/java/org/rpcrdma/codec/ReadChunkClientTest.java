@@ -98,8 +98,8 @@ class ReadChunkClientTest {
         answering(config, config, 1_000_000);
         assertThat(get(call())).hasSize(24 + 1_000_004 + 4);
         assertThat(responder.calls).hasSize(1);
-        assertThat(config.metrics().value(RpcRdmaCounter.CALLS_REPEATED)).isZero();
-        assertThat(config.metrics().value(RpcRdmaCounter.REPLY_CHUNK_CALLS)).isZero();
+        assertThat(client.metrics().value(RpcRdmaCounter.CALLS_REPEATED)).isZero();
+        assertThat(client.metrics().value(RpcRdmaCounter.REPLY_CHUNK_CALLS)).isZero();
     }
 
     /** There is nothing to offer more of; that the responder had no memory for a moment is tried once. */
@@ -155,7 +155,7 @@ class ReadChunkClientTest {
                 .atMost(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
                 .until(
                         () ->
-                                config.metrics().value(RpcRdmaCounter.PULL_COMPLETIONS_RECEIVED)
+                                responder.metrics.value(RpcRdmaCounter.PULL_COMPLETIONS_RECEIVED)
                                         == calls + 1);
     }
 

@@ -47,8 +47,10 @@ class ReadChunkPropertyTest {
             replies.put(xid, scattered(reply, random));
             calls.add(form.call(xid));
         }
-        RpcRdmaConfig requester = builder(random).requestedCredits(1 + random.nextInt(20)).build();
-        RpcRdmaConfig responder = builder(random).grantedCredits(1 + random.nextInt(20)).build();
+        CodecEnd requester =
+                CodecEnd.of(builder(random).requestedCredits(1 + random.nextInt(20)).build());
+        CodecEnd responder =
+                CodecEnd.of(builder(random).grantedCredits(1 + random.nextInt(20)).build());
         try (FaultPair pair = new FaultPair()) {
             try (FaultPair.Connection connection =
                     pair.connect(requester, responder, call -> replies.remove(Rpc.xid(call)))) {

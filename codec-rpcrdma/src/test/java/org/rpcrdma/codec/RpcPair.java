@@ -48,71 +48,71 @@ final class RpcPair implements AutoCloseable {
 
     /** Both sides with the codec. */
     static RpcPair of(RpcRdmaConfig client, RpcRdmaConfig server) throws Exception {
+        return of(CodecEnd.of(client), CodecEnd.of(server));
+    }
+
+    /** As above, with counters or a cache of the test. */
+    static RpcPair of(CodecEnd client, CodecEnd server) throws Exception {
         return new RpcPair(client, true, server, true);
     }
 
     /** A raw requester that announces what the configuration says. */
     static RpcPair rawClient(RpcRdmaConfig client, RpcRdmaConfig server) throws Exception {
-        return new RpcPair(client, false, server, true);
+        return new RpcPair(CodecEnd.of(client), false, CodecEnd.of(server), true);
     }
 
     /** As above, with options of the client that the configuration would not set. */
     static RpcPair rawClient(
             RpcRdmaConfig client, RpcRdmaConfig server, Consumer<Bootstrap> options)
             throws Exception {
-        return new RpcPair(client, false, server, true, options, new PeerCache());
+        return new RpcPair(
+                CodecEnd.of(client), false, CodecEnd.of(server), true, options, new PeerCache());
     }
 
     /** As above, with a server that remembers peers of earlier connections. */
-    static RpcPair rawClient(RpcRdmaConfig client, RpcRdmaConfig server, PeerCache memory)
+    static RpcPair rawClient(RpcRdmaConfig client, CodecEnd server, PeerCache memory)
             throws Exception {
-        return new RpcPair(client, false, server, true, bootstrap -> {}, memory);
+        return new RpcPair(CodecEnd.of(client), false, server, true, bootstrap -> {}, memory);
     }
 
     static RpcPair rawServer(RpcRdmaConfig client, RpcRdmaConfig server) throws Exception {
-        return new RpcPair(client, true, server, false);
+        return new RpcPair(CodecEnd.of(client), true, CodecEnd.of(server), false);
     }
 
     /** As above, with options of the client that the configuration would not set. */
     static RpcPair rawServer(
             RpcRdmaConfig client, RpcRdmaConfig server, Consumer<Bootstrap> options)
             throws Exception {
-        return new RpcPair(client, true, server, false, options, new PeerCache());
+        return new RpcPair(
+                CodecEnd.of(client), true, CodecEnd.of(server), false, options, new PeerCache());
     }
 
     /** A raw responder that announces nothing. */
     static RpcPair silentServer(RpcRdmaConfig client) throws Exception {
-        return new RpcPair(client, true, null, false);
+        return new RpcPair(CodecEnd.of(client), true, null, false);
     }
 
     private RpcPair(
-            RpcRdmaConfig clientConfig,
-            boolean clientCodec,
-            RpcRdmaConfig serverConfig,
-            boolean serverCodec)
+            CodecEnd clientEnd, boolean clientCodec, CodecEnd serverEnd, boolean serverCodec)
             throws Exception {
-        this(
-                clientConfig,
-                clientCodec,
-                serverConfig,
-                serverCodec,
-                bootstrap -> {},
-                new PeerCache());
+        this(clientEnd, clientCodec, serverEnd, serverCodec, bootstrap -> {}, new PeerCache());
     }
 
     private RpcPair(
-            RpcRdmaConfig clientConfig,
+            CodecEnd clientEnd,
             boolean clientCodec,
-            RpcRdmaConfig serverConfig,
+            CodecEnd serverEnd,
             boolean serverCodec,
             Consumer<Bootstrap> options,
             PeerCache memory)
             throws Exception {
+        RpcRdmaConfig clientConfig = clientEnd.config();
+        RpcRdmaConfig serverConfig = serverEnd == null ? null : serverEnd.config();
         Bootstrap bootstrap =
                 new Bootstrap()
                         .group(group)
                         .channel(RdmaChannel.class)
-                        .handler(initializer(client, clientCodec ? clientConfig : null));
+                        .handler(initializer(client, clientCodec ? clientEnd : null));
         clientConfig.applyTo(bootstrap);
         if (!clientCodec) {
             bootstrap.option(RdmaChannelOption.PRIVATE_DATA, foreign(clientConfig));
@@ -122,7 +122,7 @@ final class RpcPair implements AutoCloseable {
                 new ServerBootstrap()
                         .group(group)
                         .channel(RdmaServerChannel.class)
-                        .childHandler(initializer(server, serverCodec ? serverConfig : null));
+                        .childHandler(initializer(server, serverCodec ? serverEnd : null));
         if (serverConfig != null) {
             serverConfig
                     .applyTo(serverBootstrap)
@@ -152,12 +152,12 @@ final class RpcPair implements AutoCloseable {
         return new PrivateData(data.sendSize(), data.receiveSize(), false).encode();
     }
 
-    private static ChannelInitializer<Channel> initializer(Inbox inbox, RpcRdmaConfig config) {
+    private static ChannelInitializer<Channel> initializer(Inbox inbox, CodecEnd end) {
         return new ChannelInitializer<>() {
             @Override
             protected void initChannel(Channel channel) {
-                if (config != null) {
-                    channel.pipeline().addLast(new RpcRdmaCodec(config));
+                if (end != null) {
+                    channel.pipeline().addLast(end.codec());
                 }
                 channel.pipeline().addLast(inbox);
             }

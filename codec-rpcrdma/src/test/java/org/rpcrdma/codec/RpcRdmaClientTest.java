@@ -314,7 +314,7 @@ class RpcRdmaClientTest {
             call.reply(Rpc.reply(0));
             done(others.get(i - 1));
         }
-        assertThat(config.metrics().value(RpcRdmaCounter.CALLS_RETRANSMITTED)).isEqualTo(6);
+        assertThat(client.metrics().value(RpcRdmaCounter.CALLS_RETRANSMITTED)).isEqualTo(6);
     }
 
     @Test

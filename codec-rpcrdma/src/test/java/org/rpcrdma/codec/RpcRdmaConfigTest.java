@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
 import org.junit.jupiter.api.Test;
 
 class RpcRdmaConfigTest {
@@ -20,7 +22,41 @@ class RpcRdmaConfigTest {
         assertThat(second.grantedCredits()).isEqualTo(20);
         assertThat(second.minimumCredits()).isEqualTo(9);
         assertThat(second.privateData().sendSize()).isEqualTo(8192);
-        assertThat(first.metrics()).isNotSameAs(second.metrics());
+    }
+
+    @Test
+    void whatIsBuiltAlikeIsEqual() {
+        RpcRdmaConfig one = full().build();
+        assertThat(one).isEqualTo(full().build()).hasSameHashCodeAs(full().build());
+        assertThat(RpcRdmaConfig.defaults()).isEqualTo(RpcRdmaConfig.defaults()).isNotEqualTo(one);
+        assertThat(full().clearSinks(true).build()).isNotEqualTo(one);
+        assertThat(full().versionTwo(VersionTwoConfig.defaults()).build()).isNotEqualTo(one);
+        assertThat(full().readChunkReplies(ReadChunkReplyConfig.DEFAULT).build()).isNotEqualTo(one);
+    }
+
+    private static RpcRdmaConfig.Builder full() {
+        return RpcRdmaConfig.builder()
+                .grantedCredits(7)
+                .maxChunkErrors(3)
+                .annotatedCalls(true)
+                .versionTwo(VersionTwoConfig.builder().probeTimeoutMillis(5).build())
+                .readChunkReplies(ReadChunkReplyConfig.DEFAULT.withOptionType(4));
+    }
+
+    /** An option that is new counts for equality too. */
+    @Test
+    void allOptionsAreCompared() {
+        int fields = 0;
+        for (Class<?> type = RpcRdmaConfig.Builder.class;
+                type != Object.class;
+                type = type.getSuperclass()) {
+            for (Field field : type.getDeclaredFields()) {
+                if (!Modifier.isStatic(field.getModifiers()) && !field.isSynthetic()) {
+                    fields++;
+                }
+            }
+        }
+        assertThat(RpcRdmaConfig.builder().values()).hasSize(fields);
     }
 
     @Test

@@ -396,7 +396,7 @@ class RpcRdmaReverseRequesterTest {
             again.reply();
             answered(call, first.xid());
         }
-        assertThat(config.metrics().value(RpcRdmaCounter.CALLS_RETRANSMITTED)).isEqualTo(4);
+        assertThat(server.metrics.value(RpcRdmaCounter.CALLS_RETRANSMITTED)).isEqualTo(4);
         // Each connection was on another event loop than the one before.
         assertThat(server.accepted.get(0).eventLoop())
                 .isNotSameAs(server.accepted.get(1).eventLoop());

@@ -71,6 +71,7 @@ final class ScriptedResponder implements AutoCloseable {
 
     final BlockingQueue<Call> calls = new LinkedBlockingQueue<>();
     final List<RdmaChannel> accepted = new CopyOnWriteArrayList<>();
+    final RpcRdmaMetrics metrics;
     final List<Throwable> errors = new CopyOnWriteArrayList<>();
     final RdmaEventLoopGroup group;
     private final Channel listener;
@@ -79,8 +80,21 @@ final class ScriptedResponder implements AutoCloseable {
         this(config, script, 1);
     }
 
+    /** Counts its connections there. */
+    ScriptedResponder(RpcRdmaConfig config, RpcRdmaMetrics metrics, Script script)
+            throws Exception {
+        this(config, metrics, script, 1);
+    }
+
     /** With several event loops each connection has another one than the connection before it. */
     ScriptedResponder(RpcRdmaConfig config, Script script, int loops) throws Exception {
+        this(config, new RpcRdmaMetrics(), script, loops);
+    }
+
+    private ScriptedResponder(
+            RpcRdmaConfig config, RpcRdmaMetrics metrics, Script script, int loops)
+            throws Exception {
+        this.metrics = metrics;
         group = new RdmaEventLoopGroup(loops);
         ServerBootstrap bootstrap =
                 new ServerBootstrap().group(group).channel(RdmaServerChannel.class);
@@ -93,7 +107,7 @@ final class ScriptedResponder implements AutoCloseable {
                                 accepted.add(channel);
                                 script.initialized(channel, number);
                                 if (!script.isRaw(number)) {
-                                    channel.pipeline().addLast(new RpcRdmaCodec(config));
+                                    channel.pipeline().addLast(new RpcRdmaCodec(config, metrics));
                                 }
                                 channel.pipeline().addLast(new Runner(script, number));
                             }

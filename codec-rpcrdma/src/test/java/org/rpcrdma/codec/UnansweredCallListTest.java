@@ -41,13 +41,17 @@ class UnansweredCallListTest {
         }
     }
 
+    private static RpcPair counted(RpcRdmaMetrics client, RpcRdmaMetrics server) throws Exception {
+        return RpcPair.of(
+                CodecEnd.of(RpcPair.usual().build(), client),
+                CodecEnd.of(RpcPair.usual().build(), server));
+    }
+
     @Test
     void aCallThatNobodyAnswersGrowsOldAtBothEnds() throws Exception {
-        RpcRdmaConfig clientConfig = RpcPair.usual().build();
-        RpcRdmaConfig serverConfig = RpcPair.usual().build();
-        RpcRdmaMetrics client = clientConfig.metrics();
-        RpcRdmaMetrics server = serverConfig.metrics();
-        try (RpcPair pair = RpcPair.of(clientConfig, serverConfig)) {
+        RpcRdmaMetrics client = new RpcRdmaMetrics();
+        RpcRdmaMetrics server = new RpcRdmaMetrics();
+        try (RpcPair pair = counted(client, server)) {
             assertThat(client.oldestCallNanos(RpcRdmaRole.REQUESTER)).isZero();
             assertThat(server.oldestCallNanos(RpcRdmaRole.RESPONDER)).isZero();
             long before = System.nanoTime();
@@ -68,34 +72,34 @@ class UnansweredCallListTest {
 
     @Test
     void noCallIsOutWhenTheConnectionIsLost() throws Exception {
-        RpcRdmaConfig clientConfig = RpcPair.usual().build();
-        RpcRdmaConfig serverConfig = RpcPair.usual().build();
-        clientConfig.metrics().oldestCallNanos(RpcRdmaRole.REQUESTER);
-        serverConfig.metrics().oldestCallNanos(RpcRdmaRole.RESPONDER);
-        try (RpcPair pair = RpcPair.of(clientConfig, serverConfig)) {
+        RpcRdmaMetrics client = new RpcRdmaMetrics();
+        RpcRdmaMetrics server = new RpcRdmaMetrics();
+        client.oldestCallNanos(RpcRdmaRole.REQUESTER);
+        server.oldestCallNanos(RpcRdmaRole.RESPONDER);
+        try (RpcPair pair = counted(client, server)) {
             pair.call(Rpc.echo(1, 8));
             assertThat(pair.server.takeXid()).isEqualTo(1);
-            assertThat(serverConfig.metrics().oldestCallNanos(RpcRdmaRole.RESPONDER)).isPositive();
+            assertThat(server.oldestCallNanos(RpcRdmaRole.RESPONDER)).isPositive();
             pair.clientChannel.close().sync();
             assertThat(pair.server.awaitInactive()).isTrue();
-            await().until(() -> serverConfig.metrics().oldestCallNanos(RpcRdmaRole.RESPONDER) == 0);
-            assertThat(clientConfig.metrics().oldestCallNanos(RpcRdmaRole.REQUESTER)).isZero();
+            await().until(() -> server.oldestCallNanos(RpcRdmaRole.RESPONDER) == 0);
+            assertThat(client.oldestCallNanos(RpcRdmaRole.REQUESTER)).isZero();
         }
     }
 
     /** No list is kept while nobody measures times. */
     @Test
     void whatBeganBeforeAnybodyAskedIsLeftOut() throws Exception {
-        RpcRdmaConfig config = RpcPair.usual().build();
-        try (RpcPair pair = RpcPair.of(config, RpcPair.usual().build())) {
+        RpcRdmaMetrics client = new RpcRdmaMetrics();
+        try (RpcPair pair = counted(client, new RpcRdmaMetrics())) {
             pair.call(Rpc.echo(1, 8));
             assertThat(pair.server.takeXid()).isEqualTo(1);
-            assertThat(config.metrics().oldestCallNanos(RpcRdmaRole.REQUESTER)).isZero();
+            assertThat(client.oldestCallNanos(RpcRdmaRole.REQUESTER)).isZero();
             pair.reply(Rpc.reply(1));
             pair.client.takeBytes();
             pair.call(Rpc.echo(2, 8));
             assertThat(pair.server.takeXid()).isEqualTo(2);
-            assertThat(config.metrics().oldestCallNanos(RpcRdmaRole.REQUESTER)).isPositive();
+            assertThat(client.oldestCallNanos(RpcRdmaRole.REQUESTER)).isPositive();
         }
     }
 }

@@ -48,6 +48,7 @@ class UnansweredReadsTest {
     private final RdmaEventLoopGroup servers = new RdmaEventLoopGroup(2);
     private final RdmaEventLoopGroup rogues = new RdmaEventLoopGroup(1);
     private final RdmaEventLoopGroup clients = new RdmaEventLoopGroup(1);
+    private final RpcRdmaMetrics metrics = new RpcRdmaMetrics();
     private final RpcRdmaConfig config =
             RpcRdmaConfig.builder().announceReadChunkReplies(false).longSize(0).build();
     private final List<RawPeer> peers = new ArrayList<>();
@@ -74,7 +75,9 @@ class UnansweredReadsTest {
                                     @Override
                                     protected void initChannel(Channel channel) {
                                         channel.pipeline()
-                                                .addLast(new RpcRdmaCodec(config), new Answer());
+                                                .addLast(
+                                                        new RpcRdmaCodec(config, metrics),
+                                                        new Answer());
                                     }
                                 });
         listener =
@@ -135,7 +138,7 @@ class UnansweredReadsTest {
                             }
                         });
         await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
-                .until(() -> config.metrics().value(RpcRdmaCounter.CALLS_RECEIVED) == ROGUES);
+                .until(() -> metrics.value(RpcRdmaCounter.CALLS_RECEIVED) == ROGUES);
         for (EventExecutor server : servers) {
             server.submit(() -> {}).sync(); // what follows from the last one is done
         }
@@ -164,7 +167,7 @@ class UnansweredReadsTest {
     void whatOneAddressMayHoldIsBounded() throws Exception {
         serve(2 * MIB, NEVER);
         attack();
-        assertThat(config.metrics().value(RpcRdmaCounter.READ_BYTES)).isEqualTo(2 * MIB);
+        assertThat(metrics.value(RpcRdmaCounter.READ_BYTES)).isEqualTo(2 * MIB);
         RawPeer good = connect(clients, GOOD);
         for (int i = 0; i < 3; i++) {
             assertWorks(good, i);
@@ -172,7 +175,7 @@ class UnansweredReadsTest {
         standstill.countDown();
         // What they hold goes back with their answers.
         await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
-                .until(() -> config.metrics().value(RpcRdmaCounter.REPLIES_SENT) >= 3 + 2);
+                .until(() -> metrics.value(RpcRdmaCounter.REPLIES_SENT) >= 3 + 2);
         assertWorks(connect(clients, BAD), 7);
     }
 
@@ -184,8 +187,8 @@ class UnansweredReadsTest {
         await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
                 .until(() -> servers.value(RdmaCounter.READS_STALLED) == ROGUES);
         await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
-                .until(() -> config.metrics().value(RpcRdmaCounter.CONNECTIONS_CLOSED) == ROGUES);
-        assertThat(config.metrics().value(RpcRdmaGauge.READ_BYTES_HELD)).isZero();
-        assertThat(config.metrics().value(RpcRdmaCounter.CONNECTIONS_LOST)).isEqualTo(ROGUES);
+                .until(() -> metrics.value(RpcRdmaCounter.CONNECTIONS_CLOSED) == ROGUES);
+        assertThat(metrics.value(RpcRdmaGauge.READ_BYTES_HELD)).isZero();
+        assertThat(metrics.value(RpcRdmaCounter.CONNECTIONS_LOST)).isEqualTo(ROGUES);
     }
 }

@@ -345,11 +345,11 @@ class UserCodeTest {
         RpcRdmaMetrics ofServer = new RpcRdmaMetrics();
         ofServer.addListener(listener);
         RpcRdmaConfig clientConfig =
-                RpcPair.usual()
-                        .bindings(BindingRegistry.of(List.of(new BlobBinding())))
-                        .metrics(ofClient)
-                        .build();
-        try (RpcPair pair = RpcPair.of(clientConfig, throwing().metrics(ofServer).build())) {
+                RpcPair.usual().bindings(BindingRegistry.of(List.of(new BlobBinding()))).build();
+        try (RpcPair pair =
+                RpcPair.of(
+                        CodecEnd.of(clientConfig, ofClient),
+                        CodecEnd.of(throwing().build(), ofServer))) {
             binding.fail(Method.NAME, kind.make());
             pair.call(blob().setInt(0, 7)); // the second one waits for its credit
             pair.call(blob().setInt(0, 8));
@@ -434,14 +434,17 @@ class UserCodeTest {
         }
     }
 
+    private RpcPair pair(RpcRdmaConfig.Builder server, ThrowingCache cache) throws Exception {
+        return RpcPair.of(CodecEnd.of(plain), CodecEnd.of(server.build(), cache));
+    }
+
     @ParameterizedTest
     @EnumSource
     @Proves("V1-ERR-24")
     void aCallIsAnsweredWhoseCacheThrows(Kind kind) throws Exception {
         for (String method : new String[] {"covers", "begin"}) {
             ThrowingCache cache = new ThrowingCache(method, kind.make());
-            try (RpcPair pair =
-                    RpcPair.of(plain, throwing().duplicateRequestCache(cache).build())) {
+            try (RpcPair pair = pair(throwing(), cache)) {
                 pair.call(blob().setInt(0, 7)).sync();
                 systemError(pair, 7);
                 works(pair);
@@ -453,7 +456,7 @@ class UserCodeTest {
     @EnumSource
     void aCacheThatDoesNotTakeAReplyKeepsItFromNobody(Kind kind) throws Exception {
         ThrowingCache cache = new ThrowingCache("done", kind.make());
-        try (RpcPair pair = RpcPair.of(plain, throwing().duplicateRequestCache(cache).build())) {
+        try (RpcPair pair = pair(throwing(), cache)) {
             works(pair);
             assertThat(cache.asked).isOne();
         }
@@ -463,8 +466,7 @@ class UserCodeTest {
     @Test
     void aCacheThatThrowsAtALossIsAskedForTheNextCall() throws Exception {
         ThrowingCache cache = new ThrowingCache("abandon", new LinkageError("thrown"));
-        RpcRdmaConfig config = throwing().duplicateRequestCache(cache).lateReplyMillis(1).build();
-        RpcPair pair = RpcPair.of(plain, config);
+        RpcPair pair = pair(throwing().lateReplyMillis(1), cache);
         works(pair);
         for (int xid = 1; xid <= 2; xid++) {
             pair.call(blob().setInt(0, xid)).sync();

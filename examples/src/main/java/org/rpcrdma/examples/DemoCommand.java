@@ -115,17 +115,16 @@ final class DemoCommand implements Callable<Integer> {
         print("device   " + Device.inUse());
         print("file     " + source + ", " + length + " bytes");
 
-        // The server has counters of its own: those of the client tell both sides' story.
         RpcRdmaConfig config = capture.applyTo(RpcRdmaConfig.builder()).build();
         InetSocketAddress local = new InetSocketAddress(InetAddress.getByName(host), ANY_PORT);
-        DemoTable table = new DemoTable(config.metrics());
         try (Export export = new Export(exported, false, directory.resolve("handle.key"));
                 NfsServer server = new NfsServer(export)) {
-            InetSocketAddress nfsAddress =
-                    server.serveNfsOverRdma(local, NfsServer.rdmaConfig().build());
+            InetSocketAddress nfsAddress = server.serveNfsOverRdma(local, RpcRdmaConfig.defaults());
             InetSocketAddress mountAddress = server.serveMountOverTcp(local);
             try (NfsSession session =
                     NfsSession.open(nfsAddress, config, mountAddress, LocalUser.credential())) {
+                // The server has counters of its own: those of the client tell both sides' story.
+                DemoTable table = new DemoTable(session.nfs().connection().metrics());
                 long start = System.nanoTime();
                 Nfs3Client.Found root = session.find("/");
                 Nfs3Client.Limits limits = session.nfs().limits(root.handle());

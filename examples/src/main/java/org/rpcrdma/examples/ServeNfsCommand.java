@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples;
 
-import io.micrometer.core.instrument.Tags;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import io.netty.util.concurrent.DefaultPromise;
@@ -19,7 +18,6 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import org.rpcrdma.channel.admission.AddressAllowList;
 import org.rpcrdma.codec.RpcRdmaConfig;
-import org.rpcrdma.codec.metrics.RpcRdmaMeterBinder;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.rpc.ReliableReplies;
 import org.rpcrdma.examples.rpc.Shutdown;
@@ -197,9 +195,8 @@ final class ServeNfsCommand implements Callable<Integer> {
             InetSocketAddress mount =
                     server.serveMountOverTcp(new InetSocketAddress(address, mountPort));
             InetSocketAddress tcp = server.serveNfsOverTcp(new InetSocketAddress(address, tcpPort));
-            RpcRdmaConfig config = rdmaConfig();
             InetSocketAddress rdma =
-                    server.serveNfsOverRdma(new InetSocketAddress(address, port), config);
+                    server.serveNfsOverRdma(new InetSocketAddress(address, port), rdmaConfig());
             print("listening on " + text(rdma) + " for NFS over RDMA, on " + Device.inUse());
             print("listening on " + text(mount) + " for MOUNT over TCP");
             print("listening on " + text(tcp) + " for NFS over TCP");
@@ -207,7 +204,7 @@ final class ServeNfsCommand implements Callable<Integer> {
             if (metricsPort == null) {
                 end.awaitUninterruptibly();
             } else {
-                showMeters(new InetSocketAddress(address, metricsPort), server, config, end);
+                showMeters(new InetSocketAddress(address, metricsPort), server, end);
             }
         } finally {
             ended.trySuccess(null);
@@ -226,12 +223,10 @@ final class ServeNfsCommand implements Callable<Integer> {
         }
     }
 
-    private void showMeters(
-            InetSocketAddress address, NfsServer server, RpcRdmaConfig config, Promise<Void> end)
+    private void showMeters(InetSocketAddress address, NfsServer server, Promise<Void> end)
             throws IOException {
         PrometheusMeterRegistry meters = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
-        server.bindTo(meters);
-        new RpcRdmaMeterBinder(config.metrics(), Tags.empty(), BUCKETS).bindTo(meters);
+        server.bindTo(meters, BUCKETS);
         try (MetricsServer http = new MetricsServer(address, meters)) {
             print("listening on " + text(http.address()) + " for GET /metrics");
             end.awaitUninterruptibly();
@@ -240,7 +235,7 @@ final class ServeNfsCommand implements Callable<Integer> {
 
     private RpcRdmaConfig rdmaConfig() throws IOException {
         RpcRdmaConfig.Builder config =
-                capture.applyTo(highestVersion.applyTo(NfsServer.rdmaConfig()));
+                capture.applyTo(highestVersion.applyTo(RpcRdmaConfig.builder()));
         return (reliableReplies ? ReliableReplies.enable(config) : config).build();
     }
 

@@ -42,7 +42,7 @@ class CaptureTest {
 
     @TempDir private Path directory;
 
-    private final RpcRdmaMetrics counters = new RpcRdmaMetrics();
+    private RpcRdmaMetrics counters;
 
     @Test
     void eachBlockIsWhole() throws Exception {
@@ -110,11 +110,11 @@ class CaptureTest {
                 Export export = new Export(exported, false, directory.resolve("key"));
                 NfsServer nfs = new NfsServer(export)) {
             InetSocketAddress rdma =
-                    nfs.serveNfsOverRdma(ANY, NfsServer.rdmaConfig().capture(server).build());
+                    nfs.serveNfsOverRdma(ANY, RpcRdmaConfig.builder().capture(server).build());
             InetSocketAddress mount = nfs.serveMountOverTcp(ANY);
-            RpcRdmaConfig config =
-                    RpcRdmaConfig.builder().capture(client).metrics(counters).build();
+            RpcRdmaConfig config = RpcRdmaConfig.builder().capture(client).build();
             try (NfsSession session = NfsSession.open(rdma, config, mount, NfsFixture.ROOT)) {
+                counters = session.nfs().connection().metrics();
                 Nfs3Client.Found root = session.find("/");
                 Nfs3Client.Found made = session.nfs().create(root.handle(), "file", MODE);
                 FileTransfer transfer =

@@ -27,7 +27,6 @@ import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.examples.rpc.ReliableReplies;
-import org.rpcrdma.examples.server.NfsServer;
 import picocli.CommandLine;
 
 class CommandLineTest {
@@ -311,8 +310,7 @@ class CommandLineTest {
         for (int i = 0; i < files; i++) {
             Files.createFile(large.resolve("file-" + i));
         }
-        RpcRdmaConfig config = ReliableReplies.enable(NfsServer.rdmaConfig()).build();
-        RpcRdmaMetrics metrics = config.metrics();
+        RpcRdmaConfig config = ReliableReplies.enable(RpcRdmaConfig.builder()).build();
         try (NfsFixture fixture =
                 new NfsFixture(
                         NfsFixture.Transport.RDMA,
@@ -321,6 +319,7 @@ class CommandLineTest {
                         true,
                         config,
                         ReliableReplies.RESULTS_MAX)) {
+            RpcRdmaMetrics metrics = fixture.server().metrics();
             String url = "nfs://" + at(fixture) + "/";
             assertThat(nfs(fixture, "ls", "--reliable-replies", url)).isZero();
             assertThat(err.toString()).isEmpty();

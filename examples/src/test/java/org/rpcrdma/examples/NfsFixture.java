@@ -35,7 +35,7 @@ public final class NfsFixture implements AutoCloseable {
 
     public NfsFixture(Transport transport, Path directory, Path keyFile, boolean readOnly)
             throws IOException {
-        this(transport, directory, keyFile, readOnly, NfsServer.rdmaConfig().build(), 0);
+        this(transport, directory, keyFile, readOnly, RpcRdmaConfig.defaults(), 0);
     }
 
     /** A server with another configuration, and what it sends of a directory at a time. */
@@ -61,6 +61,10 @@ public final class NfsFixture implements AutoCloseable {
                                 : RpcConnection.tcp(nfsAddress),
                         RpcConnection.tcp(mountAddress),
                         ROOT);
+    }
+
+    NfsServer server() {
+        return server;
     }
 
     public NfsSession session() {

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.server.NfsServer;
 
@@ -26,7 +27,7 @@ class PingCommandTest {
         try (Export export = new Export(Path.of(args[0]), true, Path.of(args[1]));
                 NfsServer server = new NfsServer(export)) {
             InetSocketAddress any = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
-            int port = server.serveNfsOverRdma(any, NfsServer.rdmaConfig().build()).getPort();
+            int port = server.serveNfsOverRdma(any, RpcRdmaConfig.defaults()).getPort();
             Main.commandLine().execute("ping", "127.0.0.1:" + port, "-c", "1");
         }
     }

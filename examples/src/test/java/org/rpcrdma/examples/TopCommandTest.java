@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
-import io.micrometer.core.instrument.Tags;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import java.io.IOException;
@@ -24,7 +23,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.codec.RpcRdmaConfig;
-import org.rpcrdma.codec.metrics.RpcRdmaMeterBinder;
 import org.rpcrdma.examples.client.NfsSession;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.server.MetricsServer;
@@ -45,13 +43,11 @@ class TopCommandTest {
     @Test
     void everyMeterIsFoundInARunningServer() throws Exception {
         PrometheusMeterRegistry meters = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
-        RpcRdmaConfig config = NfsServer.rdmaConfig().build();
-        new RpcRdmaMeterBinder(config.metrics(), Tags.empty(), Duration.ofMillis(1)).bindTo(meters);
         try (Export export = new Export(exported, true, local.resolve("key"));
                 NfsServer nfs = new NfsServer(export);
                 MetricsServer server = new MetricsServer(ANY, meters)) {
-            nfs.bindTo(meters);
-            InetSocketAddress rdma = nfs.serveNfsOverRdma(ANY, config);
+            nfs.bindTo(meters, Duration.ofMillis(1));
+            InetSocketAddress rdma = nfs.serveNfsOverRdma(ANY, RpcRdmaConfig.defaults());
             InetSocketAddress mount = nfs.serveMountOverTcp(ANY);
             try (NfsSession session =
                     NfsSession.open(rdma, RpcRdmaConfig.defaults(), mount, NfsFixture.ROOT)) {

@@ -15,8 +15,10 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.BoundedDuplicateRequestCache;
+import org.rpcrdma.codec.DuplicateRequestCache;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.RpcRdmaMetrics;
 
 /** A server of calls that executes each WRITE once. */
 final class SoakServer {
@@ -31,16 +33,14 @@ final class SoakServer {
     private Channel listener;
 
     SoakServer(RdmaEventLoopGroup group, ChannelHandler program) throws InterruptedException {
-        RpcRdmaConfig config =
-                RpcRdmaConfig.builder()
-                        .duplicateRequestCache(
-                                new BoundedDuplicateRequestCache(
-                                        MOST_REPLIES,
-                                        LONGEST_REPLY,
-                                        (long) MOST_REPLIES * LONGEST_REPLY,
-                                        (number, version, procedure) ->
-                                                procedure == Nfs3Messages.PROCEDURE_WRITE))
-                        .build();
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        RpcRdmaMetrics metrics = new RpcRdmaMetrics();
+        DuplicateRequestCache duplicates =
+                new BoundedDuplicateRequestCache(
+                        MOST_REPLIES,
+                        LONGEST_REPLY,
+                        (long) MOST_REPLIES * LONGEST_REPLY,
+                        (number, version, procedure) -> procedure == Nfs3Messages.PROCEDURE_WRITE);
         bootstrap = new ServerBootstrap().group(group).channel(RdmaServerChannel.class);
         config.applyTo(bootstrap)
                 .childHandler(
@@ -48,7 +48,10 @@ final class SoakServer {
                             @Override
                             protected void initChannel(RdmaChannel channel) {
                                 accepted.add(channel);
-                                channel.pipeline().addLast(new RpcRdmaCodec(config), program);
+                                channel.pipeline()
+                                        .addLast(
+                                                new RpcRdmaCodec(config, metrics, duplicates),
+                                                program);
                             }
                         });
         listener = bootstrap.bind(InetAddress.getLoopbackAddress(), 0).sync().channel();

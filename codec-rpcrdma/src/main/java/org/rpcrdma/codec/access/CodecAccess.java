@@ -89,15 +89,15 @@ public abstract class CodecAccess {
     /**
      * Counts one for no connection.
      *
-     * @param metrics of a configuration
+     * @param metrics of all connections
      * @param counter of that
      */
     public abstract void increment(RpcRdmaMetrics metrics, RpcRdmaCounter counter);
 
     /**
-     * {@return the listeners of a configuration}
+     * {@return the listeners}
      *
-     * @param metrics of the configuration
+     * @param metrics that they were added to
      */
     public abstract RpcRdmaLatencyListener[] listeners(RpcRdmaMetrics metrics);
 

@@ -66,8 +66,7 @@ final class CallDeadlines {
                 patience = Math.max(patience, settings.timeoutMillis(call.options));
             }
             channel.cancel(call);
-            CodecAccess.CODEC.increment(
-                    settings.config().metrics(), RpcRdmaCounter.CALLS_TIMED_OUT);
+            CodecAccess.CODEC.increment(settings.metrics(), RpcRdmaCounter.CALLS_TIMED_OUT);
             table.fail(call, timeout(call, lastFailure));
         }
         return patience > 0 && isNeededByNobody(patience);

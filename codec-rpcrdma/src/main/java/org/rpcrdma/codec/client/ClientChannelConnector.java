@@ -69,7 +69,8 @@ final class ClientChannelConnector {
             @Override
             protected void initChannel(RdmaChannel made) {
                 ChannelPipeline pipeline = made.pipeline();
-                pipeline.addLast(new RpcRdmaCodec(settings.calls().config()));
+                pipeline.addLast(
+                        new RpcRdmaCodec(settings.calls().config(), settings.calls().metrics()));
                 pipeline.addLast(replies.get());
                 if (settings.reverseProgram() != null) {
                     pipeline.addLast(settings.reverseProgram().get());
@@ -147,6 +148,6 @@ final class ClientChannelConnector {
     }
 
     private RpcRdmaMetrics metrics() {
-        return settings.calls().config().metrics();
+        return settings.calls().metrics();
     }
 }

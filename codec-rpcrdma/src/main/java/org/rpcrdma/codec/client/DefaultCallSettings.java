@@ -3,11 +3,13 @@ package org.rpcrdma.codec.client;
 
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.rpc.CallOptions;
 
 /** Default options of the calls of one requester. */
 record DefaultCallSettings(
         RpcRdmaConfig config,
+        RpcRdmaMetrics metrics,
         CallClock clock,
         long callTimeoutMillis,
         int maxRetransmissions,

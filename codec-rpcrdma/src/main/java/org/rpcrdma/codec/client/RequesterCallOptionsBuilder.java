@@ -4,6 +4,7 @@ package org.rpcrdma.codec.client;
 import java.time.Duration;
 import org.rpcrdma.codec.RpcRdmaCancel;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.internal.ArgumentChecks;
 
 /** Base class of the builders of requesters: the options of calls in either direction. */
@@ -63,9 +64,10 @@ abstract class RequesterCallOptionsBuilder<B extends RequesterCallOptionsBuilder
         return self();
     }
 
-    final DefaultCallSettings callSettings(RpcRdmaConfig config) {
+    final DefaultCallSettings callSettings(RpcRdmaConfig config, RpcRdmaMetrics metrics) {
         return new DefaultCallSettings(
                 config,
+                metrics,
                 clock,
                 callTimeout.toMillis(),
                 maxRetransmissions,

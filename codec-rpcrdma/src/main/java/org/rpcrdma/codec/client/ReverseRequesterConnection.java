@@ -81,8 +81,12 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
 
     // ------------------------------------------------------------------ channels
 
-    /** As {@link RpcRdmaReverseRequester#attach}. */
-    boolean attach(Channel channel) {
+    /**
+     * The connection of a channel.
+     *
+     * @throws IllegalArgumentException if the channel has no codec
+     */
+    static RpcRdmaConnection of(Channel channel) {
         RpcRdmaConnection connection = RpcRdmaConnection.of(channel);
         if (connection == null) {
             throw new IllegalArgumentException(
@@ -90,6 +94,12 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
                             + channel
                             + " (expected: RpcRdmaCodec in it)");
         }
+        return connection;
+    }
+
+    /** As {@link RpcRdmaReverseRequester#attach}. */
+    boolean attach(Channel channel) {
+        RpcRdmaConnection connection = of(channel);
         if (isOver()) {
             return false;
         }

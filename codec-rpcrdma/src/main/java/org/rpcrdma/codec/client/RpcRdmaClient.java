@@ -71,10 +71,12 @@ public final class RpcRdmaClient implements RpcTransport, Closeable {
     private final ResponderLocator responder;
     private final ReconnectingClientConnection[] connections;
     private final RpcRdmaConfig config;
+    private final RpcRdmaMetrics metrics;
     private final RpcPromise<Void> closed = new RpcPromise<>(GlobalEventExecutor.INSTANCE);
 
     private RpcRdmaClient(Settings settings, EventLoopGroup group, int count) {
         config = settings.calls().config();
+        metrics = settings.calls().metrics();
         responder = settings.responder();
         connections = new ReconnectingClientConnection[count];
         int log2 = 32 - Integer.numberOfLeadingZeros(count - 1);
@@ -211,9 +213,9 @@ public final class RpcRdmaClient implements RpcTransport, Closeable {
         return config;
     }
 
-    /** {@return the counters of this client, and of all others with its configuration} */
+    /** {@return the counters of this client, and of all others that were built with them} */
     public RpcRdmaMetrics metrics() {
-        return config.metrics();
+        return metrics;
     }
 
     /**
@@ -284,6 +286,7 @@ public final class RpcRdmaClient implements RpcTransport, Closeable {
         private final EventLoopGroup group;
         private final ResponderLocator responder;
         private RpcRdmaConfig config;
+        private RpcRdmaMetrics metrics;
         private int connections = 1;
         private Supplier<? extends ChannelHandler> handler;
         private Supplier<? extends ChannelHandler> reverseProgram;
@@ -309,6 +312,17 @@ public final class RpcRdmaClient implements RpcTransport, Closeable {
          */
         public Builder config(RpcRdmaConfig config) {
             this.config = Objects.requireNonNull(config, "config");
+            return this;
+        }
+
+        /**
+         * Adds the counters of the client to these; default new ones, which {@link RpcRdmaClient#metrics} tells.
+         *
+         * @param metrics may be shared with other clients and servers
+         * @return this builder
+         */
+        public Builder metrics(RpcRdmaMetrics metrics) {
+            this.metrics = Objects.requireNonNull(metrics, "metrics");
             return this;
         }
 
@@ -405,7 +419,7 @@ public final class RpcRdmaClient implements RpcTransport, Closeable {
                     new Settings(
                             responder,
                             used.applyTo(options.clone()),
-                            callSettings(used),
+                            callSettings(used, metrics == null ? new RpcRdmaMetrics() : metrics),
                             minBackOff.toNanos(),
                             maxBackOff.toNanos(),
                             (int) connectTimeout.toMillis(),

@@ -8,6 +8,7 @@ import java.util.Objects;
 import java.util.function.Consumer;
 import org.rpcrdma.codec.ConnectionLostException;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.rpc.CallMarshaller;
 import org.rpcrdma.codec.rpc.CallOptions;
 import org.rpcrdma.codec.rpc.ReplyResultsDecoder;
@@ -54,10 +55,12 @@ public final class RpcRdmaReverseRequester implements RpcTransport {
 
     private final ReverseRequesterConnection connection;
 
-    private RpcRdmaReverseRequester(Builder builder, Channel first) {
+    private RpcRdmaReverseRequester(Builder builder, RpcRdmaMetrics metrics, Channel first) {
         connection =
                 new ReverseRequesterConnection(
-                        builder.callSettings(builder.config), first.eventLoop(), builder.listener);
+                        builder.callSettings(builder.config, metrics),
+                        first.eventLoop(),
+                        builder.listener);
     }
 
     /**
@@ -166,7 +169,8 @@ public final class RpcRdmaReverseRequester implements RpcTransport {
          * @return the reverse requester; attach it to later channels by {@link RpcRdmaReverseRequester#attach}
          */
         public RpcRdmaReverseRequester attachTo(Channel channel) {
-            RpcRdmaReverseRequester made = new RpcRdmaReverseRequester(this, channel);
+            RpcRdmaMetrics metrics = ReverseRequesterConnection.of(channel).metrics();
+            RpcRdmaReverseRequester made = new RpcRdmaReverseRequester(this, metrics, channel);
             try {
                 made.attach(channel);
             } catch (RuntimeException e) {

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.access.CodecAccess;
 import org.rpcrdma.codec.internal.XidHashMap;
 
@@ -22,6 +23,7 @@ final class StreamCallController implements CallSubmissionQueue.Starter {
     private final DefaultCallSettings settings =
             new DefaultCallSettings(
                     RpcRdmaConfig.defaults(),
+                    new RpcRdmaMetrics(),
                     CallClock.SYSTEM,
                     DEFAULT_TIMEOUT_MILLIS,
                     0,

@@ -16,7 +16,7 @@ import org.rpcrdma.codec.RpcRdmaMetrics;
  * bound to any number of registries: those with the same tags are added up. Thread-safe.
  *
  * <pre>{@code
- * new RpcRdmaMeterBinder(config.metrics()).bindTo(registry);
+ * new RpcRdmaMeterBinder(metrics).bindTo(registry);
  * }</pre>
  */
 public final class RpcRdmaMeterBinder implements MeterBinder, AutoCloseable {
@@ -31,7 +31,7 @@ public final class RpcRdmaMeterBinder implements MeterBinder, AutoCloseable {
     /**
      * Binds without additional tags, for programs that need not distinguish servers and clients.
      *
-     * @param metrics those of one configuration, {@code RpcRdmaConfig.metrics()}
+     * @param metrics those of a client, or those that the codecs of a server were given
      */
     public RpcRdmaMeterBinder(RpcRdmaMetrics metrics) {
         this(metrics, Tags.empty());
@@ -40,7 +40,7 @@ public final class RpcRdmaMeterBinder implements MeterBinder, AutoCloseable {
     /**
      * Binds with additional tags.
      *
-     * @param metrics those of one configuration, {@code RpcRdmaConfig.metrics()}
+     * @param metrics those of a client, or those that the codecs of a server were given
      * @param tags for every meter, such as a name for what the connections are for; never addresses of peers, of which
      *     there may be any number. A registry of Prometheus wants the same keys in all binders
      * @param serviceLevels bounds of histogram buckets of all timers, the same in all binders of one registry; none

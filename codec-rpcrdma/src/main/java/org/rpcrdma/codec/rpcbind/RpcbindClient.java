@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.rpcbind;
 
-import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GlobalEventExecutor;
@@ -18,11 +16,13 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
-import java.util.concurrent.ThreadLocalRandom;
 import org.rpcrdma.codec.NetId;
-import org.rpcrdma.codec.rpc.CallHeader;
-import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.codec.rpc.ReplyHeader;
+import org.rpcrdma.codec.rpc.RpcClient;
+import org.rpcrdma.codec.rpc.RpcStatusException;
+import org.rpcrdma.codec.rpc.XdrDecoder;
+import org.rpcrdma.codec.rpc.XdrEncodable;
+import org.rpcrdma.codec.rpc.XdrReader;
 
 /**
  * Asks an rpcbind (RFC 1833) of version 4, or of version 3 where there is no other, over TCP, UDP or the socket of the
@@ -194,9 +194,13 @@ public final class RpcbindClient {
         SocketAddress server = resolved();
         List<RpcbindMapping> all;
         try {
-            all = request(server, DUMP, null, RpcbindMapping::readList);
-        } catch (ProcedureUnavailableException e) {
-            return getEach(program, version);
+            all = request(server, DUMP, XdrEncodable.VOID, RpcbindMapping::readList);
+        } catch (RpcbindException e) {
+            if (e.getCause() instanceof RpcStatusException refused
+                    && refused.status() == ReplyHeader.Status.PROC_UNAVAIL) {
+                return getEach(program, version);
+            }
+            throw e;
         }
         List<InetSocketAddress> found = new ArrayList<>(2);
         for (NetId netid : NetId.values()) {
@@ -238,7 +242,7 @@ public final class RpcbindClient {
                 resolved(),
                 SET,
                 new RpcbindMapping(program, version, netid, universal, owner),
-                RpcbindMapping::readBoolean);
+                XdrReader::readBoolean);
     }
 
     boolean unsetNow(int program, int version, NetId netid, String owner) throws IOException {
@@ -246,60 +250,29 @@ public final class RpcbindClient {
                 resolved(),
                 UNSET,
                 new RpcbindMapping(program, version, netid.toString(), "", owner),
-                RpcbindMapping::readBoolean);
+                XdrReader::readBoolean);
     }
 
-    private interface Results<T> {
-        T read(ByteBuf in) throws RpcbindException;
-    }
-
-    private static final class ProcedureUnavailableException extends IOException {
-        private static final long serialVersionUID = 1L;
-    }
-
+    /** Asks with the highest version that this side and the rpcbind have. */
     private <T> T request(
-            SocketAddress server, int procedure, RpcbindMapping arguments, Results<T> results)
+            SocketAddress server, int procedure, XdrEncodable arguments, XdrDecoder<T> results)
             throws IOException {
-        try {
-            RpcbindExchange exchange = new RpcbindExchange(server, timeout);
-            for (int version = HIGHEST_VERSION; ; version--) {
-                ByteBuf reply = call(exchange, version, procedure, arguments);
-                ReplyHeader.Status status = ReplyHeader.read(reply).status();
-                switch (status) {
-                    case SUCCESS -> {
-                        return results.read(reply);
-                    }
-                    case PROC_UNAVAIL -> throw new ProcedureUnavailableException();
-                    default -> {
-                        if (status != ReplyHeader.Status.PROG_MISMATCH
-                                || version == LOWEST_VERSION) {
-                            throw new RpcbindException(status + " (expected: SUCCESS)");
-                        }
-                    }
+        RpcbindTransport transport =
+                new RpcbindTransport(new RpcbindExchange(server, timeout), isDatagram);
+        for (int version = HIGHEST_VERSION; ; version--) {
+            try {
+                return new RpcClient(transport, PROGRAM, version)
+                        .call(procedure, arguments, results)
+                        .join();
+            } catch (IOException e) {
+                boolean isMismatch =
+                        e instanceof RpcStatusException refused
+                                && refused.status() == ReplyHeader.Status.PROG_MISMATCH;
+                if (!isMismatch || version == LOWEST_VERSION) {
+                    throw new RpcbindException(this + ": " + e.getMessage(), e);
                 }
             }
-        } catch (ProcedureUnavailableException e) {
-            throw e;
-        } catch (IOException e) {
-            throw new RpcbindException(this + ": " + e.getMessage(), e);
         }
-    }
-
-    private ByteBuf call(
-            RpcbindExchange exchange, int version, int procedure, RpcbindMapping arguments)
-            throws IOException {
-        int xid = ThreadLocalRandom.current().nextInt();
-        ByteBuf call = Unpooled.buffer(256);
-        new CallHeader(xid, PROGRAM, version, procedure, OpaqueAuth.NONE, OpaqueAuth.NONE)
-                .writeTo(call);
-        if (arguments != null) {
-            arguments.writeTo(call);
-        }
-        ByteBuf reply = isDatagram ? exchange.overDatagrams(call, xid) : exchange.overStream(call);
-        if (reply.readableBytes() < 4 || reply.getInt(0) != xid) {
-            throw new RpcbindException("an answer to another call, or none (expected: its XID)");
-        }
-        return reply;
     }
 
     // ------------------------------------------------------------------ addresses

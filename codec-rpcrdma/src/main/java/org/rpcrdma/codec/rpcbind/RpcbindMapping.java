@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.rpcbind;
 
-import io.netty.buffer.ByteBuf;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import org.rpcrdma.codec.rpc.MalformedXdrException;
+import org.rpcrdma.codec.rpc.XdrEncodable;
+import org.rpcrdma.codec.rpc.XdrReader;
+import org.rpcrdma.codec.rpc.XdrWriter;
 
 /**
  * A mapping of a service to its address: {@code struct rpcb} (RFC 1833, 2.1).
@@ -15,75 +17,33 @@ import java.util.List;
  * @param address universal address; empty where it is not known
  * @param owner who has registered the service
  */
-record RpcbindMapping(int program, int version, String netid, String address, String owner) {
+record RpcbindMapping(int program, int version, String netid, String address, String owner)
+        implements XdrEncodable {
 
     /** The longest netid, address or owner that is accepted, in bytes. */
     static final int MAXIMUM_STRING = 1024;
 
-    void writeTo(ByteBuf out) {
+    @Override
+    public void writeTo(XdrWriter out) {
         out.writeInt(program).writeInt(version);
-        writeString(out, netid);
-        writeString(out, address);
-        writeString(out, owner);
+        out.writeString(netid).writeString(address).writeString(owner);
     }
 
-    private static void writeString(ByteBuf out, String text) {
-        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        out.writeInt(bytes.length).writeBytes(bytes).writeZero(-bytes.length & 3);
-    }
-
-    private static RpcbindMapping read(ByteBuf in) throws RpcbindException {
+    private static RpcbindMapping read(XdrReader in) throws MalformedXdrException {
         return new RpcbindMapping(
-                readWord(in), readWord(in), readString(in), readString(in), readString(in));
+                in.readInt(), in.readInt(), readString(in), readString(in), readString(in));
     }
 
     /** Reads {@code rpcblist_ptr}: each element follows a word that is 1, and the end is a word that is 0. */
-    static List<RpcbindMapping> readList(ByteBuf in) throws RpcbindException {
+    static List<RpcbindMapping> readList(XdrReader in) throws MalformedXdrException {
         List<RpcbindMapping> list = new ArrayList<>();
-        while (readBoolean(in)) {
+        while (in.readBoolean()) {
             list.add(read(in));
         }
         return list;
     }
 
-    static boolean readBoolean(ByteBuf in) throws RpcbindException {
-        int word = readWord(in);
-        if (word != 0 && word != 1) {
-            throw new RpcbindException(
-                    "a truth value of " + Integer.toUnsignedString(word) + " (expected: 0 or 1)");
-        }
-        return word == 1;
-    }
-
-    static String readString(ByteBuf in) throws RpcbindException {
-        int length = readWord(in);
-        if (length < 0 || length > MAXIMUM_STRING) {
-            throw new RpcbindException(
-                    "a string of "
-                            + Integer.toUnsignedString(length)
-                            + " bytes (expected: at most "
-                            + MAXIMUM_STRING
-                            + ')');
-        }
-        require(in, length + 3 & ~3);
-        String text = in.toString(in.readerIndex(), length, StandardCharsets.UTF_8);
-        in.skipBytes(length + 3 & ~3);
-        return text;
-    }
-
-    private static int readWord(ByteBuf in) throws RpcbindException {
-        require(in, 4);
-        return in.readInt();
-    }
-
-    private static void require(ByteBuf in, int bytes) throws RpcbindException {
-        if (in.readableBytes() < bytes) {
-            throw new RpcbindException(
-                    "results that end after "
-                            + in.readableBytes()
-                            + " bytes (expected: "
-                            + bytes
-                            + ')');
-        }
+    static String readString(XdrReader in) throws MalformedXdrException {
+        return in.readString(MAXIMUM_STRING);
     }
 }

@@ -49,6 +49,7 @@ class RpcRdmaMeterBinderTest {
     private static final int UNKNOWN_PROGRAM = 0x20000001;
 
     private final MeterRegistry registry = new SimpleMeterRegistry();
+    private final RpcRdmaMetrics serverMetrics = new RpcRdmaMetrics();
     private final RpcRdmaConfig serverConfig = RpcRdmaConfig.defaults();
     private RdmaEventLoopGroup group;
     private SocketAddress address;
@@ -65,7 +66,9 @@ class RpcRdmaMeterBinderTest {
                                     @Override
                                     protected void initChannel(RdmaChannel channel) {
                                         channel.pipeline()
-                                                .addLast(new RpcRdmaCodec(serverConfig))
+                                                .addLast(
+                                                        new RpcRdmaCodec(
+                                                                serverConfig, serverMetrics))
                                                 .addLast(new Answers());
                                     }
                                 });
@@ -116,9 +119,9 @@ class RpcRdmaMeterBinderTest {
     @Test
     void twoClientsOnOneRegistryAreAddedUp() throws Exception {
         for (int calls = 1; calls <= 2; calls++) {
-            RpcRdmaConfig config = RpcRdmaConfig.defaults();
-            new RpcRdmaMeterBinder(config.metrics()).bindTo(registry);
-            call(config, NFS, calls);
+            RpcRdmaMetrics metrics = new RpcRdmaMetrics();
+            new RpcRdmaMeterBinder(metrics).bindTo(registry);
+            call(metrics, NFS, calls);
         }
         assertThat(count("rpcrdma.calls", "role", "requester")).isEqualTo(3);
         assertThat(duration("requester", "NFSv3.NULL").count()).isEqualTo(3);
@@ -132,12 +135,12 @@ class RpcRdmaMeterBinderTest {
 
     @Test
     void eachOfTwoRegistriesSeesAllTimesOfOneConfiguration() throws Exception {
-        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        RpcRdmaMetrics metrics = new RpcRdmaMetrics();
         MeterRegistry other = new SimpleMeterRegistry();
-        RpcRdmaMeterBinder binder = new RpcRdmaMeterBinder(config.metrics());
+        RpcRdmaMeterBinder binder = new RpcRdmaMeterBinder(metrics);
         binder.bindTo(registry);
         binder.bindTo(other);
-        call(config, UNKNOWN_PROGRAM, 2);
+        call(metrics, UNKNOWN_PROGRAM, 2);
         for (MeterRegistry each : new MeterRegistry[] {registry, other}) {
             Timer duration =
                     each.get("rpcrdma.call.duration")
@@ -149,39 +152,39 @@ class RpcRdmaMeterBinderTest {
 
     @Test
     void whatIsBoundTwiceIsCountedOnce() throws Exception {
-        RpcRdmaConfig config = RpcRdmaConfig.defaults();
-        new RpcRdmaMeterBinder(config.metrics()).bindTo(registry);
-        new RpcRdmaMeterBinder(config.metrics()).bindTo(registry);
-        call(config, NFS, 1);
+        RpcRdmaMetrics metrics = new RpcRdmaMetrics();
+        new RpcRdmaMeterBinder(metrics).bindTo(registry);
+        new RpcRdmaMeterBinder(metrics).bindTo(registry);
+        call(metrics, NFS, 1);
         assertThat(count("rpcrdma.calls", "role", "requester")).isEqualTo(1);
         assertThat(duration("requester", "NFSv3.NULL").count()).isEqualTo(1);
     }
 
     @Test
     void tagsTellConfigurationsApart() throws Exception {
-        RpcRdmaConfig config = RpcRdmaConfig.defaults();
-        new RpcRdmaMeterBinder(config.metrics(), Tags.of("pool", "a")).bindTo(registry);
+        RpcRdmaMetrics metrics = new RpcRdmaMetrics();
+        new RpcRdmaMeterBinder(metrics, Tags.of("pool", "a")).bindTo(registry);
         new RpcRdmaMeterBinder(new RpcRdmaMetrics(), Tags.of("pool", "b")).bindTo(registry);
-        call(config, NFS, 1);
+        call(metrics, NFS, 1);
         assertThat(count("rpcrdma.calls", "role", "requester", "pool", "a")).isEqualTo(1);
         assertThat(count("rpcrdma.calls", "role", "requester", "pool", "b")).isZero();
     }
 
     @Test
     void whatAClosedBinderHasCountedStays() throws Exception {
-        RpcRdmaConfig config = RpcRdmaConfig.defaults();
-        RpcRdmaMeterBinder binder = new RpcRdmaMeterBinder(config.metrics());
+        RpcRdmaMetrics metrics = new RpcRdmaMetrics();
+        RpcRdmaMeterBinder binder = new RpcRdmaMeterBinder(metrics);
         binder.bindTo(registry);
-        call(config, NFS, 1);
+        call(metrics, NFS, 1);
         binder.close();
-        call(config, NFS, 1);
+        call(metrics, NFS, 1);
         assertThat(count("rpcrdma.calls", "role", "requester")).isEqualTo(1);
         assertThat(duration("requester", "NFSv3.NULL").count()).isEqualTo(1);
     }
 
     @Test
     void theRespondersSideIsSeen() throws Exception {
-        new RpcRdmaMeterBinder(serverConfig.metrics()).bindTo(registry);
+        new RpcRdmaMeterBinder(serverMetrics).bindTo(registry);
         RdmaEventLoopGroup own = new RdmaEventLoopGroup(1);
         RpcRdmaClient client = RpcRdmaClient.builder(own, address).build();
         try {
@@ -214,7 +217,7 @@ class RpcRdmaMeterBinderTest {
         RdmaMeterBinder binder = new RdmaMeterBinder(group);
         binder.bindTo(registry);
         binder.bindTo(registry);
-        call(RpcRdmaConfig.defaults(), NFS, 1);
+        call(new RpcRdmaMetrics(), NFS, 1);
         assertThat(count("rdma.loop.rounds.busy")).isPositive();
         assertThat(count("rdma.loop.work")).isPositive();
         assertThat(registry.get("rdma.memory.registered").gauge().value()).isPositive();
@@ -239,10 +242,9 @@ class RpcRdmaMeterBinderTest {
 
     @Test
     void timesComeInTheBucketsThatAreAskedFor() throws Exception {
-        RpcRdmaConfig config = RpcRdmaConfig.defaults();
-        new RpcRdmaMeterBinder(config.metrics(), Tags.empty(), Duration.ofHours(1))
-                .bindTo(registry);
-        call(config, NFS, 1);
+        RpcRdmaMetrics metrics = new RpcRdmaMetrics();
+        new RpcRdmaMeterBinder(metrics, Tags.empty(), Duration.ofHours(1)).bindTo(registry);
+        call(metrics, NFS, 1);
         CountAtBucket[] buckets =
                 duration("requester", "NFSv3.NULL").takeSnapshot().histogramCounts();
         assertThat(buckets).hasSize(1);
@@ -251,11 +253,10 @@ class RpcRdmaMeterBinderTest {
 
     @Test
     void bindersOfOneRegistryHaveTheSameBuckets() throws Exception {
-        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        RpcRdmaMetrics metrics = new RpcRdmaMetrics();
         Duration level = Duration.ofHours(1);
-        new RpcRdmaMeterBinder(serverConfig.metrics(), Tags.of("pool", "a"), level)
-                .bindTo(registry);
-        RpcRdmaMeterBinder plain = new RpcRdmaMeterBinder(config.metrics(), Tags.of("pool", "b"));
+        new RpcRdmaMeterBinder(serverMetrics, Tags.of("pool", "a"), level).bindTo(registry);
+        RpcRdmaMeterBinder plain = new RpcRdmaMeterBinder(metrics, Tags.of("pool", "b"));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> plain.bindTo(registry))
                 .withMessage(
@@ -263,9 +264,8 @@ class RpcRdmaMeterBinderTest {
                                 + " binder has []: give all binders of one registry the same");
         assertThat(registry.find("rpcrdma.calls").tag("pool", "b").meters()).isEmpty();
         plain.bindTo(new SimpleMeterRegistry());
-        new RpcRdmaMeterBinder(config.metrics(), Tags.of("pool", "b"), level, level)
-                .bindTo(registry);
-        call(config, NFS, 1);
+        new RpcRdmaMeterBinder(metrics, Tags.of("pool", "b"), level, level).bindTo(registry);
+        call(metrics, NFS, 1);
         assertThat(count("rpcrdma.calls", "role", "requester", "pool", "b")).isEqualTo(1);
     }
 
@@ -287,18 +287,18 @@ class RpcRdmaMeterBinderTest {
     /** There are as many meters afterwards as before: what a peer sends makes none. */
     @Test
     void aPeerCannotMakeMeters() throws Exception {
-        new RpcRdmaMeterBinder(serverConfig.metrics()).bindTo(registry);
-        call(RpcRdmaConfig.defaults(), NFS, 1);
-        call(RpcRdmaConfig.defaults(), UNKNOWN_PROGRAM, 1);
+        new RpcRdmaMeterBinder(serverMetrics).bindTo(registry);
+        call(new RpcRdmaMetrics(), NFS, 1);
+        call(new RpcRdmaMetrics(), UNKNOWN_PROGRAM, 1);
         int before = registry.getMeters().size();
         for (int i = 1; i < 50; i++) {
-            call(RpcRdmaConfig.defaults(), UNKNOWN_PROGRAM + i, 1);
+            call(new RpcRdmaMetrics(), UNKNOWN_PROGRAM + i, 1);
         }
         assertThat(registry.getMeters()).hasSize(before);
     }
 
-    private void call(RpcRdmaConfig config, int program, int calls) throws Exception {
-        RpcRdmaClient client = RpcRdmaClient.builder(group, address).config(config).build();
+    private void call(RpcRdmaMetrics metrics, int program, int calls) throws Exception {
+        RpcRdmaClient client = RpcRdmaClient.builder(group, address).metrics(metrics).build();
         for (int i = 0; i < calls; i++) {
             client.call(message(program)).get().release();
         }

@@ -23,6 +23,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.codec.NetId;
+import org.rpcrdma.codec.rpc.MalformedXdrException;
+import org.rpcrdma.codec.rpc.XdrReader;
+import org.rpcrdma.codec.rpc.XdrWriter;
 
 /** Requests to rpcbind (RFC 1833), and answers that no rpcbind should give. */
 class RpcbindClientTest {
@@ -233,18 +236,32 @@ class RpcbindClientTest {
         }
     }
 
+    @Test
+    void anRpcbindThatHasNotTheProcedureSaysSo() throws Exception {
+        try (RpcbindServer server =
+                new RpcbindServer(
+                        reply("00000001" + "00000000" + "0000000000000000" + "00000003"))) {
+            assertThat(
+                            failure(
+                                    RpcbindClient.overStream(server.tcp())
+                                            .getAddress(NFS, 3, NetId.RDMA)))
+                    .isInstanceOf(RpcbindException.class)
+                    .hasMessageContaining("PROC_UNAVAIL");
+        }
+    }
+
     @Property(tries = 500)
     void anyResultsAreReadOrRefused(@ForAll @Size(max = 200) byte[] results) {
         ByteBuf in = Unpooled.wrappedBuffer(results);
         try {
-            RpcbindMapping.readList(in);
-        } catch (RpcbindException e) {
+            RpcbindMapping.readList(new XdrReader(in));
+        } catch (MalformedXdrException e) {
             assertThat(e).hasMessageContaining("expected");
         }
         in.readerIndex(0);
         try {
-            assertThat(RpcbindMapping.readString(in)).isNotNull();
-        } catch (RpcbindException e) {
+            assertThat(RpcbindMapping.readString(new XdrReader(in))).isNotNull();
+        } catch (MalformedXdrException e) {
             assertThat(e).hasMessageContaining("expected");
         }
     }
@@ -252,11 +269,11 @@ class RpcbindClientTest {
     @Test
     void aListThatIsCutFails() {
         ByteBuf list = Unpooled.buffer().writeInt(1);
-        new RpcbindMapping(NFS, 3, "rdma", "192.0.2.1.78.81", "me").writeTo(list);
+        new RpcbindMapping(NFS, 3, "rdma", "192.0.2.1.78.81", "me").writeTo(new XdrWriter(list));
         for (int end = 0; end <= list.writerIndex(); end++) {
             ByteBuf cut = list.copy(0, end);
-            assertThatExceptionOfType(RpcbindException.class)
-                    .isThrownBy(() -> RpcbindMapping.readList(cut));
+            assertThatExceptionOfType(MalformedXdrException.class)
+                    .isThrownBy(() -> RpcbindMapping.readList(new XdrReader(cut)));
         }
     }
 }

@@ -28,6 +28,7 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.BoundedDuplicateRequestCache;
 import org.rpcrdma.codec.CreditPolicy;
+import org.rpcrdma.codec.DuplicateRequestCache;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
@@ -71,6 +72,14 @@ final class SimulatedServer {
     private final Set<Channel> accepted = new LinkedHashSet<>();
     private final boolean answersInParts;
     private final int backlog;
+    private final DuplicateRequestCache duplicates =
+            new BoundedDuplicateRequestCache(
+                    4096,
+                    1 << 20,
+                    64 << 20,
+                    (program, version, procedure) ->
+                            program == SimulatedProgram.PROGRAM
+                                    && procedure == SimulatedProgram.APPEND);
     private boolean mayOverrun;
     private Channel listener;
 
@@ -87,21 +96,12 @@ final class SimulatedServer {
                         .builder()
                         .grantedCredits(1 + random.nextInt(random.nextBoolean() ? 4 : 64))
                         .annotatedCalls(random.nextInt(3) == 0)
-                        .remoteInvalidation(random.nextInt(4) != 0)
-                        .metrics(metrics);
+                        .remoteInvalidation(random.nextInt(4) != 0);
         if (random.nextInt(3) == 0) {
             builder.creditPolicy(CreditPolicy.adaptive(4));
         }
         if (hasCache) {
-            builder.duplicateRequestCache(
-                            new BoundedDuplicateRequestCache(
-                                    4096,
-                                    1 << 20,
-                                    64 << 20,
-                                    (program, version, procedure) ->
-                                            program == SimulatedProgram.PROGRAM
-                                                    && procedure == SimulatedProgram.APPEND))
-                    .lateReplyMillis((int) TimeUnit.HOURS.toMillis(1));
+            builder.lateReplyMillis((int) TimeUnit.HOURS.toMillis(1));
         }
         config = builder.build();
         host.context().atCreation(made -> made.watch(this::checkGrant));
@@ -125,6 +125,12 @@ final class SimulatedServer {
         }
     }
 
+    private RpcRdmaCodec codec() {
+        return hasCache
+                ? new RpcRdmaCodec(config, metrics, duplicates)
+                : new RpcRdmaCodec(config, metrics);
+    }
+
     void start() {
         if (listener != null && listener.isActive()) {
             return;
@@ -142,8 +148,7 @@ final class SimulatedServer {
                                 @Override
                                 protected void initChannel(RdmaChannel channel) {
                                     accepted.add(channel);
-                                    channel.pipeline()
-                                            .addLast(new RpcRdmaCodec(config), new Program());
+                                    channel.pipeline().addLast(codec(), new Program());
                                 }
                             });
             ChannelFuture bound = bootstrap.bind(address);

@@ -20,6 +20,7 @@ import org.rpcrdma.codec.CallTimeoutException;
 import org.rpcrdma.codec.ConnectionLostException;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
+import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.client.StreamRpcTransport;
 import org.rpcrdma.codec.rpc.CallOptions;
@@ -135,6 +136,11 @@ public final class RpcConnection implements AutoCloseable {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt(); // for the caller's own wait
         }
+    }
+
+    /** The counters of a connection over RDMA. */
+    public RpcRdmaMetrics metrics() {
+        return ((RpcRdmaClient) transport).metrics();
     }
 
     /**

@@ -2,6 +2,7 @@
 package org.rpcrdma.examples.server;
 
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tags;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelInitializer;
@@ -16,6 +17,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -23,9 +25,12 @@ import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.BoundedDuplicateRequestCache;
+import org.rpcrdma.codec.DuplicateRequestCache;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.metrics.RdmaMeterBinder;
+import org.rpcrdma.codec.metrics.RpcRdmaMeterBinder;
 import org.rpcrdma.codec.rpc.RecordMarkingHandler;
 import org.rpcrdma.codec.rpc.RpcServerHandler;
 import org.rpcrdma.examples.export.Export;
@@ -56,6 +61,16 @@ public final class NfsServer implements AutoCloseable {
 
     private final Admission admission;
     private final ConnectionLimit tcpConnections;
+
+    private final RpcRdmaMetrics metrics = new RpcRdmaMetrics();
+
+    /** Over RDMA a client loses its connection more easily than over TCP, and then sends its calls again. */
+    private final DuplicateRequestCache duplicates =
+            new BoundedDuplicateRequestCache(
+                    REMEMBERED_CALLS,
+                    REMEMBERED_REPLY_MAX,
+                    (long) REMEMBERED_CALLS * REMEMBERED_REPLY_MAX,
+                    Nfs3Program::isRemembered);
 
     private final List<Channel> channels = new ArrayList<>();
     private final RpcServerHandler nfs;
@@ -89,22 +104,18 @@ public final class NfsServer implements AutoCloseable {
     }
 
     /**
-     * The defaults, and a duplicate request cache: over RDMA a client loses its connection more easily than over TCP,
-     * and then sends its calls again.
+     * Shows what the RDMA side of this server does.
+     *
+     * @param buckets of the times of calls
      */
-    public static RpcRdmaConfig.Builder rdmaConfig() {
-        return RpcRdmaConfig.builder()
-                .duplicateRequestCache(
-                        new BoundedDuplicateRequestCache(
-                                REMEMBERED_CALLS,
-                                REMEMBERED_REPLY_MAX,
-                                (long) REMEMBERED_CALLS * REMEMBERED_REPLY_MAX,
-                                Nfs3Program::isRemembered));
+    public void bindTo(MeterRegistry registry, Duration... buckets) {
+        new RdmaMeterBinder(rdmaLoops).bindTo(registry);
+        new RpcRdmaMeterBinder(metrics, Tags.empty(), buckets).bindTo(registry);
     }
 
-    /** Shows what the RDMA side of this server does; the configurations of the listeners have meters of their own. */
-    public void bindTo(MeterRegistry registry) {
-        new RdmaMeterBinder(rdmaLoops).bindTo(registry);
+    /** The counters of its connections over RDMA. */
+    public RpcRdmaMetrics metrics() {
+        return metrics;
     }
 
     /** NFS over RDMA. Parameters and result as with {@link #serveNfsOverTcp}. */
@@ -128,7 +139,11 @@ public final class NfsServer implements AutoCloseable {
                                     @Override
                                     protected void initChannel(Channel channel) {
                                         first.accept(channel);
-                                        channel.pipeline().addLast(new RpcRdmaCodec(config), nfs);
+                                        channel.pipeline()
+                                                .addLast(
+                                                        new RpcRdmaCodec(
+                                                                config, metrics, duplicates),
+                                                        nfs);
                                     }
                                 }),
                 address);

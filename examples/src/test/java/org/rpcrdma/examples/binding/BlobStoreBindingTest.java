@@ -27,6 +27,7 @@ import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaCounter;
+import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.examples.rpc.Calls;
 import org.rpcrdma.examples.rpc.RpcConnection;
@@ -86,12 +87,11 @@ class BlobStoreBindingTest {
     @ParameterizedTest
     @ValueSource(ints = {100_001, 262_144, 1_048_575})
     void blobsArePlacedDirectlyInBothDirections(int length) throws Exception {
-        RpcRdmaConfig serverConfig = RpcRdmaConfig.defaults();
-        RpcRdmaConfig clientConfig = RpcRdmaConfig.defaults();
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        RpcRdmaMetrics metrics = new RpcRdmaMetrics();
         RdmaEventLoopGroup loops = new RdmaEventLoopGroup(1);
         Channel listener =
-                serverConfig
-                        .applyTo(
+                config.applyTo(
                                 new ServerBootstrap()
                                         .group(loops)
                                         .channel(RdmaServerChannel.class)
@@ -102,7 +102,7 @@ class BlobStoreBindingTest {
                                                         channel.pipeline()
                                                                 .addLast(
                                                                         new RpcRdmaCodec(
-                                                                                serverConfig),
+                                                                                config, metrics),
                                                                         new BlobStore());
                                                     }
                                                 }))
@@ -110,7 +110,7 @@ class BlobStoreBindingTest {
                         .sync()
                         .channel();
         try (RpcConnection client =
-                RpcConnection.rdma((InetSocketAddress) listener.localAddress(), clientConfig)) {
+                RpcConnection.rdma((InetSocketAddress) listener.localAddress(), config)) {
             byte[] blob = new byte[length];
             new Random(length).nextBytes(blob);
 
@@ -118,14 +118,14 @@ class BlobStoreBindingTest {
             Xdr.writeOpaque(put, blob);
             assertThat(call(client, BlobStoreBinding.PUT, put)).isEqualTo(words(0));
             // The server has fetched the blob, and nothing but the blob, by RDMA Read.
-            assertThat(serverConfig.metrics().value(RpcRdmaCounter.READ_BYTES)).isEqualTo(length);
+            assertThat(metrics.value(RpcRdmaCounter.READ_BYTES)).isEqualTo(length);
 
             ByteBuf expected = Unpooled.buffer().writeInt(0);
             Xdr.writeOpaque(expected, blob);
             byte[] got = call(client, BlobStoreBinding.GET, key("alpha").writeInt(1 << 20));
             assertThat(got).isEqualTo(ByteBufUtil.getBytes(expected));
             // It has put the blob, and nothing but the blob, where the client wanted it.
-            assertThat(clientConfig.metrics().value(RpcRdmaCounter.WRITE_BYTES_RECEIVED))
+            assertThat(client.metrics().value(RpcRdmaCounter.WRITE_BYTES_RECEIVED))
                     .isEqualTo(length);
 
             assertThat(call(client, BlobStoreBinding.DROP, key("alpha"))).isEqualTo(words(0));

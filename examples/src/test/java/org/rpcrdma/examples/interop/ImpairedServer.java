@@ -15,8 +15,10 @@ import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.channel.RdmaServerStreamChannel;
 import org.rpcrdma.codec.BoundedDuplicateRequestCache;
+import org.rpcrdma.codec.DuplicateRequestCache;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.rpc.RpcProgram;
 import org.rpcrdma.codec.rpc.RpcServerCall;
 import org.rpcrdma.codec.rpc.RpcServerHandler;
@@ -49,15 +51,14 @@ public final class ImpairedServer {
     public static void main(String[] arguments) throws Exception {
         ImpairedServer server = new ImpairedServer();
         RdmaEventLoopGroup loops = new RdmaEventLoopGroup(1);
-        RpcRdmaConfig config =
-                RpcRdmaConfig.builder()
-                        .duplicateRequestCache(
-                                new BoundedDuplicateRequestCache(
-                                        REPLIES,
-                                        LONGEST_REPLY,
-                                        64 << 20,
-                                        (number, version, procedure) -> procedure == ECHO))
-                        .build();
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
+        RpcRdmaMetrics metrics = new RpcRdmaMetrics();
+        DuplicateRequestCache duplicates =
+                new BoundedDuplicateRequestCache(
+                        REPLIES,
+                        LONGEST_REPLY,
+                        64 << 20,
+                        (number, version, procedure) -> procedure == ECHO);
         RpcProgram program =
                 RpcProgram.builder(PROGRAM)
                         .procedure(1, ECHO, server::echo)
@@ -70,7 +71,7 @@ public final class ImpairedServer {
                             protected void initChannel(RdmaChannel channel) {
                                 channel.pipeline()
                                         .addLast(
-                                                new RpcRdmaCodec(config),
+                                                new RpcRdmaCodec(config, metrics, duplicates),
                                                 new RpcServerHandler(program));
                             }
                         })

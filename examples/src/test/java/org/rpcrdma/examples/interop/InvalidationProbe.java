@@ -48,8 +48,8 @@ public final class InvalidationProbe {
                 .release(); // the server asks for its export list first
         byte[] root = Peer.mount(Devices.address(arguments[1]), arguments[2]);
         new Nfs3Checks(peer, root).runData(report);
-        long remote = config.metrics().value(RpcRdmaCounter.REMOTE_INVALIDATIONS);
-        long local = config.metrics().value(RpcRdmaCounter.LOCAL_INVALIDATIONS);
+        long remote = client.metrics().value(RpcRdmaCounter.REMOTE_INVALIDATIONS);
+        long local = client.metrics().value(RpcRdmaCounter.LOCAL_INVALIDATIONS);
         report.check(
                 "the server invalidates (" + remote + " keys; " + local + " were ended here)",
                 () -> Report.holds(remote > 0, "it has invalidated nothing"));

@@ -71,7 +71,7 @@ class AdmissionTest {
         return new Server(
                 export,
                 server,
-                server.serveNfsOverRdma(ANY, NfsServer.rdmaConfig().build()),
+                server.serveNfsOverRdma(ANY, RpcRdmaConfig.defaults()),
                 server.serveNfsOverTcp(ANY));
     }
 

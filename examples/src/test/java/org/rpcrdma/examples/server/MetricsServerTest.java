@@ -27,6 +27,7 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.metrics.RpcRdmaMeterBinder;
 import org.rpcrdma.examples.NfsFixture;
 import org.rpcrdma.examples.client.NfsSession;
@@ -140,20 +141,17 @@ class MetricsServerTest {
     }
 
     private String scrapeAfterSomeCalls() throws Exception {
-        RpcRdmaConfig serverConfig = NfsServer.rdmaConfig().build();
-        RpcRdmaConfig clientConfig = RpcRdmaConfig.defaults();
-        for (RpcRdmaConfig config : List.of(serverConfig, clientConfig)) {
-            new RpcRdmaMeterBinder(config.metrics(), Tags.empty(), Duration.ofMillis(1))
-                    .bindTo(meters);
-        }
+        RpcRdmaConfig config = RpcRdmaConfig.defaults();
         Path exported = Files.createDirectory(directory.resolve("export"));
         try (Export export = new Export(exported, true, directory.resolve("key"));
                 NfsServer nfs = new NfsServer(export);
                 MetricsServer server = new MetricsServer(ANY, meters)) {
-            nfs.bindTo(meters);
-            InetSocketAddress rdma = nfs.serveNfsOverRdma(ANY, serverConfig);
+            nfs.bindTo(meters, Duration.ofMillis(1));
+            InetSocketAddress rdma = nfs.serveNfsOverRdma(ANY, config);
             InetSocketAddress mount = nfs.serveMountOverTcp(ANY);
-            try (NfsSession session = NfsSession.open(rdma, clientConfig, mount, NfsFixture.ROOT)) {
+            try (NfsSession session = NfsSession.open(rdma, config, mount, NfsFixture.ROOT)) {
+                RpcRdmaMetrics client = session.nfs().connection().metrics();
+                new RpcRdmaMeterBinder(client, Tags.empty(), Duration.ofMillis(1)).bindTo(meters);
                 session.nfs().limits(session.find("/").handle());
                 HttpResponse<String> response = get(server, "/metrics");
                 assertThat(response.statusCode()).isEqualTo(200);

@@ -2,38 +2,41 @@
 package org.rpcrdma.examples.gallery;
 
 import io.netty.bootstrap.ServerBootstrap;
-import io.netty.buffer.ByteBuf;
 import io.netty.channel.*;
+import java.io.IOException;
 import java.net.*;
 import org.rpcrdma.channel.*;
 import org.rpcrdma.codec.*;
 import org.rpcrdma.codec.binding.*;
-import org.rpcrdma.codec.rpc.CallHeader;
-import org.rpcrdma.codec.rpc.ReplyHeader;
+import org.rpcrdma.codec.rpc.*;
 
 /** A program whose procedure 1 takes the length of a blob and returns the blob; and its binding (RFC 8166, 6). */
-final class BlobProgram extends SimpleChannelInboundHandler<ByteBuf> implements UpperLayerBinding {
+final class BlobProgram implements UpperLayerBinding {
 
     static final int PROGRAM = 0x20000002;
-    private static final int MOST = 1 << 20;
+    static final int MOST = 1 << 20;
+
+    private static final RpcProgram RPC =
+            RpcProgram.builder(PROGRAM).procedure(1, 1, BlobProgram::answer).build();
 
     static SocketAddress serve(EventLoopGroup group, RpcRdmaConfig config) throws InterruptedException {
+        return serve(group, config, new RpcRdmaMetrics());
+    }
+
+    static SocketAddress serve(EventLoopGroup group, RpcRdmaConfig config, RpcRdmaMetrics metrics)
+            throws InterruptedException {
         return config.applyTo(new ServerBootstrap().group(group).channel(RdmaServerChannel.class))
                 .childHandler(new ChannelInitializer<>() {
                     @Override
                     protected void initChannel(Channel channel) {
-                        channel.pipeline().addLast(new RpcRdmaCodec(config), new BlobProgram());
+                        channel.pipeline().addLast(new RpcRdmaCodec(config, metrics), new RpcServerHandler(RPC));
                     }
                 }).bind(InetAddress.getLoopbackAddress(), 0).sync().channel().localAddress();
     }
 
-    @Override
-    protected void channelRead0(ChannelHandlerContext ctx, ByteBuf call) throws Exception {
-        CallHeader header = CallHeader.read(call);
-        int length = Math.max(0, Math.min(MOST, call.readInt()));
-        ByteBuf reply = ctx.alloc().directBuffer();
-        ReplyHeader.of(header.xid(), ReplyHeader.Status.SUCCESS).writeTo(reply);
-        ctx.writeAndFlush(reply.writeInt(length).writeZero((length + 3) & ~3));
+    private static void answer(RpcServerCall call) throws IOException {
+        int length = call.read(XdrReader::readInt);
+        call.reply(out -> out.writeOpaque(new byte[Math.max(0, Math.min(MOST, length))]));
     }
 
     @Override

@@ -2,7 +2,6 @@
 package org.rpcrdma.examples.gallery;
 
 import io.netty.bootstrap.ServerBootstrap;
-import io.netty.buffer.*;
 import io.netty.channel.*;
 import java.net.InetAddress;
 import java.util.concurrent.*;
@@ -12,31 +11,20 @@ import org.rpcrdma.codec.client.*;
 import org.rpcrdma.codec.rpc.*;
 
 /** A server that calls its client back over the client's own connection (RFC 8167). */
-public final class ReverseCallsExample extends SimpleChannelInboundHandler<ByteBuf> {
+public final class ReverseCallsExample {
 
     private static final RpcRdmaConfig CONFIG = RpcRdmaConfig.builder().reverseCredits(2).build();
 
-    private final String end;
-    private final CompletableFuture<Channel> called;
+    private static final int PROGRAM = 0x20000003;
 
-    private ReverseCallsExample(String end, CompletableFuture<Channel> called) {
-        this.end = end;
-        this.called = called;
-    }
+    private ReverseCallsExample() {}
 
-    private static ByteBuf call() {
-        ByteBuf call = Unpooled.buffer();
-        CallHeader.of(0x20000003, 1, 1, OpaqueAuth.NONE).writeTo(call);
-        return call;
-    }
-
-    @Override
-    protected void channelRead0(ChannelHandlerContext ctx, ByteBuf call) throws Exception {
-        ByteBuf reply = ctx.alloc().buffer();
-        ReplyHeader.of(CallHeader.read(call).xid(), ReplyHeader.Status.SUCCESS).writeTo(reply);
-        ctx.writeAndFlush(reply);
-        System.out.println(end + " is called");
-        called.complete(ctx.channel());
+    private static ChannelHandler program(String end, CompletableFuture<Channel> called) {
+        return new RpcServerHandler(RpcProgram.builder(PROGRAM).procedure(1, 1, call -> {
+            call.reply();
+            System.out.println(end + " is called");
+            called.complete(call.channel());
+        }).build());
     }
 
     public static void main(String... args) throws Exception {
@@ -48,16 +36,16 @@ public final class ReverseCallsExample extends SimpleChannelInboundHandler<ByteB
                         @Override
                         protected void initChannel(Channel channel) {
                             channel.pipeline()
-                                    .addLast(new RpcRdmaCodec(CONFIG), new ReverseCallsExample("server", accepted));
+                                    .addLast(new RpcRdmaCodec(CONFIG), program("server", accepted));
                         }
                     }).bind(InetAddress.getLoopbackAddress(), 0).sync().channel();
             RpcRdmaClient client = RpcRdmaClient.builder(group, server.localAddress()).config(CONFIG)
-                    .reverseProgram(() -> new ReverseCallsExample("client", new CompletableFuture<>())).build();
-            client.call(call()).get().release();
+                    .reverseProgram(() -> program("client", new CompletableFuture<>())).build();
+            new RpcClient(client, PROGRAM, 1).call(1).get().release();
             Channel channel = accepted.get();
             RpcRdmaReverseRequester reverse = channel.eventLoop()
                     .submit(() -> RpcRdmaReverseRequester.builder(CONFIG).attachTo(channel)).get();
-            reverse.call(call()).get().release();
+            new RpcClient(reverse, PROGRAM, 1).call(1).get().release();
             System.out.println("the client has answered");
         } finally {
             group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();

@@ -8,7 +8,7 @@ import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.*;
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.client.RpcRdmaClient;
-import org.rpcrdma.codec.rpc.*;
+import org.rpcrdma.codec.rpc.RpcClient;
 
 /** A result that the server writes into memory of the caller, without a copy. */
 public final class SinkExample {
@@ -24,9 +24,9 @@ public final class SinkExample {
         try {
             SocketAddress server = BlobProgram.serve(group, config);
             RpcRdmaClient client = RpcRdmaClient.builder(group, server).config(config).build();
-            ByteBuf call = Unpooled.buffer();
-            CallHeader.of(BlobProgram.PROGRAM, 1, 1, OpaqueAuth.NONE).writeTo(call);
-            RpcMessage reply = client.call(new RpcMessage(call.writeInt(500_000)).addSink(memory.retain())).get();
+            RpcClient blobs = new RpcClient(client, BlobProgram.PROGRAM, 1);
+            RpcMessage call = blobs.newCall(1, out -> out.writeInt(500_000)).addSink(memory.retain());
+            RpcMessage reply = blobs.call(call).get();
             System.out.println("in the message: " + reply.content().readableBytes() + " bytes");
             System.out.println("in the sink: " + memory.readableBytes() + " bytes");
             reply.release();

@@ -36,7 +36,7 @@ final class HdfsGateway implements AutoCloseable {
     private static final int LOOPS = 2;
 
     private final RpcRdmaMetrics metrics = new RpcRdmaMetrics();
-    private final RpcRdmaConfig config = RpcRdmaConfig.builder().metrics(metrics).build();
+    private final RpcRdmaConfig config = RpcRdmaConfig.defaults();
     private final RdmaEventLoopGroup loops = new RdmaEventLoopGroup(LOOPS);
     private final RpcProgram nfs;
     private final SimpleTcpServer mountOverTcp;
@@ -66,7 +66,7 @@ final class HdfsGateway implements AutoCloseable {
                                     protected void initChannel(RdmaChannel channel) {
                                         channel.pipeline()
                                                 .addLast(
-                                                        new RpcRdmaCodec(config),
+                                                        new RpcRdmaCodec(config, metrics),
                                                         RpcUtil.STAGE_RPC_MESSAGE_PARSER,
                                                         program,
                                                         RpcUtil.STAGE_RPC_TCP_RESPONSE);
