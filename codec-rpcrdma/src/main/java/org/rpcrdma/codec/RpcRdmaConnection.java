@@ -58,7 +58,7 @@ public final class RpcRdmaConnection {
         if (!link.internals().takesInvalidation()) {
             fitting = fitting.withoutInvalidation();
         }
-        if (link.internals().receivesWithoutMemory() && announced().equals(config.privateData())) {
+        if (link.internals().receivesWithoutMemory() && announced().isEncodedAs(config.privateData())) {
             fitting = fitting.withLongSize(config.longSizeFor(channel.config().getReceiveDepth()));
         }
         if (fitting.longSize() > channel.config().getReceiveSize()) {
@@ -66,7 +66,7 @@ public final class RpcRdmaConnection {
             // is established.
             link.internals().receiveUpTo(fitting.longSize());
         }
-        if (!fitting.equals(announced())) {
+        if (!fitting.isEncodedAs(announced())) {
             byte[] configured = channel.config().getPrivateData();
             channel.config()
                     .setOption(RdmaChannelOption.PRIVATE_DATA, fitting.replaceIn(configured));

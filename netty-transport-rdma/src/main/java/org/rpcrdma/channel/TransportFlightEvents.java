@@ -5,6 +5,7 @@ import jdk.jfr.Category;
 import jdk.jfr.DataAmount;
 import jdk.jfr.Description;
 import jdk.jfr.Event;
+import jdk.jfr.FlightRecorder;
 import jdk.jfr.Label;
 import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
@@ -29,6 +30,14 @@ final class TransportFlightEvents {
         } catch (ClassNotFoundException e) {
             return false;
         }
+    }
+
+    /**
+     * Whether anyone has begun to record. Before that no event is made: the first one would initialize the recorder,
+     * which is more work than all else up to the first call.
+     */
+    private static boolean isOn() {
+        return IS_THERE && FlightRecorder.isInitialized();
     }
 
     @Name("rdma.Stall")
@@ -60,7 +69,7 @@ final class TransportFlightEvents {
     }
 
     static void stall(long ioNanos, long taskNanos) {
-        if (!IS_THERE) {
+        if (!isOn()) {
             return;
         }
         Stall event = new Stall();
@@ -72,7 +81,7 @@ final class TransportFlightEvents {
     }
 
     static void memoryRefused(long size, String why) {
-        if (!IS_THERE) {
+        if (!isOn()) {
             return;
         }
         MemoryRefused event = new MemoryRefused();

@@ -8,6 +8,7 @@ import jdk.jfr.DataAmount;
 import jdk.jfr.Description;
 import jdk.jfr.Enabled;
 import jdk.jfr.Event;
+import jdk.jfr.FlightRecorder;
 import jdk.jfr.Label;
 import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
@@ -32,6 +33,14 @@ public final class RpcRdmaFlightEvents {
         } catch (ClassNotFoundException e) {
             return false;
         }
+    }
+
+    /**
+     * Whether anyone has begun to record. Before that no event is made: the first one would initialize the recorder,
+     * which is more work than all else up to the first call.
+     */
+    private static boolean isOn() {
+        return IS_THERE && FlightRecorder.isInitialized();
     }
 
     @Name("rpcrdma.Call")
@@ -141,11 +150,11 @@ public final class RpcRdmaFlightEvents {
 
     /** Whether times of calls are recorded. */
     public static boolean areCallsOn() {
-        return IS_THERE && (Asked.CALL.isEnabled() || Asked.CREDIT_WAIT.isEnabled());
+        return isOn() && (Asked.CALL.isEnabled() || Asked.CREDIT_WAIT.isEnabled());
     }
 
     public static void call(Enum<?> role, String procedure, Enum<?> outcome, long nanos) {
-        if (!IS_THERE) {
+        if (!isOn()) {
             return;
         }
         Call event = new Call();
@@ -159,7 +168,7 @@ public final class RpcRdmaFlightEvents {
     }
 
     public static void creditWait(long nanos) {
-        if (!IS_THERE) {
+        if (!isOn()) {
             return;
         }
         CreditWait event = new CreditWait();
@@ -170,7 +179,7 @@ public final class RpcRdmaFlightEvents {
     }
 
     public static void connect(Object responder, boolean isConnected, long nanos) {
-        if (!IS_THERE) {
+        if (!isOn()) {
             return;
         }
         Connect event = new Connect();
@@ -183,7 +192,7 @@ public final class RpcRdmaFlightEvents {
     }
 
     public static void drop(Channel channel, Enum<?> reason, String text) {
-        if (!IS_THERE) {
+        if (!isOn()) {
             return;
         }
         Drop event = new Drop();
@@ -196,7 +205,7 @@ public final class RpcRdmaFlightEvents {
     }
 
     public static void close(Channel channel, String why) {
-        if (!IS_THERE) {
+        if (!isOn()) {
             return;
         }
         Close event = new Close();
@@ -208,7 +217,7 @@ public final class RpcRdmaFlightEvents {
     }
 
     public static void noMemory(Channel channel, long size, String why) {
-        if (!IS_THERE) {
+        if (!isOn()) {
             return;
         }
         NoMemory event = new NoMemory();
