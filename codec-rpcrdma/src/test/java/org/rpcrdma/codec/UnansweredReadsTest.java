@@ -191,6 +191,7 @@ class UnansweredReadsTest {
         for (int i = 0; i < 3; i++) {
             connect(rogues, "127.0.1." + i);
             Channel other = accepted.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+            await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS).until(other::isActive);
             ChannelInternals internals = ChannelInternals.of(other);
             other.eventLoop().submit(() -> internals.incompleteBegins(quarter)).sync();
             others.add(other);
