@@ -20,6 +20,9 @@ final class CreditGrantController implements ResponderConnectionLoad {
     /** Receives for calls that a requester may send beyond the grant. */
     private final int beyondGrant;
 
+    /** Whether the requester counts pull completions within the grant, and sends a call beyond it. */
+    private final boolean areCompletionsGranted;
+
     private final LongSupplier pulledBytes;
     private final RdmaChannel channel;
     private final ChannelInternals internals;
@@ -34,9 +37,9 @@ final class CreditGrantController implements ResponderConnectionLoad {
     private final boolean isConstant;
 
     /**
-     * @param waiting replies that have a receive each for their pull completion, outside of the grant; {@code null} for
-     *     none
-     * @param beyondGrant receives for calls that a requester may send beyond the grant
+     * @param waiting replies that have a receive each for their pull completion; {@code null} for none
+     * @param beyondGrant receives for calls that a requester may send beyond the grant, because it counts its pull
+     *     completions within the grant; 0 where these are outside of it
      */
     CreditGrantController(
             ConnectionContext link,
@@ -47,12 +50,13 @@ final class CreditGrantController implements ResponderConnectionLoad {
         this.link = link;
         this.waiting = waiting;
         this.beyondGrant = beyondGrant;
+        areCompletionsGranted = beyondGrant > 0;
         this.pulledBytes = pulledBytes;
         this.credits = credits;
         channel = link.channel();
         internals = link.internals();
         policy = link.config().creditPolicy();
-        isConstant = link.config().hasConstantCredits() && waiting == null;
+        isConstant = link.config().hasConstantCredits() && (waiting == null || areCompletionsGranted);
         minimum = Math.min(link.config().minimumCredits(), credits.maximum());
     }
 
@@ -62,8 +66,9 @@ final class CreditGrantController implements ResponderConnectionLoad {
      * @return the receives reserved for replies
      */
     int keepForReplies(int replies) {
-        int calls = Math.max(credits.granted(), credits.outstanding()) + outsideGrant();
-        forReplies = Math.min(replies, internals.keepReceives(calls + replies) - calls);
+        int calls = Math.max(credits.granted(), arriving()) + outsideGrant();
+        // Fewer than for calls are kept when the device refuses some.
+        forReplies = Math.max(0, Math.min(replies, internals.keepReceives(calls + replies) - calls));
         return forReplies;
     }
 
@@ -80,7 +85,7 @@ final class CreditGrantController implements ResponderConnectionLoad {
         int before = credits.granted();
         if (wanted > before) {
             int others = forReplies + outsideGrant();
-            int kept = internals.keepReceives(Math.max(wanted, credits.outstanding()) + others);
+            int kept = internals.keepReceives(Math.max(wanted, arriving()) + others);
             wanted = Math.max(before, Math.min(wanted, kept - others));
         }
         int granted = credits.grant(wanted);
@@ -118,12 +123,24 @@ final class CreditGrantController implements ResponderConnectionLoad {
 
     /** Receives promised to inbound calls and to the replies to outbound calls. */
     private int promised() {
-        return Math.max(credits.granted(), credits.outstanding()) + forReplies;
+        return Math.max(credits.granted(), arriving()) + forReplies;
     }
 
-    /** Pull completions that may arrive: each has a receive outside of the grant (reliable reply draft, 5.2.3). */
+    /**
+     * Messages of the requester that may arrive by its credits, old grants included. With granted pull completions
+     * these are the ones of replies that wait for them, and of all calls in progress, whose replies may be of that
+     * kind; never more than the highest grant, since a credit is used once at a time.
+     */
+    private int arriving() {
+        int calls = credits.outstanding();
+        return areCompletionsGranted
+                ? Math.min(calls + credits.unanswered() + waiting.count(), credits.maximum())
+                : calls;
+    }
+
+    /** Pull completions that no grant speaks of: each has a receive of its own (reliable reply draft, 5.2.3). */
     private int completions() {
-        return waiting == null ? 0 : waiting.count();
+        return waiting == null || areCompletionsGranted ? 0 : waiting.count();
     }
 
     /** Receives that no grant speaks of. */

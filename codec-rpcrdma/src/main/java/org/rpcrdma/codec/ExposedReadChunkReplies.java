@@ -111,16 +111,22 @@ final class ExposedReadChunkReplies {
         isWritingDue = false;
         isWriting = true;
         isLacking = false;
-        for (Held next = held.peek();
-                next != null && !isLacking && hasRoom(next.length);
-                next = held.peek()) {
-            held.remove();
-            next.write.run();
+        try {
+            for (Held next = held.peek();
+                    next != null && !isLacking && hasRoom(next.length);
+                    next = held.peek()) {
+                held.remove();
+                next.write.run();
+            }
+            if (!isLacking) {
+                retry.succeeded();
+            }
+        } catch (Throwable t) {
+            // It is out of the queue, and nothing else would answer it.
+            link.closeNow("a reply that has waited for memory was not sent", t);
+        } finally {
+            isWriting = false;
         }
-        if (!isLacking) {
-            retry.succeeded();
-        }
-        isWriting = false;
     }
 
     /** Takes a reply object from the free list; the caller passes it to {@link #add} or {@link #abandon}. */

@@ -137,16 +137,22 @@ final class InboundPullMemoryBudget {
         isReadingDue = false;
         isReading = true;
         isLacking = false;
-        for (Held next = held.peek();
-                next != null && !isLacking && hasRoom(next.pull.layout().total());
-                next = held.peek()) {
-            held.remove();
-            next.read.run();
+        try {
+            for (Held next = held.peek();
+                    next != null && !isLacking && hasRoom(next.pull.layout().total());
+                    next = held.peek()) {
+                held.remove();
+                next.read.run();
+            }
+            if (!isLacking) {
+                retry.succeeded();
+            }
+        } catch (Throwable t) {
+            // It is out of the queue, and nothing else would answer it.
+            link.closeNow("a message that has waited for memory was not pulled", t);
+        } finally {
+            isReading = false;
         }
-        if (!isLacking) {
-            retry.succeeded();
-        }
-        isReading = false;
     }
 
     // ------------------------------------------------------------------ unclassified

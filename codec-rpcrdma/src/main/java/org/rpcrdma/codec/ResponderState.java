@@ -63,7 +63,7 @@ final class ResponderState {
                         : new ExposedReadChunkReplies(link, settings, credits.maximum());
         grants =
                 new CreditGrantController(
-                        link, credits, isInside ? null : waiting, beyondGrant, pulls::bytes);
+                        link, credits, waiting, beyondGrant, pulls::bytes);
         publishCredits(credits.granted());
     }
 

@@ -3,7 +3,16 @@ package org.rpcrdma.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelPipeline;
+import io.netty.util.ReferenceCountUtil;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.rpcrdma.NeedsDevice;
@@ -49,6 +58,86 @@ class PullCompletionReceiveTest {
             assertThat(pair.clientConnection().value(RpcRdmaCounter.READ_CHUNK_REPLIES))
                     .isEqualTo(2L * granted);
         }
+    }
+
+    /** Calls that arrive after the grant was lowered, and are all answered in Read chunks. */
+    @Test
+    @Proves({"RR-20", "RR-34"})
+    void aLoweredGrantTakesNoReceiveFromTheCompletionsOfEarlierCalls() throws Exception {
+        int calls = 32;
+        AtomicInteger grant = new AtomicInteger(calls);
+        RpcRdmaConfig server =
+                RpcPair.usual().grantedCredits(calls).creditPolicy(load -> grant.get()).build();
+        try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), server)) {
+            pair.call(Rpc.echo(1, 8));
+            pair.server.takeXid();
+            pair.reply(Rpc.reply(1));
+            pair.client.takeXid();
+            grant.set(1);
+            answerAtOnce(pair, 2);
+            RpcPair.on(
+                    pair.clientChannel,
+                    () -> {
+                        for (int xid = 2; xid < 2 + calls; xid++) {
+                            pair.clientChannel.write(Rpc.echo(xid, 8));
+                        }
+                        return pair.clientChannel.flush();
+                    });
+            assertThat(pair.client.takeXid()).isEqualTo(2);
+            for (int xid = 3; xid < 2 + calls; xid++) {
+                assertThat(pair.server.takeXid()).isEqualTo(xid);
+            }
+            int kept =
+                    RpcPair.on(
+                            pair.serverChannel,
+                            () -> {
+                                for (int xid = 3; xid < 2 + calls; xid++) {
+                                    pair.serverChannel.write(
+                                            Unpooled.wrappedBuffer(
+                                                    LongReplyTest.reply(xid, 1 << 18)));
+                                }
+                                pair.serverChannel.flush();
+                                return ChannelInternals.of(pair.serverChannel).keptReceives();
+                            });
+            assertThat(kept).isBetween(calls, calls + 8);
+            Set<Integer> answered = new HashSet<>();
+            for (int i = 1; i < calls; i++) {
+                answered.add(pair.client.takeXid());
+            }
+            assertThat(answered).hasSize(calls - 1);
+            assertThat(pair.clientConnection().value(RpcRdmaCounter.READ_CHUNK_REPLIES))
+                    .isEqualTo(calls - 1L);
+            // With a call after it the grant counts alone.
+            pair.call(Rpc.echo(100, 8));
+            assertThat(pair.server.takeXid()).isEqualTo(100);
+            check(pair);
+            assertThat(
+                            RpcPair.on(
+                                    pair.serverChannel,
+                                    () ->
+                                            ChannelInternals.of(pair.serverChannel)
+                                                    .keptReceives()))
+                    .isLessThan(calls / 2);
+        }
+    }
+
+    /** The server answers one call while it is received, in a batch with those behind it. */
+    private static void answerAtOnce(RpcPair pair, int answered) {
+        ChannelPipeline pipeline = pair.serverChannel.pipeline();
+        pipeline.addBefore(
+                pipeline.context(pair.server).name(),
+                "answering",
+                new ChannelInboundHandlerAdapter() {
+                    @Override
+                    public void channelRead(ChannelHandlerContext ctx, Object message) {
+                        if (Rpc.xid((ByteBuf) message) == answered) {
+                            ReferenceCountUtil.release(message);
+                            ctx.writeAndFlush(Rpc.reply(answered));
+                        } else {
+                            ctx.fireChannelRead(message);
+                        }
+                    }
+                });
     }
 
     private static void check(RpcPair pair) throws Exception {

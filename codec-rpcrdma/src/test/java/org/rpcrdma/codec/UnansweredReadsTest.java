@@ -18,7 +18,9 @@ import io.netty.util.concurrent.EventExecutor;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -30,6 +32,7 @@ import org.rpcrdma.channel.RdmaCounter;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -52,6 +55,7 @@ class UnansweredReadsTest {
     private final RpcRdmaConfig config =
             RpcRdmaConfig.builder().announceReadChunkReplies(false).longSize(0).build();
     private final List<RawPeer> peers = new ArrayList<>();
+    private final BlockingQueue<Channel> accepted = new LinkedBlockingQueue<>();
     private final CountDownLatch standstill = new CountDownLatch(1);
     private Channel listener;
 
@@ -74,6 +78,7 @@ class UnansweredReadsTest {
                                 new ChannelInitializer<>() {
                                     @Override
                                     protected void initChannel(Channel channel) {
+                                        accepted.add(channel);
                                         channel.pipeline()
                                                 .addLast(
                                                         new RpcRdmaCodec(config, metrics),
@@ -177,6 +182,33 @@ class UnansweredReadsTest {
         await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
                 .until(() -> metrics.value(RpcRdmaCounter.REPLIES_SENT) >= 3 + 2);
         assertWorks(connect(clients, BAD), 7);
+    }
+
+    /** Nobody tells the channel of one address what those of others give back. */
+    @Test
+    @Proves("SEC-28")
+    void aCallThatWaitsForOtherAddressesIsAnswered() throws Exception {
+        serve(ROGUES * MIB, NEVER);
+        int quarter = Math.toIntExact(RdmaChannel.registeredBytesLimit() / 4);
+        List<Channel> others = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            connect(rogues, "127.0.1." + i);
+            Channel other = accepted.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+            await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS).until(other::isActive);
+            ChannelInternals internals = ChannelInternals.of(other);
+            other.eventLoop().submit(() -> internals.incompleteBegins(quarter)).sync();
+            others.add(other);
+        }
+        RawPeer good = connect(clients, GOOD);
+        good.send(longCall(good, 1));
+        await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(() -> config.metrics().value(RpcRdmaCounter.CALLS_HELD) == 1);
+        assertThat(config.metrics().value(RpcRdmaCounter.READ_BYTES)).isZero();
+        ChannelInternals first = ChannelInternals.of(others.get(0));
+        others.get(0).eventLoop().submit(() -> first.incompleteEnds(quarter)).sync();
+        good.take();
+        assertThat(good.header.xid()).isEqualTo(1);
+        assertThat(good.header.proc()).isEqualTo(TransportHeader.RDMA_MSG);
     }
 
     @Test

@@ -130,8 +130,8 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
     /** Requests a {@link #deliver()} from the loop after the current poll. */
     final void becomeReady() {
         if (!ready) {
-            ready = true;
             poller.ready(this);
+            ready = true;
         }
     }
 

@@ -298,7 +298,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         }
         try {
             traffic.post(in);
-        } catch (RuntimeException | OutOfMemoryError e) {
+        } catch (RuntimeException | Error e) {
             // A partly posted message cannot be revoked: the channel closes, as after any failed
             // write, without waiting for the message.
             abandon();

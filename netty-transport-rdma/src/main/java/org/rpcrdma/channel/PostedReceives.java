@@ -155,16 +155,18 @@ final class PostedReceives {
             return least();
         }
         boolean isMore = wanted > target;
+        int before = target;
         target = wanted;
         while (isMore && posted - delivered < target) {
-            int before = posted;
+            int postedBefore = posted;
             try {
                 post();
             } catch (IllegalStateException e) {
-                if (posted != before) {
+                if (posted != postedBefore) {
                     throw e; // the device refused
                 }
-                target = posted - delivered; // no registered memory left
+                // No registered memory left. What a batch was short of stays due.
+                target = Math.max(before, posted - delivered);
                 break;
             }
         }

@@ -76,9 +76,10 @@ public final class RdmaChannelOption<T> extends ChannelOption<T> {
      * The most bytes of memory for data that peers of one address have announced but not delivered, over all channels
      * of the JVM: RDMA Reads of their Read chunks, and messages of several segments in receives of 16 KiB and more.
      * Further data of that address wait, or are refused, so that memory is left for others. The quota shrinks with what
-     * other addresses have begun; the first message of an address is never refused for it. From 1; default half of
-     * {@link RdmaChannel#registeredBytesLimit}. Lower it if untrusted hosts reach the port; use the full limit if all
-     * peers share one address. May be changed at any time.
+     * other addresses have begun; it does not bound the first message of an address, which is only refused when all
+     * addresses together would have more than three quarters of {@link RdmaChannel#registeredBytesLimit}. From 1;
+     * default half of that limit. Lower it if untrusted hosts reach the port; use the full limit if all peers share one
+     * address. May be changed at any time.
      */
     public static final ChannelOption<Long> INCOMPLETE_BYTES_PER_ADDRESS =
             valueOf(RdmaChannelOption.class, "INCOMPLETE_BYTES_PER_ADDRESS");

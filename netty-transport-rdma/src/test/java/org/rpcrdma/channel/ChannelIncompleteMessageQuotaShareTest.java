@@ -11,6 +11,8 @@ import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -155,6 +157,50 @@ class ChannelIncompleteMessageQuotaShareTest {
             }
         }
         return total;
+    }
+
+    /** A long message of each of many addresses: short ones of others still find memory. */
+    @Test
+    @Proves("SEC-28")
+    void manyAddressesWithOneMessageEachLeaveMemoryToOthers() throws Exception {
+        long eighth = RdmaChannel.registeredBytesLimit() / 8;
+        List<RdmaChannel> channels = new ArrayList<>();
+        for (int i = 0; i < 8; i++) {
+            channels.add(accepted("127.0.1." + i));
+        }
+        for (RdmaChannel channel : channels.subList(0, 6)) {
+            begins(channel, eighth);
+        }
+        assertRefused(channels.get(6), (int) eighth);
+        begins(channels.get(6), 1000);
+        begins(channels.get(6), 1000);
+        assertRefused(channels.get(6), (int) eighth);
+        ends(channels.get(0), eighth);
+        begins(channels.get(7), eighth - 2000);
+    }
+
+    @Test
+    @Proves("SEC-28")
+    void allAddressesTogetherLeaveAnEighth() {
+        long memory = 800 << 10;
+        assertThat(PeerIncompleteMessageQuota.isGranted(0, 900 << 10, 0, 1, memory))
+                .as("alone")
+                .isTrue();
+        assertThat(PeerIncompleteMessageQuota.isGranted(0, 600 << 10, 1, 1, memory)).isFalse();
+        assertThat(PeerIncompleteMessageQuota.isGranted(0, (600 << 10) - 1, 1, 1, memory)).isTrue();
+        long[] taken = new long[10_000];
+        long total = 0;
+        for (int i = 0; i < taken.length; i++) {
+            for (int length : new int[] {100 << 10, 10 << 10, 100}) {
+                long others = total - taken[i];
+                if (PeerIncompleteMessageQuota.isGranted(
+                        taken[i], length, others, memory / 2, memory)) {
+                    taken[i] += length;
+                    total += length;
+                }
+            }
+        }
+        assertThat(total).isBetween(memory * 7 / 8 - 100, memory * 7 / 8);
     }
 
     @Test

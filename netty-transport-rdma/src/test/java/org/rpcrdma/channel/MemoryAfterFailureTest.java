@@ -10,6 +10,8 @@ import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.buffer.UnpooledHeapByteBuf;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
@@ -153,5 +155,42 @@ class MemoryAfterFailureTest {
         copied.writeLong(1);
         assertThatThrownBy(() -> work.write(0, 0, copied)).isInstanceOf(OutOfMemoryError.class);
         work.release();
+    }
+
+    /** An increase that fails takes back nothing of what was kept before, and promised to the peer. */
+    @Test
+    void receivesThatAreNotPostedLowerNothing() {
+        QueuePair accepting =
+                (QueuePair)
+                        Proxy.newProxyInstance(
+                                getClass().getClassLoader(),
+                                new Class<?>[] {QueuePair.class},
+                                (proxy, method, arguments) -> null);
+        PostedReceives receives =
+                new PostedReceives(
+                        accepting, pool, new EventLoopPostedReceiveCounters(), false, 4096, 128);
+        assertThat(receives.keep(40)).isEqualTo(40);
+        receives.replenish();
+        // Seven are missing, which is less than a batch.
+        for (int i = 0; i < 7; i++) {
+            receives.complete(1);
+            receives.poll().release();
+            receives.replenish();
+        }
+        List<ByteBuf> others = new ArrayList<>();
+        for (int size = 64 << 10; size >= 64; size /= 2) {
+            try {
+                while (true) {
+                    others.add(pool.take(size).buffer());
+                }
+            } catch (IllegalStateException e) {
+                assertThat(e).hasMessageContaining("memory");
+            }
+        }
+        assertThat(receives.keep(100)).isEqualTo(40);
+        others.forEach(ByteBuf::release);
+        receives.replenish();
+        assertThat(receives.keep(100)).isEqualTo(100);
+        receives.clear();
     }
 }

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.rpcrdma.verbs.DeviceCapabilities;
+import org.rpcrdma.verbs.hardware.ErrorGuard;
 import org.rpcrdma.verbs.hardware.NativeDevice;
 import org.rpcrdma.verbs.hardware.NativeId;
 import org.rpcrdma.verbs.hardware.NativeMemory;
@@ -204,11 +205,7 @@ final class DisniDevice implements NativeDevice {
                 break;
             }
             delivered++;
-            try {
-                event.run();
-            } catch (RuntimeException e) {
-                logger.warn("A handler of connection events failed", e);
-            }
+            ErrorGuard.run(event, "A handler of connection events failed");
         }
         return delivered;
     }

@@ -22,6 +22,9 @@ final class CompletionQueue {
 
         /** The device has completed a receive because the peer has written, and nothing was received. */
         void written(long workId, int length, int immediate);
+
+        /** Neither of the two has returned: something was thrown, which the others are not to suffer from. */
+        void failed(Throwable cause);
     }
 
     private static final int BATCH = 32;
@@ -158,31 +161,35 @@ final class CompletionQueue {
                 leftBehind = Math.max(0, leftBehind - 1);
                 continue;
             }
-            if (status != VerbsConstants.SUCCESS) {
-                if (status != VerbsConstants.FLUSHED) {
-                    failed[VerbsConstants.error(status).ordinal()]++;
-                }
-                // Verbs fill in nothing but the number and the status then.
-                queuePair.completed(workId, status, 0, 0);
-                continue;
+            try {
+                deliver(queuePair, workId, status, i);
+            } catch (Throwable t) {
+                queuePair.failed(t);
             }
-            if (taken.bytes.getInt(i + WorkRequestLayout.WC_OPCODE)
-                    == VerbsConstants.WC_RECEIVE_WRITTEN) {
-                queuePair.written(
-                        workId,
-                        taken.bytes.getInt(i + WorkRequestLayout.WC_LENGTH),
-                        VerbsConstants.immediate(
-                                taken.bytes.getInt(i + WorkRequestLayout.WC_IMMEDIATE)));
-                continue;
-            }
-            boolean isInvalidated =
-                    (taken.bytes.getInt(i + WorkRequestLayout.WC_FLAGS) & invalidationFlags) != 0;
-            queuePair.completed(
-                    workId,
-                    status,
-                    taken.bytes.getInt(i + WorkRequestLayout.WC_LENGTH),
-                    isInvalidated ? taken.bytes.getInt(i + WorkRequestLayout.WC_INVALIDATED) : 0);
         }
         return delivered;
+    }
+
+    private void deliver(Target queuePair, long workId, int status, int i) {
+        if (status != VerbsConstants.SUCCESS) {
+            if (status != VerbsConstants.FLUSHED) {
+                failed[VerbsConstants.error(status).ordinal()]++;
+            }
+            // Verbs fill in nothing but the number and the status then.
+            queuePair.completed(workId, status, 0, 0);
+            return;
+        }
+        int length = taken.bytes.getInt(i + WorkRequestLayout.WC_LENGTH);
+        if (taken.bytes.getInt(i + WorkRequestLayout.WC_OPCODE)
+                == VerbsConstants.WC_RECEIVE_WRITTEN) {
+            int immediate = taken.bytes.getInt(i + WorkRequestLayout.WC_IMMEDIATE);
+            queuePair.written(workId, length, VerbsConstants.immediate(immediate));
+            return;
+        }
+        boolean isInvalidated =
+                (taken.bytes.getInt(i + WorkRequestLayout.WC_FLAGS) & invalidationFlags) != 0;
+        int invalidated =
+                isInvalidated ? taken.bytes.getInt(i + WorkRequestLayout.WC_INVALIDATED) : 0;
+        queuePair.completed(workId, status, length, invalidated);
     }
 }

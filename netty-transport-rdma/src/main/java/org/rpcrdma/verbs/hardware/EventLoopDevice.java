@@ -2,8 +2,6 @@
 package org.rpcrdma.verbs.hardware;
 
 import io.netty.util.internal.PlatformDependent;
-import io.netty.util.internal.logging.InternalLogger;
-import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import org.rpcrdma.verbs.DeviceCapabilities;
@@ -13,9 +11,6 @@ import org.rpcrdma.verbs.QueuePairConfig;
  * Device of one event loop: memory and deferred tasks of its connections. Names none of them.
  */
 final class EventLoopDevice {
-
-    private static final InternalLogger logger =
-            InternalLoggerFactory.getInstance(EventLoopDevice.class);
 
     /** Owner of receives that are handed to the device together. */
     interface ReceiveBatch {
@@ -102,11 +97,7 @@ final class EventLoopDevice {
             if (action == null) {
                 return i; // one of them has closed the context
             }
-            try {
-                action.run();
-            } catch (RuntimeException e) {
-                logger.warn("What was left to do failed", e);
-            }
+            ErrorGuard.run(action, "What was left to do failed");
         }
         return count;
     }
@@ -122,7 +113,7 @@ final class EventLoopDevice {
 
     void postReceives() {
         for (ReceiveBatch batch = withReceives.poll(); batch != null; batch = withReceives.poll()) {
-            batch.postGathered();
+            ErrorGuard.run(batch::postGathered, "Receives were not posted");
         }
     }
 

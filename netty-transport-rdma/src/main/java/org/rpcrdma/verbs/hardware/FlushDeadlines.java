@@ -20,7 +20,7 @@ final class FlushDeadlines {
     /** Ends all expired waits. No effect on waits that have already ended. */
     void expire() {
         while (!queue.isEmpty() && queue.peek().nanos - System.nanoTime() <= 0) {
-            queue.poll().overdue.run();
+            ErrorGuard.run(queue.poll().overdue, "A connection was not ended");
         }
     }
 

@@ -214,8 +214,8 @@ final class HardwareConnectionStateMachine implements CmTarget {
     private void call(Runnable report) {
         try {
             report.run();
-        } catch (RuntimeException e) {
-            logger.warn("A queue pair handler failed", e);
+        } catch (Throwable t) {
+            handlerFailed(t);
         }
     }
 
@@ -277,6 +277,29 @@ final class HardwareConnectionStateMachine implements CmTarget {
                                     + VerbsConstants.statusName(status));
         }
         if (state == State.OPEN || state == State.DRAINING) {
+            flush();
+        }
+    }
+
+    /**
+     * A handler has thrown. After an error, such as a lack of heap memory, it is unknown what it has done: the
+     * connection ends, and no other one.
+     */
+    void handlerFailed(Throwable thrown) {
+        if (thrown instanceof RuntimeException) {
+            ErrorGuard.log("A queue pair handler failed", thrown);
+        } else {
+            eventLost(thrown);
+        }
+    }
+
+    /** Something was thrown while an event was delivered. */
+    void eventLost(Throwable thrown) {
+        ErrorGuard.log("A connection is ended: one of its events is lost", thrown);
+        if (state == State.OPEN || state == State.DRAINING) {
+            if (cause == null) {
+                cause = thrown;
+            }
             flush();
         }
     }

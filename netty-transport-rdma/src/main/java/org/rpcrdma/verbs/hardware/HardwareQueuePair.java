@@ -67,7 +67,8 @@ final class HardwareQueuePair
         this.serial = serial;
         Objects.requireNonNull(handler, "handler");
         end = new NativeEndpointResources(loop, size, request);
-        work = new SendAndReceiveQueues(loop, size, serial, handler);
+        work = new SendAndReceiveQueues(
+                        loop, size, serial, handler, t -> connection().handlerFailed(t));
         sends = work.sends();
         exposures = new QueuePairMemoryExposer(loop.registrations(), loop.windows(), this);
         connection =
@@ -234,6 +235,11 @@ final class HardwareQueuePair
             connection.unexpected("an RDMA Write with Immediate");
         }
         connection.proceedToEnd();
+    }
+
+    @Override
+    public void failed(Throwable cause) {
+        connection.eventLost(cause);
     }
 
     // ------------------------------------------------------------------ memory

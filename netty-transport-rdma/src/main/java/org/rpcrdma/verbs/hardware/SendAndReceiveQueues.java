@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.hardware;
 
-import io.netty.util.internal.logging.InternalLogger;
-import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
+import java.util.function.Consumer;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
 
 /** Send and receive queue of a queue pair, with the handler of their completions. */
 final class SendAndReceiveQueues {
 
-    private static final InternalLogger logger =
-            InternalLoggerFactory.getInstance(SendAndReceiveQueues.class);
-
     private final SendWorkRequestRing sends;
     private final ReceiveWorkRequestRing receives;
     private final QueuePairHandler handler;
+    private final Consumer<Throwable> whenHandlerFails;
     private boolean isClosed;
 
+    /** @param whenHandlerFails called with what the handler throws, while queues are as after the completion */
     SendAndReceiveQueues(
-            EventLoopDevice loop, QueuePairConfig size, int serial, QueuePairHandler handler) {
+            EventLoopDevice loop,
+            QueuePairConfig size,
+            int serial,
+            QueuePairHandler handler,
+            Consumer<Throwable> whenHandlerFails) {
         this.handler = handler;
+        this.whenHandlerFails = whenHandlerFails;
         sends =
                 new SendWorkRequestRing(
                         loop.device()::address,
@@ -82,8 +85,8 @@ final class SendAndReceiveQueues {
             if (handler.writtenWithImmediate(number, length, immediate)) {
                 return true;
             }
-        } catch (RuntimeException e) {
-            logger.warn("A queue pair handler failed", e);
+        } catch (Throwable t) {
+            whenHandlerFails.accept(t);
             return true;
         }
         report(number, VerbsConstants.FLUSHED, 0, 0);
@@ -133,8 +136,8 @@ final class SendAndReceiveQueues {
     private void report(long number, int status, int length, int invalidatedKey) {
         try {
             handler.completed(number, VerbsConstants.status(status), length, invalidatedKey);
-        } catch (RuntimeException e) {
-            logger.warn("A queue pair handler failed", e);
+        } catch (Throwable t) {
+            whenHandlerFails.accept(t);
         }
     }
 

@@ -176,7 +176,7 @@ public final class IwarpContext implements VerbsContext {
         mine.take(loop.poller);
         try {
             return new IwarpQueuePair(loop, size, handler, mine);
-        } catch (RuntimeException | OutOfMemoryError e) {
+        } catch (RuntimeException | Error e) {
             Sockets.close(mine.channel());
             throw e;
         }

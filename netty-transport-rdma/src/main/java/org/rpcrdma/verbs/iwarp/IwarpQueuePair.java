@@ -150,7 +150,7 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
                         channel, agreed.reply(frame, joined.answer().appendTo(checked)).encode());
             }
             events.connected(request.privateData());
-        } catch (IOException | RuntimeException | OutOfMemoryError e) {
+        } catch (IOException | RuntimeException | Error e) {
             startFailed(channel, joined == null ? null : joined.segment(), e);
         }
     }
@@ -177,7 +177,7 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
             socket.established(channel);
             open(channel, key, shared, agreed, true);
             events.connected(privateData);
-        } catch (IOException | RuntimeException | OutOfMemoryError e) {
+        } catch (IOException | RuntimeException | Error e) {
             startFailed(channel, shared, e);
             return;
         }
@@ -197,7 +197,7 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
         MpaNegotiationResult rules = shared == null ? agreed : agreed.withoutTcp();
         try {
             stream = new IwarpStream(loop, this, carrier, rules, initiator);
-        } catch (RuntimeException | OutOfMemoryError e) {
+        } catch (RuntimeException | Error e) {
             carrier.close();
             throw e;
         }
@@ -434,9 +434,9 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
     }
 
     /** The connection ends with an event that it has lost. */
-    private void eventLost(OutOfMemoryError e) {
+    private void eventLost(Error e) {
         if (state == State.OPEN) {
-            stream.failed(Sockets.noMemory(e));
+            stream.failed(Sockets.ended(e));
         }
     }
 }

@@ -135,7 +135,7 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
                 updateInterest();
                 loop.streams.hold(this);
             }
-        } catch (IOException | RuntimeException | OutOfMemoryError e) {
+        } catch (IOException | RuntimeException | Error e) {
             receiveFailed(e);
         }
         fpdusIn.returnStaging();
@@ -159,8 +159,8 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
             terminatedByPeer(terminated);
         } else if (e instanceof StreamException violation) {
             terminate(violation, receiver.segment(), receiver.request());
-        } else if (e instanceof OutOfMemoryError noMemory) {
-            lost(Sockets.noMemory(noMemory));
+        } else if (e instanceof Error error) {
+            lost(Sockets.ended(error));
         } else {
             lost((Exception) e);
         }
@@ -194,7 +194,7 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
         boolean isHeard = false;
         try {
             isHeard = state != State.ENDED && fpdusIn.retryHeld();
-        } catch (IOException | RuntimeException | OutOfMemoryError e) {
+        } catch (IOException | RuntimeException | Error e) {
             receiveFailed(e);
         }
         if (isHeard) {
@@ -268,8 +268,11 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
             // The peer may have sent a Terminate: reads all data before the connection is closed.
             brokenBy = e;
             loop.streams.broken(this);
-        } catch (IllegalStateException | OutOfMemoryError e) {
+        } catch (IllegalStateException e) {
             brokenBy = new IOException("No memory is left: " + e.getMessage(), e);
+            loop.streams.broken(this);
+        } catch (Error e) {
+            brokenBy = Sockets.ended(e);
             loop.streams.broken(this);
         } finally {
             long bytes = fpdusOut.writtenPosition() - written;

@@ -23,13 +23,13 @@ final class QueuePairEvents
 
     private final PolledEventQueue queue;
     private final QueuePairHandler handler;
-    private final Consumer<OutOfMemoryError> onLost;
+    private final Consumer<Error> onLost;
     private int undelivered;
     private boolean closed;
 
-    /** @param onLost called when an event is lost because the handler ran out of memory */
+    /** @param onLost called when an event is lost because of an error, such as a lack of memory */
     QueuePairEvents(
-            PolledEventQueue queue, QueuePairHandler handler, Consumer<OutOfMemoryError> onLost) {
+            PolledEventQueue queue, QueuePairHandler handler, Consumer<Error> onLost) {
         this.queue = queue;
         this.handler = Objects.requireNonNull(handler, "handler");
         this.onLost = onLost;
@@ -86,7 +86,7 @@ final class QueuePairEvents
             }
         } catch (RuntimeException e) {
             LOGGER.warn("A queue pair handler failed", e);
-        } catch (OutOfMemoryError e) {
+        } catch (Error e) {
             onLost.accept(e);
         }
     }

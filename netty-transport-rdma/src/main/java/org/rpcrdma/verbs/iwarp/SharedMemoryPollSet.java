@@ -81,8 +81,8 @@ final class SharedMemoryPollSet {
             }
         } catch (IOException | RuntimeException e) {
             ring.failed(e);
-        } catch (OutOfMemoryError e) {
-            ring.failed(Sockets.noMemory(e));
+        } catch (Error e) {
+            ring.failed(Sockets.ended(e));
         }
     }
 

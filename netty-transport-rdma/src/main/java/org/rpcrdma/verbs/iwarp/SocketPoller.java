@@ -140,8 +140,8 @@ final class SocketPoller {
             LOGGER.trace("A key was cancelled meanwhile", e);
         } catch (IOException | RuntimeException e) {
             socket.failed(e);
-        } catch (OutOfMemoryError e) {
-            socket.failed(Sockets.noMemory(e));
+        } catch (Error e) {
+            socket.failed(Sockets.ended(e));
         }
     }
 

@@ -33,8 +33,10 @@ final class Sockets {
     }
 
     /** The failure of a connection for lack of memory. Other connections are not affected. */
-    static IOException noMemory(OutOfMemoryError e) {
-        return new IOException("No memory is left: " + e.getMessage(), e);
+    /** The reason why a connection ends that has met with an error, mostly a lack of memory. */
+    static IOException ended(Error e) {
+        String what = e instanceof OutOfMemoryError ? "No memory is left: " : "An error: ";
+        return new IOException(what + e.getMessage(), e);
     }
 
     static void close(Channel channel) {

@@ -3,19 +3,15 @@ package org.rpcrdma.verbs.ffm;
 
 import io.netty.util.collection.LongObjectHashMap;
 import io.netty.util.collection.LongObjectMap;
-import io.netty.util.internal.logging.InternalLogger;
-import io.netty.util.internal.logging.InternalLoggerFactory;
 import org.rpcrdma.verbs.hardware.CmEvent;
 import org.rpcrdma.verbs.hardware.CmTarget;
+import org.rpcrdma.verbs.hardware.ErrorGuard;
 
 /**
  * The connection events of one event loop: copies what librdmacm has, acknowledges it, and tells whoever it is for.
  * Belongs to the thread of the loop.
  */
 final class CmEventDispatcher {
-
-    private static final InternalLogger logger =
-            InternalLoggerFactory.getInstance(CmEventDispatcher.class);
 
     private record Known(FfmId id, CmTarget target) {}
 
@@ -93,11 +89,7 @@ final class CmEventDispatcher {
     }
 
     static void guard(Runnable task) {
-        try {
-            task.run();
-        } catch (RuntimeException e) {
-            logger.warn("A handler of connection events failed", e);
-        }
+        ErrorGuard.run(task, "A handler of connection events failed");
     }
 
     /** A connect that was made elsewhere has failed, of which no event tells. */
