@@ -25,16 +25,20 @@ final class PostedStreamWrites {
     private static final long WRITE = 1L << 61;
     private static final long KEEP_ALIVE = 1L << 60;
 
+    /** Room of the rings at first, a power of two: an idle stream needs little. */
+    private static final int FIRST_RING = 8;
+
     /** The most SGL messages in flight, each with memory for its table entry. */
     static final int MOST_ENTRIES = 4;
 
     private final QueuePair queuePair;
     private final SendOrImmediateStreamPoster wire;
     private final int depth;
-    private final int mask;
 
-    /** Memory of messages in flight, followed by the table entries. */
+    /** Memory of messages in flight, a power of two, followed by the table entries. */
     private final RegisteredByteBuf slots;
+
+    private final int slotMask;
 
     private final int entries;
     private int nextEntry;
@@ -45,14 +49,14 @@ final class PostedStreamWrites {
     private int tail;
 
     /** For each message: the number of work requests that complete with it, and the end of their memory. */
-    private final int[] workOf;
+    private int[] workOf = new int[FIRST_RING];
 
-    private final int[] memoryEnd;
+    private int[] memoryEnd = new int[FIRST_RING];
 
     /** Ring of the memory of Writes in flight. */
-    private final ByteBuf[] held;
+    private ByteBuf[] held = new ByteBuf[FIRST_RING];
 
-    private final MemoryRegion[] registrations;
+    private MemoryRegion[] registrations = new MemoryRegion[FIRST_RING];
     private int heldHead;
     private int heldTail;
 
@@ -72,11 +76,7 @@ final class PostedStreamWrites {
         this.wire = wire;
         this.depth = depth;
         int ring = MathUtil.findNextPositivePowerOfTwo(depth);
-        this.mask = ring - 1;
-        this.workOf = new int[ring];
-        this.memoryEnd = new int[ring];
-        this.held = new ByteBuf[ring];
-        this.registrations = new MemoryRegion[ring];
+        this.slotMask = ring - 1;
         this.entries = ring * StreamMessage.BYTES;
         this.slots = pool.take(entries + MOST_ENTRIES * TargetEntry.BYTES);
     }
@@ -148,15 +148,47 @@ final class PostedStreamWrites {
     }
 
     private void hold(ByteBuf buffer, MemoryRegion registration) {
-        int slot = heldTail++ & mask;
+        if (heldTail - heldHead == held.length) {
+            growHeld();
+        }
+        int slot = heldTail++ & (held.length - 1);
         held[slot] = buffer;
         registrations[slot] = registration;
     }
 
+    private void growHeld() {
+        ByteBuf[] buffers = new ByteBuf[2 * held.length];
+        MemoryRegion[] regions = new MemoryRegion[buffers.length];
+        for (int i = heldHead; i != heldTail; i++) {
+            int from = i & (held.length - 1);
+            int to = i & (buffers.length - 1);
+            buffers[to] = held[from];
+            regions[to] = registrations[from];
+        }
+        held = buffers;
+        registrations = regions;
+    }
+
+    private void growMessages() {
+        int[] work = new int[2 * workOf.length];
+        int[] ends = new int[work.length];
+        for (int i = head; i != tail; i++) {
+            int from = i & (workOf.length - 1);
+            int to = i & (work.length - 1);
+            work[to] = workOf[from];
+            ends[to] = memoryEnd[from];
+        }
+        workOf = work;
+        memoryEnd = ends;
+    }
+
     /** Sends a message after all posted work. */
     void send(int message) {
-        int slot = tail & mask;
-        int index = slot * StreamMessage.BYTES;
+        if (tail - head == workOf.length) {
+            growMessages();
+        }
+        int slot = tail & (workOf.length - 1);
+        int index = (tail & slotMask) * StreamMessage.BYTES;
         slots.buffer().setIntLE(index, message);
         int added =
                 wire.send(
@@ -205,15 +237,17 @@ final class PostedStreamWrites {
 
     /** Removes and returns the oldest message, which has completed with all work before it. */
     int takeMessage() {
-        int slot = head++ & mask;
+        int slot = head & (workOf.length - 1);
+        int index = (head & slotMask) * StreamMessage.BYTES;
+        head++;
         posted -= workOf[slot];
         releaseHeld(memoryEnd[slot]);
-        return slots.buffer().getIntLE(slot * StreamMessage.BYTES);
+        return slots.buffer().getIntLE(index);
     }
 
     private void releaseHeld(int end) {
         while (heldHead != end) {
-            int slot = heldHead++ & mask;
+            int slot = heldHead++ & (held.length - 1);
             if (registrations[slot] != null) {
                 registrations[slot].deregister();
                 registrations[slot] = null;

@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.ChannelInputShutdownReadComplete;
+import io.netty.util.internal.EmptyArrays;
 import java.io.IOException;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
@@ -18,16 +19,12 @@ import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 
-/**
- * Byte stream protocol: sends and receives the messages of the rsocket protocol, and tracks which directions have
- * ended.
- */
+/** Byte stream protocol: sends and receives the messages of rsocket, and tracks which directions have ended. */
 final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
-
-    private static final byte[] NO_DATA = {};
 
     private final RdmaStreamChannelConfig config;
     private final QueuePair queuePair;
+    private final DeviceCapabilities device;
     private final StreamCounterUpdater meter;
     private final StreamEnds ends = new StreamEnds();
 
@@ -53,6 +50,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         super(channel);
         this.config = channel.config();
         this.queuePair = queuePair;
+        this.device = channel.poller().context().capabilities();
         this.meter = new StreamCounterUpdater(channel.poller());
     }
 
@@ -60,7 +58,6 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
 
     @Override
     void begin() {
-        DeviceCapabilities device = channel.poller().context().capabilities();
         SendOrImmediateStreamPoster.checkDevice(device, channel.parent() != null);
         RegisteredBufferPool pool = channel.poller().pool();
         MessageRegistration memory = new MessageRegistration(pool, device.cheapRegistration());
@@ -91,7 +88,11 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
                         config.getReceiveDepth());
         receives =
                 new StreamMessageReceiveRing(
-                        queuePair, pool, wire.receivedBytes(), config.getReceiveDepth());
+                        queuePair,
+                        pool,
+                        device.receivesWithoutMemory(),
+                        wire.receivedBytes(),
+                        config.getReceiveDepth());
     }
 
     @Override
@@ -107,21 +108,20 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
 
     @Override
     byte[] assumedPrivateData() {
-        return NO_DATA;
+        return EmptyArrays.EMPTY_BYTES;
     }
 
     @Override
     void opened(byte[] peerData) throws IOException {
         ConnectionData peer =
                 ConnectionData.decode(
-                        peerData,
-                        SendOrImmediateStreamPoster.allowsBigEndian(
-                                channel.poller().context().capabilities()));
+                        peerData, SendOrImmediateStreamPoster.allowsBigEndian(device));
         output.open(peer);
         input.open(peer);
         meter.opened(output);
         timers = new StreamKeepAliveAndRetryTimers(channel.eventLoop(), this::tryForMemory);
-        replenish();
+        postReplenishment();
+        output.doorbell();
         if (config.isKeepAlive()) {
             keepAlive(config.getKeepAliveSeconds());
         }
@@ -129,7 +129,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
 
     /** As {@link MessageChannelProtocol#opened}: over TCP a Write of zero bytes would not notice a silent peer. */
     private void keepAlive(int seconds) {
-        if (channel.poller().context().capabilities().keepAlive()) {
+        if (device.keepAlive()) {
             queuePair.keepAlive(seconds);
         } else {
             timers.keepAlive(output::keepAlive, seconds);
@@ -228,6 +228,11 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
                 timers.retryLater();
             }
         }
+    }
+
+    @Override
+    ReceiveMemoryRange receiveMemory(long id, int length) {
+        return receives.arriving();
     }
 
     @Override
@@ -363,11 +368,6 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
      * Publishes buffers and grants credits, unless the peer has ended its direction: it could not use them, and may be
      * closing the connection.
      */
-    private void replenish() {
-        postReplenishment();
-        output.doorbell();
-    }
-
     private void postReplenishment() {
         if (!ends.isInputOver() && !channel.isDisconnected()) {
             input.replenish(output);

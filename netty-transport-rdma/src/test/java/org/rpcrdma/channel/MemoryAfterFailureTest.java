@@ -142,7 +142,7 @@ class MemoryAfterFailureTest {
 
     @Test
     void theReceivesOfAStreamThatAreNotPosted() {
-        assertThatThrownBy(() -> new StreamMessageReceiveRing(refusing, pool, 4, 8))
+        assertThatThrownBy(() -> new StreamMessageReceiveRing(refusing, pool, false, 4, 8))
                 .isInstanceOf(OutOfMemoryError.class);
     }
 

@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp.rdmap;
 
+import java.util.Arrays;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 
-/** The posted receives of one stream, oldest first. One without memory has key 0, which no region has. */
+/**
+ * The posted receives of one stream, oldest first. One without memory has key 0, which no region has.
+ *
+ * <p>Receives without memory that follow each other with the same id and length have one entry together: of many equal
+ * ones only the number is stored.
+ */
 public final class ReceiveQueue {
 
     private static final int NO_KEY = 0;
 
+    private static final int FIRST_ENTRIES = 4;
+
     private final int depth;
-    private final long[] ids;
-    private final int[] lengths;
+
+    /** Ring of entries, a power of two, which grows as needed. */
+    private long[] ids = new long[FIRST_ENTRIES];
+
+    private int[] lengths = new int[FIRST_ENTRIES];
+    private int[] counts = new int[FIRST_ENTRIES];
 
     /** {@code null} until a receive is posted with its memory. */
     private long[] addresses;
@@ -19,6 +31,9 @@ public final class ReceiveQueue {
     private int[] keys;
 
     private int head;
+    private int entries;
+
+    /** Receives of all entries. */
     private int count;
 
     /** The memory of the oldest receive: of one that gets it late it is nowhere else. */
@@ -30,9 +45,6 @@ public final class ReceiveQueue {
     /** @param depth the most receives posted at a time */
     public ReceiveQueue(int depth) {
         this.depth = depth;
-        int slots = Integer.highestOneBit(Math.max(depth, 1) * 2 - 1);
-        ids = new long[slots];
-        lengths = new int[slots];
     }
 
     /**
@@ -47,9 +59,37 @@ public final class ReceiveQueue {
                             + depth
                             + " receives; raise QueuePairConfig.receiveDepth");
         }
-        int slot = (head + count) & (ids.length - 1);
+        if (!isCounted(id, ofLength, ofKey)) {
+            add(id, ofAddress, ofLength, ofKey);
+        }
+        if (count++ == 0) {
+            nextOldest();
+        }
+    }
+
+    /** Counts a receive without memory with the newest entry, if that is of equal ones. */
+    private boolean isCounted(long id, int ofLength, int ofKey) {
+        if (entries == 0 || ofKey != NO_KEY) {
+            return false;
+        }
+        int newest = slot(entries - 1);
+        if (ids[newest] != id
+                || lengths[newest] != ofLength
+                || (keys != null && keys[newest] != NO_KEY)) {
+            return false;
+        }
+        counts[newest]++;
+        return true;
+    }
+
+    private void add(long id, long ofAddress, int ofLength, int ofKey) {
+        if (entries == ids.length) {
+            grow();
+        }
+        int slot = slot(entries++);
         ids[slot] = id;
         lengths[slot] = ofLength;
+        counts[slot] = 1;
         if (keys == null && ofKey != NO_KEY) {
             addresses = new long[ids.length];
             keys = new int[ids.length];
@@ -58,9 +98,34 @@ public final class ReceiveQueue {
             addresses[slot] = ofAddress;
             keys[slot] = ofKey;
         }
-        if (count++ == 0) {
-            nextOldest();
+    }
+
+    private int slot(int age) {
+        return (head + age) & (ids.length - 1);
+    }
+
+    /** Doubles the ring, whose oldest entry comes first then. */
+    private void grow() {
+        ids = grown(ids);
+        lengths = grown(lengths);
+        counts = grown(counts);
+        if (keys != null) {
+            addresses = grown(addresses);
+            keys = grown(keys);
         }
+        head = 0;
+    }
+
+    private long[] grown(long[] ring) {
+        long[] larger = Arrays.copyOfRange(ring, head, head + 2 * ring.length);
+        System.arraycopy(ring, 0, larger, ring.length - head, head);
+        return larger;
+    }
+
+    private int[] grown(int[] ring) {
+        int[] larger = Arrays.copyOfRange(ring, head, head + 2 * ring.length);
+        System.arraycopy(ring, 0, larger, ring.length - head, head);
+        return larger;
     }
 
     private void nextOldest() {
@@ -114,8 +179,11 @@ public final class ReceiveQueue {
     void complete(
             WorkCompletionHandler completions, WorkStatus status, int bytes, int invalidatedKey) {
         long id = ids[head];
-        head = (head + 1) & (ids.length - 1);
         count--;
+        if (--counts[head] == 0) {
+            head = slot(1);
+            entries--;
+        }
         nextOldest();
         completions.complete(id, status, bytes, invalidatedKey);
     }
