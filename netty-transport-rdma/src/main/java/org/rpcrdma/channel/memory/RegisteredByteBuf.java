@@ -19,6 +19,9 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     /** Whether a reference is left. Netty's own check asks the reference count, through many methods. */
     private boolean isLent;
 
+    /** The object that users have in the place of this one while Netty's leak detector tracks it; or {@code null}. */
+    private ByteBuf tracked;
+
     RegisteredByteBuf(RegisteredBufferPool pool) {
         this.pool = pool;
     }
@@ -33,6 +36,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     void lend(int newCapacity) {
         resetRefCnt();
         isLent = true;
+        tracked = null;
         begin(slab, block.offset);
         maxCapacity(newCapacity);
         capacity = newCapacity;
@@ -54,6 +58,26 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
         block = null;
         slab = null;
         end();
+    }
+
+    /** Sets the object that users have from now on. */
+    void trackedBy(ByteBuf newTracked) {
+        tracked = newTracked;
+    }
+
+    /**
+     * Whether a buffer is a whole one of the pool, tracked or not, and the caller has the only reference to it: so it
+     * is no view, and nobody else may use any of its bytes.
+     */
+    static boolean isOnlyReference(ByteBuf buffer, RegisteredBufferPool pool) {
+        RegisteredByteBuf own =
+                buffer instanceof RegisteredByteBuf direct
+                        ? direct
+                        : buffer.unwrap() instanceof RegisteredByteBuf inner
+                                        && inner.tracked == buffer
+                                ? inner
+                                : null;
+        return own != null && own.pool == pool && own.refCnt() == 1;
     }
 
     /** Whether it is a pool's. */
