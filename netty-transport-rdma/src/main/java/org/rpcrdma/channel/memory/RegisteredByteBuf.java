@@ -16,9 +16,6 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     private Slab slab;
     private int capacity;
 
-    /** Whether a reference is left. Netty's own check asks the reference count, through many methods. */
-    private boolean isLent;
-
     /** The object that users have in the place of this one while Netty's leak detector tracks it; or {@code null}. */
     private ByteBuf tracked;
 
@@ -34,8 +31,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
 
     /** Resets the buffer: one reference, empty, fixed capacity. */
     void lend(int newCapacity) {
-        resetRefCnt();
-        isLent = true;
+        beginCount();
         tracked = null;
         begin(slab, block.offset);
         maxCapacity(newCapacity);
@@ -92,7 +88,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
      * @throws io.netty.util.IllegalReferenceCountException when the buffer was released
      */
     public MemoryRegion registration(int index, int length) {
-        checkLent();
+        ensureAccessible();
         boolean isInside = index >= 0 && length >= 0 && length <= capacity - index;
         return isInside && pool.hasAddresses() ? slab.region() : null;
     }
@@ -118,20 +114,13 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     }
 
     @Override
-    protected void deallocate() {
-        isLent = false;
+    void deallocate() {
         pool.takeBack(this);
-    }
-
-    private void checkLent() {
-        if (!isLent) {
-            ensureAccessible();
-        }
     }
 
     @Override
     void check(int index, int length) {
-        if (!isLent || index < 0 || length < 0 || index > capacity - length) {
+        if (refCnt() == 0 || index < 0 || length < 0 || index > capacity - length) {
             checkIndex(index, length); // names what is wrong
         }
     }
@@ -174,7 +163,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     /** Moves no bytes: the buffer gives up the space before its reader index. */
     @Override
     public ByteBuf discardReadBytes() {
-        checkLent();
+        ensureAccessible();
         int discarded = readerIndex();
         if (discarded > 0) {
             int readable = readableBytes();
@@ -193,7 +182,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
 
     @Override
     public long memoryAddress() {
-        checkLent();
+        ensureAccessible();
         if (!hasMemoryAddress()) {
             throw new UnsupportedOperationException();
         }
