@@ -21,7 +21,7 @@ public final class Nfs3Messages {
     public static final int READ_REPLY_OVERHEAD = NULL_REPLY_LENGTH + 20;
 
     /** What precedes the data in a WRITE call: file handle, offset, count, stability, length. */
-    static final int WRITE_CALL_OVERHEAD = 40 + 12 + 8 + 4 + 4 + 4;
+    public static final int WRITE_CALL_OVERHEAD = 40 + 12 + 8 + 4 + 4 + 4;
 
     /** NFS status, no attributes before or after, count, stability and verifier. */
     public static final int WRITE_REPLY_LENGTH = NULL_REPLY_LENGTH + 28;
@@ -37,14 +37,27 @@ public final class Nfs3Messages {
     public static final int CALL_HEADER_LENGTH = 40;
     private static final int FILE_HANDLE_LENGTH = 8;
 
+    /** File handle, offset and count follow the header. */
+    public static final int READ_CALL_LENGTH = CALL_HEADER_LENGTH + 24;
+
     private Nfs3Messages() {}
 
     public static ByteBuf nullCall(ByteBufAllocator allocator, int xid) {
-        return callHeader(allocator.directBuffer(CALL_HEADER_LENGTH), xid, PROCEDURE_NULL);
+        return nullCall(allocator.directBuffer(CALL_HEADER_LENGTH), xid);
+    }
+
+    /** Appends a NULL call. */
+    public static ByteBuf nullCall(ByteBuf to, int xid) {
+        return callHeader(to, xid, PROCEDURE_NULL);
     }
 
     public static ByteBuf readCall(ByteBufAllocator allocator, int xid, int count) {
-        return callHeader(allocator.directBuffer(CALL_HEADER_LENGTH + 24), xid, PROCEDURE_READ)
+        return readCall(allocator.directBuffer(READ_CALL_LENGTH), xid, count);
+    }
+
+    /** Appends a READ call. */
+    public static ByteBuf readCall(ByteBuf to, int xid, int count) {
+        return callHeader(to, xid, PROCEDURE_READ)
                 .writeInt(FILE_HANDLE_LENGTH)
                 .writeLong(1)
                 .writeLong(0)
@@ -57,23 +70,33 @@ public final class Nfs3Messages {
      * @param data its readable bytes, a multiple of 4; the call takes a reference of its own
      */
     public static ByteBuf writeCall(ByteBufAllocator allocator, int xid, ByteBuf data) {
-        int count = data.readableBytes();
         ByteBuf head =
-                callHeader(allocator.directBuffer(WRITE_CALL_OVERHEAD), xid, PROCEDURE_WRITE)
-                        .writeInt(FILE_HANDLE_LENGTH)
-                        .writeLong(1)
-                        .writeLong(0)
-                        .writeInt(count)
-                        .writeInt(0)
-                        .writeInt(count);
+                writeCallHead(
+                        allocator.directBuffer(WRITE_CALL_OVERHEAD), xid, data.readableBytes());
         return allocator
                 .compositeDirectBuffer(2)
                 .addComponents(true, head, data.retainedDuplicate());
     }
 
+    /** Appends a WRITE call up to its data. */
+    public static ByteBuf writeCallHead(ByteBuf to, int xid, int count) {
+        return callHeader(to, xid, PROCEDURE_WRITE)
+                .writeInt(FILE_HANDLE_LENGTH)
+                .writeLong(1)
+                .writeLong(0)
+                .writeInt(count)
+                .writeInt(0)
+                .writeInt(count);
+    }
+
     /** A successful WRITE reply. */
     public static ByteBuf writeReply(ByteBufAllocator allocator, int xid, int count) {
-        return replyHeader(allocator.directBuffer(WRITE_REPLY_LENGTH), xid)
+        return writeReply(allocator.directBuffer(WRITE_REPLY_LENGTH), xid, count);
+    }
+
+    /** Appends a successful WRITE reply. */
+    public static ByteBuf writeReply(ByteBuf to, int xid, int count) {
+        return replyHeader(to, xid)
                 .writeInt(0)
                 .writeInt(0)
                 .writeInt(0)
@@ -83,7 +106,12 @@ public final class Nfs3Messages {
     }
 
     public static ByteBuf nullReply(ByteBufAllocator allocator, int xid) {
-        return replyHeader(allocator.directBuffer(NULL_REPLY_LENGTH), xid);
+        return nullReply(allocator.directBuffer(NULL_REPLY_LENGTH), xid);
+    }
+
+    /** Appends a NULL reply. */
+    public static ByteBuf nullReply(ByteBuf to, int xid) {
+        return replyHeader(to, xid);
     }
 
     /**
@@ -92,17 +120,22 @@ public final class Nfs3Messages {
      * @param data its readable bytes, a multiple of 4, are the file's data; the reply takes a reference of its own
      */
     public static ByteBuf readReply(ByteBufAllocator allocator, int xid, ByteBuf data) {
-        int count = data.readableBytes();
         ByteBuf head =
-                replyHeader(allocator.directBuffer(READ_REPLY_OVERHEAD), xid)
-                        .writeInt(0)
-                        .writeInt(0)
-                        .writeInt(count)
-                        .writeInt(1)
-                        .writeInt(count);
+                readReplyHead(
+                        allocator.directBuffer(READ_REPLY_OVERHEAD), xid, data.readableBytes());
         return allocator
                 .compositeDirectBuffer(2)
                 .addComponents(true, head, data.retainedDuplicate());
+    }
+
+    /** Appends a successful READ reply up to its data. */
+    public static ByteBuf readReplyHead(ByteBuf to, int xid, int count) {
+        return replyHeader(to, xid)
+                .writeInt(0)
+                .writeInt(0)
+                .writeInt(count)
+                .writeInt(1)
+                .writeInt(count);
     }
 
     private static ByteBuf callHeader(ByteBuf to, int xid, int procedure) {

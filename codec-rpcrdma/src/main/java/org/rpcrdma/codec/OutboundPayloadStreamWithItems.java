@@ -49,6 +49,18 @@ final class OutboundPayloadStreamWithItems {
         return stream;
     }
 
+    /** Takes the payload stream, and the reference to it, out of this message. */
+    ByteBuf takeStream() {
+        ByteBuf taken = stream;
+        stream = null;
+        return taken;
+    }
+
+    /** Whether the Send has the payload stream as it is: no items are taken out of it or put into it. */
+    boolean isStreamAsIs() {
+        return !isWhole && items.count() == 0;
+    }
+
     /** The user's items and sinks; empty for a plain message. */
     RpcMessage parts() {
         return parts;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.util.AttributeKey;
 import java.nio.channels.NotYetConnectedException;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
+import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
  * State of RPC-over-RDMA on one channel, shared by its handlers: thresholds, credits and outstanding calls. Changed on
@@ -181,6 +183,23 @@ public final class RpcRdmaConnection {
                 + " of "
                 + value(RpcRdmaGauge.CREDITS_OFFERED)
                 + " in progress)";
+    }
+
+    // ------------------------------------------------------------------ memory
+
+    /**
+     * Allocates registered memory for an RPC message that is written to this channel immediately, with room in front
+     * for its transport header: a message that goes into one Send is sent from there, without a copy, if its writer
+     * gives away the only reference. Otherwise as {@link RdmaChannel#sendBuffer}. Event loop only; may be released on
+     * any thread.
+     *
+     * @param capacity of the message in bytes; the buffer does not grow beyond it
+     * @return an empty buffer, owned by the caller; its reader index is not 0, and stays where the message begins
+     * @throws IllegalStateException when there is no more memory to register, at once, or when another thread calls
+     */
+    public ByteBuf messageBuffer(int capacity) {
+        int room = TransportHeader.ONE_CHUNK_BYTES;
+        return channel.sendBuffer(Math.addExact(room, capacity)).setIndex(room, room);
     }
 
     // ------------------------------------------------------------------ life cycle

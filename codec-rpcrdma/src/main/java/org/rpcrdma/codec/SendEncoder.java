@@ -4,7 +4,10 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import org.rpcrdma.codec.wire.TransportHeader;
 
-/** Builds Sends: the header and the inline payload in one registered buffer. */
+/**
+ * Builds Sends: the header and the inline payload in one registered buffer, which is the payload's own where that has
+ * room for the header.
+ */
 final class SendEncoder {
 
     private final ConnectionContext link;
@@ -18,6 +21,7 @@ final class SendEncoder {
     /**
      * Builds the Send of an RPC message, whose header is complete.
      *
+     * @param payload without its stream afterwards, if that has become the Send
      * @param role of this side
      * @throws CallTooLongException when a header is longer than any Send
      */
@@ -29,24 +33,51 @@ final class SendEncoder {
             throws CallTooLongException {
         boolean isInline = header.proc() == TransportHeader.RDMA_MSG;
         int inline = isInline ? payload.reducedBytes() : 0;
-        ByteBuf send = allocate(protocol, header.encodedBytes() + inline);
-        header.encode(send);
+        int headerBytes = header.encodedBytes();
+        checkLength(protocol, headerBytes + inline);
+        ByteBuf send;
+        if (isInline && hasRoom(payload, headerBytes)) {
+            send = prepend(header, headerBytes, payload.takeStream());
+        } else {
+            send = link.channel().sendBuffer(headerBytes + inline);
+            header.encode(send);
+            if (isInline) {
+                payload.writeReduced(send);
+            }
+        }
         if (isInline) {
-            payload.writeReduced(send);
             metrics.add(role, RpcRdmaCounter.INLINE_BYTES, inline);
         }
         return send;
     }
 
+    /** Whether the payload stream is in memory where the header may be written in front of it. */
+    private boolean hasRoom(OutboundPayloadStreamWithItems payload, int headerBytes) {
+        ByteBuf stream = payload.stream();
+        return stream.readerIndex() >= headerBytes
+                && payload.isStreamAsIs()
+                && link.internals().mayPrepend(stream);
+    }
+
+    private static ByteBuf prepend(TransportHeader header, int headerBytes, ByteBuf stream) {
+        int start = stream.readerIndex() - headerBytes;
+        int end = stream.writerIndex();
+        stream.setIndex(start, start);
+        header.encode(stream);
+        return stream.writerIndex(end);
+    }
+
     /** Builds the Send of an optional operation. */
     ByteBuf option(VersionInlineThresholds protocol, OptionalOperationMessage option, int credit)
             throws CallTooLongException {
-        ByteBuf send = allocate(protocol, option.encodedBytes());
+        int length = option.encodedBytes();
+        checkLength(protocol, length);
+        ByteBuf send = link.channel().sendBuffer(length);
         option.encode(send, credit);
         return send;
     }
 
-    private ByteBuf allocate(VersionInlineThresholds protocol, int length)
+    private static void checkLength(VersionInlineThresholds protocol, int length)
             throws CallTooLongException {
         if (!protocol.fitsSend(length)) {
             throw new CallTooLongException(
@@ -56,6 +87,5 @@ final class SendEncoder {
                             + protocol.sendThreshold()
                             + ')');
         }
-        return link.channel().sendBuffer(length);
     }
 }

@@ -314,6 +314,11 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         }
 
         @Override
+        public boolean mayPrepend(ByteBuf buffer) {
+            return poller().pool().isOnlyReference(buffer);
+        }
+
+        @Override
         public boolean takesInvalidation() {
             checkInEventLoop("takesInvalidation");
             return poller().context().capabilities().remoteInvalidation();

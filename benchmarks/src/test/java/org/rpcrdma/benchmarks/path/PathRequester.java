@@ -2,11 +2,9 @@
 package org.rpcrdma.benchmarks.path;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.ReferenceCountUtil;
-import org.rpcrdma.benchmarks.Nfs3Messages;
 
 /** Makes a call for each reply; what a batch of replies was followed by goes out with one flush. */
 final class PathRequester extends ChannelInboundHandlerAdapter {
@@ -17,6 +15,7 @@ final class PathRequester extends ChannelInboundHandlerAdapter {
     private final PathCall call;
     private final ByteBuf data;
     private ChannelHandlerContext ctx;
+    private PathMessages messages;
     private Thread thread;
     private long replies;
     private int xid = FIRST_XID;
@@ -49,6 +48,7 @@ final class PathRequester extends ChannelInboundHandlerAdapter {
 
     private void begin(int outstanding) {
         thread = Thread.currentThread();
+        messages = new PathMessages(ctx, call, data);
         for (int i = 0; i < outstanding; i++) {
             call();
         }
@@ -56,15 +56,7 @@ final class PathRequester extends ChannelInboundHandlerAdapter {
     }
 
     private void call() {
-        ByteBufAllocator allocator = ctx.alloc();
-        xid++;
-        ctx.write(
-                switch (call) {
-                    case NULL -> Nfs3Messages.nullCall(allocator, xid);
-                    case READ_4K -> Nfs3Messages.readCall(allocator, xid, call.bytes);
-                    case WRITE_4K, WRITE_64K -> Nfs3Messages.writeCall(allocator, xid, data);
-                },
-                ctx.voidPromise());
+        ctx.write(messages.call(++xid), ctx.voidPromise());
     }
 
     @Override

@@ -4,13 +4,13 @@ package org.rpcrdma.benchmarks.path;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import org.rpcrdma.benchmarks.Nfs3Messages;
 
 /** Answers each call at once; the replies to a batch of calls go out with one flush. */
 final class PathResponder extends ChannelInboundHandlerAdapter {
 
     private final PathCall kind;
     private final ByteBuf data;
+    private PathMessages messages;
     private Thread thread;
     private long calls;
     private Throwable failure;
@@ -38,6 +38,7 @@ final class PathResponder extends ChannelInboundHandlerAdapter {
     @Override
     public void channelActive(ChannelHandlerContext ctx) {
         thread = Thread.currentThread();
+        messages = new PathMessages(ctx, kind, data);
     }
 
     @Override
@@ -46,14 +47,7 @@ final class PathResponder extends ChannelInboundHandlerAdapter {
         int xid = call.getInt(call.readerIndex());
         call.release();
         calls++;
-        ctx.write(
-                switch (kind) {
-                    case NULL -> Nfs3Messages.nullReply(ctx.alloc(), xid);
-                    case READ_4K -> Nfs3Messages.readReply(ctx.alloc(), xid, data);
-                    case WRITE_4K, WRITE_64K ->
-                            Nfs3Messages.writeReply(ctx.alloc(), xid, kind.bytes);
-                },
-                ctx.voidPromise());
+        ctx.write(messages.reply(xid), ctx.voidPromise());
     }
 
     @Override

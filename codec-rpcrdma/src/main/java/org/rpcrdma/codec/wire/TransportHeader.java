@@ -46,6 +46,9 @@ public final class TransportHeader {
     /** The bytes of three empty lists. */
     public static final int EMPTY_LISTS_BYTES = 12;
 
+    /** The longest header of a message that has one chunk of one segment, of whichever kind, or none. */
+    public static final int ONE_CHUNK_BYTES = MINIMUM_BYTES + 4 + 24;
+
     /** XID, version, credit and procedure of an RDMA_DONE, which has nothing else (RFC 5666, 4.1). */
     public static final int DONE_BYTES = FIXED_BYTES;
 

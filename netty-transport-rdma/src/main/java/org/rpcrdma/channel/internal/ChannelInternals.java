@@ -22,6 +22,12 @@ public interface ChannelInternals {
     boolean exposesInPlace(ByteBuf buffer, int index, int length);
 
     /**
+     * Whether a Send may begin before the reader index of this buffer: the caller holds its only reference, and the
+     * device sends from its memory.
+     */
+    boolean mayPrepend(ByteBuf buffer);
+
+    /**
      * Whether the device accepts a peer's Send with Invalidate for handles of this channel. If not, do not announce
      * support to the peer: such a Send ends the connection. After registration.
      */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel.memory;
 
-import io.netty.buffer.AbstractReferenceCountedByteBuf;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.util.internal.PlatformDependent;
@@ -16,7 +15,7 @@ import java.nio.channels.GatheringByteChannel;
 import java.nio.channels.ScatteringByteChannel;
 
 /** Abstract {@code ByteBuf} over a range of a {@link Slab}. The subclass owns the range. */
-abstract class AbstractSlabByteBuf extends AbstractReferenceCountedByteBuf {
+abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
 
     /** Whether to access numbers without {@link ByteBuffer}, which repeats the bounds checks. */
     private static final boolean IS_DIRECT =
@@ -32,10 +31,6 @@ abstract class AbstractSlabByteBuf extends AbstractReferenceCountedByteBuf {
 
     /** Of byte 0 in the slab. */
     private int offset;
-
-    AbstractSlabByteBuf() {
-        super(0);
-    }
 
     /** Sets slab and offset of this buffer. */
     final void begin(Slab slab, int newOffset) {

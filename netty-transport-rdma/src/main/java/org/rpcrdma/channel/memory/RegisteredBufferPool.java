@@ -112,7 +112,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
      * @throws IllegalStateException for lack of memory, without waiting
      */
     public ByteBuf registered(int capacity) {
-        return toLeakAwareBuffer(take(capacity));
+        return watched(take(capacity));
     }
 
     /**
@@ -122,7 +122,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     public ByteBuf toSend(int capacity) {
         RegisteredByteBuf memory = take(capacity);
         return ResourceLeakDetector.getLevel().compareTo(ResourceLeakDetector.Level.SIMPLE) > 0
-                ? toLeakAwareBuffer(memory)
+                ? watched(memory)
                 : memory;
     }
 
@@ -298,8 +298,17 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     /** Passes a buffer to the user: Netty's leak detector tracks it from now on. */
-    public static ByteBuf watched(ByteBuf memory) {
-        return toLeakAwareBuffer(memory);
+    public static ByteBuf watched(RegisteredByteBuf memory) {
+        ByteBuf tracked = toLeakAwareBuffer(memory);
+        if (tracked != memory) {
+            memory.trackedBy(tracked);
+        }
+        return tracked;
+    }
+
+    /** Whether it is a buffer of this pool, not a view of one, to which the caller has the only reference. */
+    public boolean isOnlyReference(ByteBuf buffer) {
+        return RegisteredByteBuf.isOnlyReference(buffer, this);
     }
 
     void takeBack(RegisteredByteBuf buffer) {

@@ -16,8 +16,8 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     private Slab slab;
     private int capacity;
 
-    /** Whether a reference is left. Netty's own check asks the reference count, through many methods. */
-    private boolean isLent;
+    /** The object that users have in the place of this one while Netty's leak detector tracks it; or {@code null}. */
+    private ByteBuf tracked;
 
     RegisteredByteBuf(RegisteredBufferPool pool) {
         this.pool = pool;
@@ -31,8 +31,8 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
 
     /** Resets the buffer: one reference, empty, fixed capacity. */
     void lend(int newCapacity) {
-        resetRefCnt();
-        isLent = true;
+        beginCount();
+        tracked = null;
         begin(slab, block.offset);
         maxCapacity(newCapacity);
         capacity = newCapacity;
@@ -56,6 +56,26 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
         end();
     }
 
+    /** Sets the object that users have from now on. */
+    void trackedBy(ByteBuf newTracked) {
+        tracked = newTracked;
+    }
+
+    /**
+     * Whether a buffer is a whole one of the pool, tracked or not, and the caller has the only reference to it: so it
+     * is no view, and nobody else may use any of its bytes.
+     */
+    static boolean isOnlyReference(ByteBuf buffer, RegisteredBufferPool pool) {
+        RegisteredByteBuf own =
+                buffer instanceof RegisteredByteBuf direct
+                        ? direct
+                        : buffer.unwrap() instanceof RegisteredByteBuf inner
+                                        && inner.tracked == buffer
+                                ? inner
+                                : null;
+        return own != null && own.pool == pool && own.refCnt() == 1;
+    }
+
     /** Whether it is a pool's. */
     public boolean isOf(RegisteredBufferPool other) {
         return pool == other;
@@ -68,7 +88,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
      * @throws io.netty.util.IllegalReferenceCountException when the buffer was released
      */
     public MemoryRegion registration(int index, int length) {
-        checkLent();
+        ensureAccessible();
         boolean isInside = index >= 0 && length >= 0 && length <= capacity - index;
         return isInside && pool.hasAddresses() ? slab.region() : null;
     }
@@ -94,20 +114,13 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     }
 
     @Override
-    protected void deallocate() {
-        isLent = false;
+    void deallocate() {
         pool.takeBack(this);
-    }
-
-    private void checkLent() {
-        if (!isLent) {
-            ensureAccessible();
-        }
     }
 
     @Override
     void check(int index, int length) {
-        if (!isLent || index < 0 || length < 0 || index > capacity - length) {
+        if (refCnt() == 0 || index < 0 || length < 0 || index > capacity - length) {
             checkIndex(index, length); // names what is wrong
         }
     }
@@ -150,7 +163,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     /** Moves no bytes: the buffer gives up the space before its reader index. */
     @Override
     public ByteBuf discardReadBytes() {
-        checkLent();
+        ensureAccessible();
         int discarded = readerIndex();
         if (discarded > 0) {
             int readable = readableBytes();
@@ -169,7 +182,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
 
     @Override
     public long memoryAddress() {
-        checkLent();
+        ensureAccessible();
         if (!hasMemoryAddress()) {
             throw new UnsupportedOperationException();
         }
