@@ -7,7 +7,7 @@ package org.rpcrdma.channel;
 final class AdaptivePolling {
 
     private final AdaptivePollWindow window;
-    private final PollerLimit limit;
+    private PollerLimit limit;
     private boolean isEntered;
 
     AdaptivePolling(AdaptivePollWindow window, PollerLimit limit) {
@@ -20,6 +20,11 @@ final class AdaptivePolling {
         return mode == PollMode.ADAPTIVE
                 ? new AdaptivePolling(new AdaptivePollWindow(now), PollerLimit.PROCESS)
                 : null;
+    }
+
+    /** Sets another limit than that of the process, before the loop runs. */
+    void limit(PollerLimit other) {
+        limit = other;
     }
 
     /**

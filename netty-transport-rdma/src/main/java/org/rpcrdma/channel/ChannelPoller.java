@@ -107,6 +107,13 @@ final class ChannelPoller {
         return context;
     }
 
+    /** Sets another limit than that of the process, before the loop runs: for hosts that share a process in tests. */
+    void limitPolling(PollerLimit limit) {
+        if (polling != null) {
+            polling.limit(limit);
+        }
+    }
+
     RegisteredBufferPool pool() {
         return pool;
     }

@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 import org.rpcrdma.verbs.iwarp.SimulatedConnection;
 import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
@@ -103,11 +104,11 @@ public final class StreamSimulation {
     }
 
     private RdmaEventLoopGroup group() {
-        return new RdmaEventLoopGroup(
-                1,
+        return SimulatedGroups.single(
                 network.executor(),
                 network.provider(IwarpConfig.defaults()),
-                random.nextBoolean() ? PollMode.BLOCKING : PollMode.ADAPTIVE);
+                random.nextBoolean() ? PollMode.BLOCKING : PollMode.ADAPTIVE,
+                DirectMemoryBudget.jvm());
     }
 
     private interface Options {

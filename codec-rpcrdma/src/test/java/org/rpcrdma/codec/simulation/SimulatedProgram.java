@@ -4,7 +4,8 @@ package org.rpcrdma.codec.simulation;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
-import java.util.Random;
+import java.nio.ByteBuffer;
+import java.util.SplittableRandom;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.binding.MalformedMessageException;
 import org.rpcrdma.codec.binding.ReplyLimits;
@@ -103,7 +104,14 @@ final class SimulatedProgram implements UpperLayerBinding {
     /** The data of a call, or of a reply, follows from its number. */
     static byte[] data(int number, int length) {
         byte[] bytes = new byte[length];
-        new Random(number * 31L + length).nextBytes(bytes);
+        ByteBuffer out = ByteBuffer.wrap(bytes);
+        SplittableRandom random = new SplittableRandom(number * 31L + length);
+        while (out.remaining() >= Long.BYTES) {
+            out.putLong(random.nextLong());
+        }
+        while (out.hasRemaining()) {
+            out.put((byte) random.nextInt());
+        }
         return bytes;
     }
 

@@ -54,6 +54,8 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpSoc
     /** More than any condition takes that is met at all. */
     private static final int MAX_STEPS = 200_000;
 
+    private static final int MOST_POLL_NANOS = 20_000;
+
     private static final long SYN_RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** A SYN in flight. */
@@ -362,6 +364,16 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpSoc
         listener.add(accepted);
         attempt.socket.connected(
                 attempt.from, attempt.to, connection.backward(), connection.forward());
+    }
+
+    /** How long a thread that polls has nothing to do at most, unless something arrives for it: 0 for not at all. */
+    long pollNanos() {
+        return isEven || random.nextInt(4) == 0 ? 0 : random.nextInt(MOST_POLL_NANOS);
+    }
+
+    /** Whether a poll behind a wait is no point at which others are scheduled. */
+    boolean skipsPolls() {
+        return !isEven && random.nextInt(4) != 0;
     }
 
     // ------------------------------------------------------------------ sockets

@@ -32,6 +32,9 @@ final class SimulatedSelector extends AbstractSelector implements SimulatedThrea
     private boolean isWoken;
     private long deadline;
 
+    /** Whether it comes from a wait, where others were scheduled, and need not be here. */
+    private boolean hasWaited;
+
     SimulatedSelector(SimulatedNetwork network) {
         super(network);
         this.network = network;
@@ -64,7 +67,13 @@ final class SimulatedSelector extends AbstractSelector implements SimulatedThrea
 
     @Override
     public int selectNow() {
-        network.threads.await(null);
+        if (hasWaited) {
+            hasWaited = false;
+        } else {
+            long pause = network.pollNanos();
+            deadline = network.nanoTime() + pause;
+            network.threads.await(pause == 0 ? null : this);
+        }
         return collect();
     }
 
@@ -80,6 +89,7 @@ final class SimulatedSelector extends AbstractSelector implements SimulatedThrea
                         ? Long.MAX_VALUE
                         : network.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
         network.threads.await(this);
+        hasWaited = network.skipsPolls();
         return collect();
     }
 
