@@ -40,10 +40,10 @@ public final class CallerByHand implements Caller {
                 throw new IOException("no accepted reply");
             }
             reply.skipBytes(4);
-            if (reply.readInt() != 0 || reply.readInt() != 0) {
+            if (reply.readLong() != 0) {
                 throw new IOException("no results");
             }
-            if (reply.readInt() != 0 || reply.readInt() != 0) {
+            if (reply.readLong() != 0) {
                 throw new IOException("no data");
             }
             reply.skipBytes(8);
