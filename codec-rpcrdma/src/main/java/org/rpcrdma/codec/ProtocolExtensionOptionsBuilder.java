@@ -101,8 +101,8 @@ abstract class ProtocolExtensionOptionsBuilder<B extends ProtocolExtensionOption
     }
 
     /**
-     * Time that a handler may take to answer a call of the {@link DuplicateRequestCache} after its connection is lost, in
-     * milliseconds; default 30 seconds. Until then a duplicate waits for the answer; after that it is executed. The
+     * Time that a handler may take to answer a call of the {@link DuplicateRequestCache} after its connection is lost,
+     * in milliseconds; default 30 seconds. Until then a duplicate waits for the answer; after that it is executed. The
      * handler must write such an answer to the channel, not to its context: see {@link RpcRdmaCodec}.
      *
      * @param millis from 0

@@ -8,7 +8,8 @@ import java.util.Set;
 
 /**
  * The counters of all connections whose {@link RpcRdmaCodec} was given this object, and of all clients that were built
- * with it; one that is given none has its own. May be read from any thread at any time. A count never decreases. Every open connection has its own counters; only opening, closing and reading take a lock.
+ * with it; one that is given none has its own. May be read from any thread at any time. A count never decreases. Every
+ * open connection has its own counters; only opening, closing and reading take a lock.
  */
 public final class RpcRdmaMetrics {
 

@@ -48,21 +48,36 @@ final class PathLength {
     static List<PathLength> measure(
             CountingClassLoader loader, PathTransport transport, PathCall call)
             throws ReflectiveOperationException {
+        long[] calls = run(loader, PathWorkload.class, transport.name(), call.name());
+        return of(loader, transport, call, calls);
+    }
+
+    /** As above, of READ calls that are made in one of the ways of a {@link CallerWorkload}. */
+    static List<PathLength> measure(String way) throws ReflectiveOperationException {
+        CountingClassLoader loader = new CountingClassLoader();
+        long[] calls = run(loader, CallerWorkload.class, way);
+        return of(loader, PathTransport.RDMA, PathCall.READ_4K, calls);
+    }
+
+    private static long[] run(CountingClassLoader loader, Class<?> type, String... names)
+            throws ReflectiveOperationException {
         Thread thread = Thread.currentThread();
         ClassLoader before = thread.getContextClassLoader();
         thread.setContextClassLoader(loader);
-        long[] calls;
         try {
             @SuppressWarnings("unchecked")
             Function<String[], long[]> workload =
                     (Function<String[], long[]>)
-                            loader.loadClass(PathWorkload.class.getName())
-                                    .getConstructor()
-                                    .newInstance();
-            calls = workload.apply(new String[] {transport.name(), call.name()});
+                            loader.loadClass(type.getName()).getConstructor().newInstance();
+            return workload.apply(names);
         } finally {
             thread.setContextClassLoader(before);
         }
+    }
+
+    private static List<PathLength> of(
+            CountingClassLoader loader, PathTransport transport, PathCall call, long[] calls)
+            throws ReflectiveOperationException {
         List<PathLength> lengths = new ArrayList<>();
         for (int i = 0; i < calls.length; i++) {
             Role role = i == 0 ? Role.REQUESTER : Role.RESPONDER;

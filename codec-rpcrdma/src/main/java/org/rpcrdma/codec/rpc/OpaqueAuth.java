@@ -100,7 +100,10 @@ public final class OpaqueAuth {
      * @param out stays the caller's
      */
     public void writeTo(ByteBuf out) {
-        out.writeInt(flavor).writeInt(body.length).writeBytes(body).writeZero(-body.length & 3);
+        out.writeLong((long) flavor << 32 | body.length);
+        if (body.length > 0) {
+            out.writeBytes(body).writeZero(-body.length & 3);
+        }
     }
 
     @Override

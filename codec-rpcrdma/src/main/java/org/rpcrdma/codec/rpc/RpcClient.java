@@ -262,11 +262,12 @@ public final class RpcClient {
     private ByteBuf newHeader(int procedure, OpaqueAuth credential, int argumentBytes) {
         int length = FIXED_BYTES + credential.encodedBytes();
         ByteBuf call = ByteBufAllocator.DEFAULT.buffer(length + argumentBytes);
-        call.writeInt(0).writeInt(CALL).writeInt(RPC_VERSION);
-        call.writeInt(program).writeInt(version).writeInt(procedure);
+        // Two words at a time: the XID, 0 so far, and CALL; RPC version and program; version and
+        // procedure.
+        call.writeLong(CALL).writeLong((long) RPC_VERSION << 32 | Integer.toUnsignedLong(program));
+        call.writeLong((long) version << 32 | Integer.toUnsignedLong(procedure));
         credential.writeTo(call);
-        OpaqueAuth.NONE.writeTo(call);
-        return call;
+        return call.writeLong(0); // AUTH_NONE
     }
 
     private static ByteBuf payloadOf(ReferenceCounted reply) {
@@ -302,11 +303,9 @@ public final class RpcClient {
     private void skipHeader(ByteBuf reply) throws MalformedXdrException, RpcStatusException {
         int start = reply.readerIndex();
         if (reply.readableBytes() >= SHORTEST_ACCEPTED
-                && reply.getInt(start + 4) == REPLY
-                && reply.getInt(start + 8) == 0
-                && reply.getInt(start + 16) == 0
-                && reply.getInt(start + 20) == 0) {
-            reply.skipBytes(SHORTEST_ACCEPTED);
+                && reply.getLong(start + 4) == (long) REPLY << 32 // and MSG_ACCEPTED
+                && reply.getLong(start + 16) == 0) { // no verifier, and SUCCESS
+            reply.readerIndex(start + SHORTEST_ACCEPTED);
         } else {
             requireSuccess(ReplyHeader.read(reply));
         }

@@ -120,6 +120,10 @@ public final class RpcServerCall {
 
     /** As {@link RpcServerAuthenticator#NONE_OR_SYS}; allocates nothing. */
     int checkUnprovenCredential() {
+        int credential = start + CREDENTIAL_OFFSET;
+        if (payload.getLong(credential) == 0 && payload.getLong(credential + 8) == 0) {
+            return RpcServerAuthenticator.AUTH_OK; // AUTH_NONE twice
+        }
         int flavor = flavor();
         int length = payload.getInt(start + CREDENTIAL_OFFSET + 4);
         if (flavor != OpaqueAuth.AUTH_NONE && flavor != OpaqueAuth.AUTH_SYS) {
@@ -281,9 +285,11 @@ public final class RpcServerCall {
     private ByteBuf newReply(Status status, int resultBytes) {
         requireUnanswered();
         ByteBuf reply = channel.alloc().buffer(24 + resultBytes);
-        reply.writeInt(xid()).writeInt(1).writeInt(status.state);
-        OpaqueAuth.NONE.writeTo(reply);
-        return reply.writeInt(status.word);
+        // Two words at a time: the XID and REPLY; the state of the reply; AUTH_NONE, whose end the
+        // status follows.
+        return reply.writeLong((long) xid() << 32 | 1)
+                .writeLong((long) status.state << 32)
+                .writeLong(Integer.toUnsignedLong(status.word));
     }
 
     /** To the channel and not to a context: a lost connection still shows the reply to the duplicate request cache. */

@@ -83,9 +83,10 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
     private void receive(ChannelHandlerContext ctx, RpcServerCall call, ByteBuf payload) {
         int start = payload.readerIndex();
         int length = payload.readableBytes();
-        if (length < VERSION_END || payload.getInt(start + 4) != CALL) {
+        long typeAndVersion = length < VERSION_END ? -1 : payload.getLong(start + 4);
+        if (typeAndVersion >>> 32 != CALL) {
             close(ctx, call, length);
-        } else if (payload.getInt(start + 8) != RPC_VERSION) {
+        } else if ((int) typeAndVersion != RPC_VERSION) {
             call.refuse(ReplyHeader.rpcMismatch(call.xid(), RPC_VERSION, RPC_VERSION));
         } else if (length < SHORTEST_CALL) {
             close(ctx, call, length);
