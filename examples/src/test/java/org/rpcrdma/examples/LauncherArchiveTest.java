@@ -17,7 +17,8 @@ import org.junit.jupiter.api.io.TempDir;
 /** What the launcher tells the JVM about classes that another one has kept. */
 class LauncherArchiveTest {
 
-    private static final Pattern FLAGS = Pattern.compile("flags\\+=\\(-XX:SharedArchiveFile=(.*)\\)");
+    private static final Pattern FLAGS =
+            Pattern.compile("flags\\+=\\(-XX:SharedArchiveFile=(.*)\\)");
 
     @TempDir Path directory;
 
