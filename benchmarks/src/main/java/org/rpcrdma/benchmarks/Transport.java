@@ -104,10 +104,14 @@ public enum Transport {
         }
     }
 
-    private static final RpcRdmaConfig RPC_RDMA = RpcRdmaConfig.builder().build();
-    private static final RpcRdmaConfig USUAL = RpcRdmaConfig.builder().longSize(0).build();
-    private static final VerbsProvider SHARED_MEMORY =
-            new IwarpProvider(IwarpConfig.builder().sharedMemory(true).build());
+    /** Of this project; others need not initialize it. */
+    private static final class Own {
+        static final RpcRdmaConfig RPC_RDMA = RpcRdmaConfig.builder().build();
+        static final RpcRdmaConfig USUAL = RpcRdmaConfig.builder().longSize(0).build();
+        static final VerbsProvider SHARED_MEMORY =
+                new IwarpProvider(IwarpConfig.builder().sharedMemory(true).build());
+    }
+
     private static final int TUNED_READ = 1 << 20;
     private static final int TUNED_SOCKET_BUFFER = 4 << 20;
 
@@ -163,7 +167,7 @@ public enum Transport {
     public EventLoopGroup newGroup() {
         return switch (kind) {
             case RDMA, RDMA_USUAL, STREAM -> new RdmaEventLoopGroup(1, Rdma.provider(), mode);
-            case SHARED, SHARED_STREAM -> new RdmaEventLoopGroup(1, SHARED_MEMORY, mode);
+            case SHARED, SHARED_STREAM -> new RdmaEventLoopGroup(1, Own.SHARED_MEMORY, mode);
             case NIO -> new NioEventLoopGroup(1);
             case EPOLL, EPOLL_TUNED, UNIX ->
                     mode == PollMode.BUSY
@@ -211,8 +215,8 @@ public enum Transport {
         ServerBootstrap bootstrap =
                 new ServerBootstrap().group(group).channel(kind.server).childHandler(initializer);
         switch (kind) {
-            case RDMA, SHARED -> RPC_RDMA.applyTo(bootstrap);
-            case RDMA_USUAL -> USUAL.applyTo(bootstrap);
+            case RDMA, SHARED -> Own.RPC_RDMA.applyTo(bootstrap);
+            case RDMA_USUAL -> Own.USUAL.applyTo(bootstrap);
             case EPOLL_TUNED -> {
                 tune(bootstrap.childOption(ChannelOption.TCP_NODELAY, true));
                 bootstrap
@@ -241,8 +245,8 @@ public enum Transport {
         Bootstrap bootstrap =
                 new Bootstrap().group(group).channel(kind.client).handler(initializer);
         switch (kind) {
-            case RDMA, SHARED -> RPC_RDMA.applyTo(bootstrap);
-            case RDMA_USUAL -> USUAL.applyTo(bootstrap);
+            case RDMA, SHARED -> Own.RPC_RDMA.applyTo(bootstrap);
+            case RDMA_USUAL -> Own.USUAL.applyTo(bootstrap);
             case EPOLL_TUNED ->
                     tune(
                             bootstrap
@@ -274,8 +278,8 @@ public enum Transport {
     /** What turns the transport's messages or bytes into whole RPC messages and back. */
     private ChannelHandler framing() {
         return switch (kind) {
-            case RDMA, SHARED -> new RpcRdmaCodec(RPC_RDMA);
-            case RDMA_USUAL -> new RpcRdmaCodec(USUAL);
+            case RDMA, SHARED -> new RpcRdmaCodec(Own.RPC_RDMA);
+            case RDMA_USUAL -> new RpcRdmaCodec(Own.USUAL);
             case EPOLL_TUNED ->
                     new RecordMarkingHandler(
                             RecordMarkingHandler.DEFAULT_RECORD_BYTES,

@@ -60,7 +60,8 @@ public final class RpcRdmaConnection {
         if (!link.internals().takesInvalidation()) {
             fitting = fitting.withoutInvalidation();
         }
-        if (link.internals().receivesWithoutMemory() && announced().isEncodedAs(config.privateData())) {
+        if (link.internals().receivesWithoutMemory()
+                && announced().isEncodedAs(config.privateData())) {
             fitting = fitting.withLongSize(config.longSizeFor(channel.config().getReceiveDepth()));
         }
         if (fitting.longSize() > channel.config().getReceiveSize()) {

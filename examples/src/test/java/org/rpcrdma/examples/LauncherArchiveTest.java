@@ -17,7 +17,8 @@ import org.junit.jupiter.api.io.TempDir;
 /** What the launcher tells the JVM about classes that another one has kept. */
 class LauncherArchiveTest {
 
-    private static final Pattern FLAGS = Pattern.compile("flags\\+=\\(-XX:SharedArchiveFile=(.*)\\)");
+    private static final Pattern FLAGS =
+            Pattern.compile("flags\\+=\\(-XX:SharedArchiveFile=(.*)\\)");
 
     @TempDir Path directory;
 
@@ -29,7 +30,7 @@ class LauncherArchiveTest {
         assertThat(found.find()).isTrue();
         List<String> line = new ArrayList<>();
         line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        for (String flag : ("-XX:SharedArchiveFile=" + found.group(1)).split(" ")) {
+        for (String flag : ("-XX:SharedArchiveFile=" + found.group(1)).split(" ", -1)) {
             line.add(flag.replace("\"$archive\"", archive.toString()).replace("'", ""));
         }
         assertThat(line).hasSize(3);

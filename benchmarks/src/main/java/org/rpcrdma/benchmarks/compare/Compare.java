@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.benchmarks.compare;
 
+import io.netty.channel.epoll.Epoll;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -12,6 +13,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.regex.Pattern;
+import org.rpcrdma.benchmarks.Transport;
 import org.rpcrdma.benchmarks.compare.Work.Procedure;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -31,6 +33,11 @@ final class Compare implements Callable<Integer> {
     private static final int KIB = 1 << 10;
     private static final int MIB = 1 << 20;
 
+    /** How long a new process makes calls. */
+    private static final long COLD_MILLIS = 3000;
+
+    private static final long SMOKE_MILLIS = 100;
+
     /** Of all work, that which is also done at a constant rate. */
     private static final Set<Work> LOADED =
             Set.of(
@@ -44,7 +51,7 @@ final class Compare implements Callable<Integer> {
             paramLabel = "NAME",
             completionCandidates = Names.class,
             description = "Which ones: ${COMPLETION-CANDIDATES}. Default: all that run here.")
-    private List<String> names = available();
+    private List<String> names;
 
     @Option(
             names = "--baseline",
@@ -115,6 +122,15 @@ final class Compare implements Callable<Integer> {
             description = "Client and server share a process, each with its event loop.")
     private boolean inOneProcess;
 
+    @Option(
+            names = "--cold",
+            description =
+                    "Something else: the first 3 s of new processes, alone and beside a busy process"
+                            + " for each CPU. Takes --rounds, --jvm and --smoke, and --transports,"
+                            + " of which the last is what ratios are against; default: RDMA,"
+                            + " RDMA_BLOCKING, EPOLL.")
+    private boolean isCold;
+
     @Option(names = "--json", paramLabel = "FILE", description = "Where the results go.")
     private Path json = Path.of("benchmarks", "target", "comparison.json");
 
@@ -159,6 +175,13 @@ final class Compare implements Callable<Integer> {
             report(Comparison.read(earlier));
             return 0;
         }
+        if (isCold) {
+            System.out.print(cold().run().text());
+            return 0;
+        }
+        if (names == null) {
+            names = available();
+        }
         if (isSmoke) {
             rounds = 1;
             millis = 30;
@@ -180,6 +203,18 @@ final class Compare implements Callable<Integer> {
         report(comparison);
         System.out.println("\nresults: " + json);
         return 0;
+    }
+
+    private ColdComparison cold() {
+        List<String> transports =
+                names != null
+                        ? names
+                        : Epoll.isAvailable()
+                                ? List.of("RDMA", "RDMA_BLOCKING", "EPOLL")
+                                : List.of("RDMA", "RDMA_BLOCKING", "NIO");
+        transports.forEach(Transport::valueOf);
+        return new ColdComparison(
+                transports, isSmoke ? 1 : rounds, isSmoke ? SMOKE_MILLIS : COLD_MILLIS, jvmArguments);
     }
 
     private void report(Comparison comparison) throws IOException {

@@ -10,6 +10,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.stream.DoubleStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledOnOs;
@@ -58,6 +59,19 @@ class CompareTest {
                                         .hasSize(ROUNDS)
                                         .allSatisfy(CompareTest::isWhole));
         assertThat(Report.text(found)).contains("### READ 4 KiB, 16 out").contains("| NIO |");
+    }
+
+    @Test
+    void newProcessesAnswerAloneAndBesideBusyOnes() throws Exception {
+        String text = new ColdComparison(List.of("RDMA", "NIO"), 1, 20, List.of()).run().text();
+        for (String condition :
+                List.of("1 out", "16 out", "1 out, beside busy processes", "16 out, beside")) {
+            assertThat(text).contains("### NULL, " + condition);
+        }
+        assertThat(text.lines().filter(line -> line.startsWith("| RDMA |")))
+                .hasSize(4)
+                .allMatch(line -> line.matches("\\| RDMA \\|( [0-9]+ \\|){4}"));
+        assertThat(text.lines().filter(line -> line.startsWith("| RDMA / NIO |"))).hasSize(4);
     }
 
     /** Whoever is compared, at each of what it does. */

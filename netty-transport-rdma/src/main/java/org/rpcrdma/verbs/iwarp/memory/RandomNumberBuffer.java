@@ -4,18 +4,35 @@ package org.rpcrdma.verbs.iwarp.memory;
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 
-/** Buffer of unpredictable numbers, generated in blocks to reduce the cost of each. */
+/**
+ * Buffer of unpredictable numbers, generated in blocks to reduce the cost of each. The generator is made for the first:
+ * to find it among the security providers takes a new process as long as to connect.
+ */
 final class RandomNumberBuffer {
 
-    private final SecureRandom random = new SecureRandom();
     private final byte[] block = new byte[1024];
     private final ByteBuffer numbers = ByteBuffer.wrap(block).limit(0);
 
+    /** {@code null} before the first number. */
+    private SecureRandom random;
+
     int nextInt() {
-        if (!numbers.hasRemaining()) {
-            random.nextBytes(block);
-            numbers.clear();
-        }
+        refill();
         return numbers.getInt();
+    }
+
+    long nextLong() {
+        return ((long) nextInt() << Integer.SIZE) | Integer.toUnsignedLong(nextInt());
+    }
+
+    private void refill() {
+        if (numbers.hasRemaining()) {
+            return;
+        }
+        if (random == null) {
+            random = new SecureRandom();
+        }
+        random.nextBytes(block);
+        numbers.clear();
     }
 }

@@ -2,7 +2,6 @@
 package org.rpcrdma.verbs.iwarp.memory;
 
 import io.netty.util.collection.IntObjectHashMap;
-import java.security.SecureRandom;
 import java.util.ArrayDeque;
 import java.util.SplittableRandom;
 import org.rpcrdma.verbs.QueuePair;
@@ -25,8 +24,11 @@ public final class StagTable {
     private final ArrayDeque<IwarpExposure> free = new ArrayDeque<>();
     private final RandomNumberBuffer indices = new RandomNumberBuffer();
 
-    /** Offsets need no secrecy, they only must not reveal addresses: a fast generator suffices. */
-    private final SplittableRandom offsets = new SplittableRandom(new SecureRandom().nextLong());
+    /**
+     * Offsets need no secrecy, they only must not reveal addresses: a fast generator suffices. {@code null} before the
+     * first.
+     */
+    private SplittableRandom offsets;
 
     private final int maximum;
 
@@ -70,6 +72,9 @@ public final class StagTable {
 
     /** Below 2^63, so that no offset inside can wrap; a multiple of a page, so that the peer may align to it. */
     private long nextOffset() {
+        if (offsets == null) {
+            offsets = new SplittableRandom(indices.nextLong());
+        }
         return offsets.nextLong() >>> 1 >>> OFFSET_SHIFT << OFFSET_SHIFT;
     }
 

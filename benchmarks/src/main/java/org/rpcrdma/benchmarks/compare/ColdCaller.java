@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.benchmarks.compare;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.ReferenceCountUtil;
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.nio.channels.ClosedChannelException;
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.rpcrdma.benchmarks.Nfs3Messages;
+
+/**
+ * Makes the first NULL calls of a process, from when its connection is active, and loads next to no classes of its own.
+ * On the event loop, but for {@link #done}.
+ */
+final class ColdCaller extends ChannelInboundHandlerAdapter {
+
+    /**
+     * @param firstMillis when the first call was answered, of {@link System#currentTimeMillis}
+     * @param firstTimes what the system counts of this process then, {@code /proc/self/stat}; empty without it
+     * @param calls answered in all of the time
+     * @param lastCalls answered in the last third of it
+     */
+    record Calls(long firstMillis, byte[] firstTimes, long calls, long lastCalls) {}
+
+    private static final int TIMES_LENGTH = 1024;
+
+    private final CompletableFuture<Calls> done = new CompletableFuture<>();
+    private final int outstanding;
+    private final long nanos;
+    private final byte[] firstTimes = new byte[TIMES_LENGTH];
+    private int firstTimesLength;
+    private long firstMillis;
+    private long calls;
+    private long lastCalls;
+    private long begin;
+    private int xid;
+    private int out;
+
+    ColdCaller(int outstanding, long millis) {
+        this.outstanding = outstanding;
+        nanos = TimeUnit.MILLISECONDS.toNanos(millis);
+    }
+
+    /** Any thread. */
+    CompletableFuture<Calls> done() {
+        return done;
+    }
+
+    @Override
+    public void channelActive(ChannelHandlerContext ctx) {
+        begin = System.nanoTime();
+        for (int i = 0; i < outstanding; i++) {
+            call(ctx);
+        }
+        ctx.flush();
+    }
+
+    private void call(ChannelHandlerContext ctx) {
+        out++;
+        ctx.write(Nfs3Messages.nullCall(ctx.alloc(), ++xid), ctx.voidPromise());
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        int length = ((ByteBuf) message).readableBytes();
+        ReferenceCountUtil.release(message);
+        if (length != Nfs3Messages.NULL_REPLY_LENGTH) {
+            throw new IllegalStateException("reply of " + length + " bytes");
+        }
+        if (calls++ == 0) {
+            firstMillis = System.currentTimeMillis();
+            lookAtTimes();
+        }
+        out--;
+        long took = System.nanoTime() - begin;
+        if (took < nanos) {
+            lastCalls += took >= nanos / 3 * 2 ? 1 : 0;
+            call(ctx);
+        } else if (out == 0) {
+            done.complete(new Calls(firstMillis, Arrays.copyOf(firstTimes, firstTimesLength), calls, lastCalls));
+        }
+    }
+
+    private void lookAtTimes() {
+        try (FileInputStream times = new FileInputStream("/proc/self/stat")) {
+            firstTimesLength = Math.max(0, times.read(firstTimes));
+        } catch (IOException e) {
+            firstTimesLength = 0; // not Linux
+        }
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) {
+        ctx.flush();
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        done.completeExceptionally(new ClosedChannelException());
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        done.completeExceptionally(cause);
+        ctx.close();
+    }
+}
