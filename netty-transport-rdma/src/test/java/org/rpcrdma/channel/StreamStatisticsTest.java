@@ -65,6 +65,7 @@ class StreamStatisticsTest {
     /** Nobody knows then what the peer has got. */
     @Test
     void aCloseThatTheDrainTimeoutCutsIsAReset() throws Exception {
+        CountDownLatch begun = new CountDownLatch(1);
         CountDownLatch standstill = new CountDownLatch(1);
         try (StreamPair pair = new StreamPair();
                 AutoCloseable end = standstill::countDown) {
@@ -73,12 +74,14 @@ class StreamStatisticsTest {
                     .eventLoop()
                     .execute(
                             () -> {
+                                begun.countDown();
                                 try {
                                     standstill.await();
                                 } catch (InterruptedException e) {
                                     throw new AssertionError(e);
                                 }
                             });
+            begun.await();
             pair.client.config().setOption(RdmaChannelOption.DRAIN_MILLIS, 1);
             pair.client.close().sync();
             assertThat(client.value(RdmaCounter.STREAMS_RESET)).isEqualTo(1);
