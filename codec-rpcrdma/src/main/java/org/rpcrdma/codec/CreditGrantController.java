@@ -56,7 +56,8 @@ final class CreditGrantController implements ResponderConnectionLoad {
         channel = link.channel();
         internals = link.internals();
         policy = link.config().creditPolicy();
-        isConstant = link.config().hasConstantCredits() && (waiting == null || areCompletionsGranted);
+        isConstant =
+                link.config().hasConstantCredits() && (waiting == null || areCompletionsGranted);
         minimum = Math.min(link.config().minimumCredits(), credits.maximum());
     }
 
@@ -68,7 +69,8 @@ final class CreditGrantController implements ResponderConnectionLoad {
     int keepForReplies(int replies) {
         int calls = Math.max(credits.granted(), arriving()) + outsideGrant();
         // Fewer than for calls are kept when the device refuses some.
-        forReplies = Math.max(0, Math.min(replies, internals.keepReceives(calls + replies) - calls));
+        forReplies =
+                Math.max(0, Math.min(replies, internals.keepReceives(calls + replies) - calls));
         return forReplies;
     }
 

@@ -61,9 +61,7 @@ final class ResponderState {
                 settings == null
                         ? null
                         : new ExposedReadChunkReplies(link, settings, credits.maximum());
-        grants =
-                new CreditGrantController(
-                        link, credits, waiting, beyondGrant, pulls::bytes);
+        grants = new CreditGrantController(link, credits, waiting, beyondGrant, pulls::bytes);
         publishCredits(credits.granted());
     }
 

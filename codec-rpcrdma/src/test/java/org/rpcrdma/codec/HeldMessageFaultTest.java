@@ -40,8 +40,10 @@ class HeldMessageFaultTest {
                     pair.serverChannel,
                     () -> {
                         replies.add(replies.prepare(3));
-                        replies.hold(1, HeldMessageFaultTest::fail, pair.serverChannel.newPromise());
-                        replies.hold(1, HeldMessageFaultTest::fail, pair.serverChannel.newPromise());
+                        replies.hold(
+                                1, HeldMessageFaultTest::fail, pair.serverChannel.newPromise());
+                        replies.hold(
+                                1, HeldMessageFaultTest::fail, pair.serverChannel.newPromise());
                         return replies.complete(3);
                     });
             assertThat(pair.server.awaitInactive()).isTrue();

@@ -114,9 +114,7 @@ class PullCompletionReceiveTest {
             assertThat(
                             RpcPair.on(
                                     pair.serverChannel,
-                                    () ->
-                                            ChannelInternals.of(pair.serverChannel)
-                                                    .keptReceives()))
+                                    () -> ChannelInternals.of(pair.serverChannel).keptReceives()))
                     .isLessThan(calls / 2);
         }
     }

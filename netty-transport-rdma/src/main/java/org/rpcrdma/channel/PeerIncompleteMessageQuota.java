@@ -69,7 +69,8 @@ final class PeerIncompleteMessageQuota {
                 throw refusal(taken, others, limit, memory);
             }
         } while (!bytes.compareAndSet(taken, taken + count));
-        // Others may have taken the same room meanwhile: those of other addresses have another counter.
+        // Others may have taken the same room meanwhile: those of other addresses have another
+        // counter.
         long all = TOTAL.addAndGet(count);
         long others = all - bytes.get();
         if (others > 0 && all > ceiling(taken + count, limit, memory)) {

@@ -43,8 +43,8 @@ public enum RdmaCounter {
     /** Connections of an {@link RdmaStreamChannel} that have ended after both ends knew of it: no data are missing. */
     STREAMS_CLOSED,
     /**
-     * Connections of an {@link RdmaStreamChannel} that this end has cut off: by {@code SO_LINGER} 0, or because the
-     * peer has broken the protocol.
+     * Connections of an {@link RdmaStreamChannel} that this end has cut off: by {@code SO_LINGER} 0, because the peer
+     * has broken the protocol, or because a close has waited for it for {@link RdmaChannelOption#DRAIN_MILLIS}.
      */
     STREAMS_RESET,
     /**

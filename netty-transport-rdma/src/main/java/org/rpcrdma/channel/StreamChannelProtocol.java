@@ -176,7 +176,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
 
     @Override
     Throwable endOfConnection(Throwable cause) {
-        return ends.isOrderly()
+        return ends.isOrderly(true)
                 ? null
                 : new IOException(
                         "connection reset by peer: it ended without a DISCONNECT message", cause);

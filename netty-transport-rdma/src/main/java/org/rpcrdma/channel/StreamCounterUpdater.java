@@ -63,7 +63,7 @@ final class StreamCounterUpdater {
         waiting(false);
         halfClosed(false, false);
         loop.open(-1);
-        if (ends.isOrderly()) {
+        if (ends.isOrderly(isByPeer)) {
             poller.count(RdmaCounter.STREAMS_CLOSED);
         } else {
             poller.count(isByPeer ? RdmaCounter.STREAMS_RESET_BY_PEER : RdmaCounter.STREAMS_RESET);

@@ -51,9 +51,16 @@ public final class StreamEnds {
         return !disconnectReceived && !disconnectSent;
     }
 
-    /** Whether a connection that ends now has lost no data: both directions were ended by messages. */
-    public boolean isOrderly() {
-        return disconnectReceived || disconnectSent || (inputOver && outputOver);
+    /**
+     * Whether a connection that ends now has lost no data: both directions were ended by messages.
+     *
+     * @param isByPeer whether the peer ends it; by this alone a sent DISCONNECT is known to have arrived
+     */
+    public boolean isOrderly(boolean isByPeer) {
+        if (disconnectSent && !disconnectReceived) {
+            return isByPeer;
+        }
+        return disconnectReceived || (inputOver && outputOver);
     }
 
     /**

@@ -10,6 +10,7 @@ import io.netty.channel.ChannelOption;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -58,6 +59,36 @@ class StreamStatisticsTest {
                 assertThat(end.openStreams()).isZero();
                 assertThat(end.streamCredits()).isZero();
             }
+        }
+    }
+
+    /** Nobody knows then what the peer has got. */
+    @Test
+    void aCloseThatTheDrainTimeoutCutsIsAReset() throws Exception {
+        CountDownLatch begun = new CountDownLatch(1);
+        CountDownLatch standstill = new CountDownLatch(1);
+        try (StreamPair pair = new StreamPair();
+                AutoCloseable end = standstill::countDown) {
+            RdmaEventLoopGroupStatistics client = of(pair.client);
+            pair.server
+                    .eventLoop()
+                    .execute(
+                            () -> {
+                                begun.countDown();
+                                try {
+                                    standstill.await();
+                                } catch (InterruptedException e) {
+                                    throw new AssertionError(e);
+                                }
+                            });
+            begun.await();
+            pair.client.config().setOption(RdmaChannelOption.DRAIN_MILLIS, 1);
+            pair.client.close().sync();
+            assertThat(client.value(RdmaCounter.STREAMS_RESET)).isEqualTo(1);
+            assertThat(client.value(RdmaCounter.STREAMS_CLOSED)).isZero();
+            assertThat(client.value(RdmaCounter.STREAMS_RESET_BY_PEER)).isZero();
+            end.close();
+            pair.serverSide.awaitClosed();
         }
     }
 

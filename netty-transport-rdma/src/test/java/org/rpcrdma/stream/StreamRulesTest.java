@@ -276,10 +276,10 @@ class StreamRulesTest {
     @Test
     void aConnectionThatEndsWithoutAWordIsNotOrderly() {
         StreamEnds ends = new StreamEnds();
-        assertThat(ends.isOrderly()).isFalse();
+        assertThat(ends.isOrderly(true)).isFalse();
         ends.shutdownReceived();
-        assertThat(ends.isOrderly()).isFalse();
+        assertThat(ends.isOrderly(true)).isFalse();
         ends.shutdownSent();
-        assertThat(ends.isOrderly()).isTrue();
+        assertThat(ends.isOrderly(true)).isTrue();
     }
 }

@@ -7,7 +7,8 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 /** Keeps what one connection throws, a lack of heap memory included, from the other ones of its event loop. */
 public final class ErrorGuard {
 
-    private static final InternalLogger logger = InternalLoggerFactory.getInstance(ErrorGuard.class);
+    private static final InternalLogger logger =
+            InternalLoggerFactory.getInstance(ErrorGuard.class);
 
     private ErrorGuard() {}
 

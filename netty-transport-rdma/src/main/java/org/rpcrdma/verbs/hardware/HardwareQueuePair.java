@@ -67,7 +67,8 @@ final class HardwareQueuePair
         this.serial = serial;
         Objects.requireNonNull(handler, "handler");
         end = new NativeEndpointResources(loop, size, request);
-        work = new SendAndReceiveQueues(
+        work =
+                new SendAndReceiveQueues(
                         loop, size, serial, handler, t -> connection().handlerFailed(t));
         sends = work.sends();
         exposures = new QueuePairMemoryExposer(loop.registrations(), loop.windows(), this);

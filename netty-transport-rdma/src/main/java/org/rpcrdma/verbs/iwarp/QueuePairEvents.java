@@ -28,8 +28,7 @@ final class QueuePairEvents
     private boolean closed;
 
     /** @param onLost called when an event is lost because of an error, such as a lack of memory */
-    QueuePairEvents(
-            PolledEventQueue queue, QueuePairHandler handler, Consumer<Error> onLost) {
+    QueuePairEvents(PolledEventQueue queue, QueuePairHandler handler, Consumer<Error> onLost) {
         this.queue = queue;
         this.handler = Objects.requireNonNull(handler, "handler");
         this.onLost = onLost;

@@ -147,7 +147,8 @@ class HardwareQueuePairTest {
     @MethodSource("errors")
     void anErrorOfADeferredTaskCostsNoOtherTask(Error error) {
         EventLoopDevice loop =
-                new EventLoopDevice(new FakeDevice(), new ProviderSettings("test.", "device", 0, 1));
+                new EventLoopDevice(
+                        new FakeDevice(), new ProviderSettings("test.", "device", 0, 1));
         List<String> done = new ArrayList<>();
         loop.later(
                 () -> {
@@ -174,8 +175,7 @@ class HardwareQueuePairTest {
     }
 
     private static InetSocketAddress listen(
-            HardwareEventLoopContext context, List<ConnectionRequest> requests)
-            throws IOException {
+            HardwareEventLoopContext context, List<ConnectionRequest> requests) throws IOException {
         return context.listen(
                         new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
                         1,

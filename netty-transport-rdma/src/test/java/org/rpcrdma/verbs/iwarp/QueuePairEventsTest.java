@@ -45,8 +45,7 @@ class QueuePairEventsTest {
     void anErrorIsToldAndCostsNoOtherEvent(Error error) {
         List<Object> heard = new ArrayList<>();
         PolledEventQueue queue = new PolledEventQueue();
-        QueuePairEvents failing =
-                new QueuePairEvents(queue, new Handler(heard, error), heard::add);
+        QueuePairEvents failing = new QueuePairEvents(queue, new Handler(heard, error), heard::add);
         QueuePairEvents other = new QueuePairEvents(queue, new Handler(heard, null), heard::add);
         failing.complete(1, WorkStatus.SUCCESS, 0, 0);
         other.complete(2, WorkStatus.SUCCESS, 0, 0);
