@@ -18,20 +18,31 @@ import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 final class UpperLayerBindingInvoker {
 
     private UpperLayerBinding binding = NoEligibleItemsBinding.INSTANCE;
+
+    /** Of the program and version, which calls of one connection usually share; {@code null} until looked up. */
+    private UpperLayerBinding found;
+
+    private int program;
     private int version;
     private int number;
     private boolean isReducible;
 
     /**
-     * Looks up the binding.
+     * Looks up the binding, unless the call before was one to the same program and version.
      *
+     * @param bindings the same for each call
      * @throws FaultyUpperLayerBindingException when a binding throws on the question whether it covers the version
      */
     void of(OncRpcHeaderDecoder rpc, BindingRegistry bindings)
             throws FaultyUpperLayerBindingException {
         clear();
-        binding = find(rpc, bindings);
-        version = rpc.version();
+        if (found == null || rpc.program() != program || rpc.version() != version) {
+            found = null;
+            found = find(rpc, bindings);
+            program = rpc.program();
+            version = rpc.version();
+        }
+        binding = found;
         number = rpc.procedure();
         isReducible = rpc.isReductionAllowed();
     }
