@@ -11,6 +11,8 @@ final class RequesterCredits {
 
     private int inFlight;
 
+    private boolean isEnded;
+
     /** Replies whose Read chunks are being pulled: each reserves its credit for the pull completion. */
     private int completionsDue;
 
@@ -38,12 +40,20 @@ final class RequesterCredits {
 
     /** Number of calls that may be sent now. */
     int allowed() {
+        if (isEnded) {
+            return 0;
+        }
         long outstanding = completionsSent - completionsReceived;
         long left = Math.min(requested, granted) - inFlight - completionsDue - outstanding;
         if (left <= 0 && outstanding > 0 && inFlight == 0 && completionsDue == 0) {
             return 1; // only the reply to another call proves their arrival
         }
         return (int) Math.max(0, left);
+    }
+
+    /** No call is sent any more. */
+    void end() {
+        isEnded = true;
     }
 
     /** Counts a sent call; returns the number of pull completions sent before, for {@link #answered}. */

@@ -146,16 +146,18 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         if (call == null) {
             return;
         }
-        RpcRdmaException failure = call.reply.failure();
-        toUser(call);
-        if (failure instanceof UnsupportedVersionException range
+        if (call.reply.failure() instanceof UnsupportedVersionException range
                 && !link.versions().speaksAny(range.lowest(), range.highest())) {
+            requester.credits().end(); // calls that wait would be refused too (RFC 8166, 4.5.1)
+            toUser(call);
             link.closeNow(
                     "the responder speaks versions "
                             + Integer.toUnsignedString(range.lowest())
                             + " to "
                             + Integer.toUnsignedString(range.highest()),
                     null);
+        } else {
+            toUser(call);
         }
     }
 

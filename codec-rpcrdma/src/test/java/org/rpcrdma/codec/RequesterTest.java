@@ -2,12 +2,14 @@
 package org.rpcrdma.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 import static org.rpcrdma.codec.RpcPair.on;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -271,6 +273,20 @@ class RequesterTest {
         assertThat(failure.lowest()).isEqualTo(2);
         assertThat(failure.highest()).isEqualTo(3);
         assertThat(pair.client.awaitInactive()).isTrue();
+    }
+
+    /** What waits for a credit is not sent in a version that the responder has just refused. */
+    @Test
+    @Proves("V1-ERR-16")
+    void withoutACommonVersionNothingMoreIsSent() throws Exception {
+        send(Rpc.echo(1, 8));
+        ChannelFuture waiting = pair.call(Rpc.echo(2, 8));
+        pair.reply(error(1, 1, 1).writeInt(2).writeInt(3));
+        assertThat(pair.client.takeFailure()).isInstanceOf(UnsupportedVersionException.class);
+        assertThatThrownBy(waiting::sync).isInstanceOf(NotSentException.class);
+        assertThat(pair.client.awaitInactive()).isTrue();
+        assertThat(pair.server.awaitInactive()).isTrue();
+        assertThat(pair.server.messages).isEmpty();
     }
 
     /** Of no call, of one that waits for a credit, of one that is answered: nothing comes of it, here or there. */

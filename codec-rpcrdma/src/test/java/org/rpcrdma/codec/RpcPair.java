@@ -11,6 +11,8 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MaxMessagesRecvByteBufAllocator;
+import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.util.ReferenceCountUtil;
 import java.net.InetAddress;
@@ -36,9 +38,10 @@ final class RpcPair implements AutoCloseable {
 
     final Inbox client = new Inbox();
     final Inbox server = new Inbox();
-    final RdmaChannel clientChannel;
-    final RdmaChannel serverChannel;
+    RdmaChannel clientChannel;
+    RdmaChannel serverChannel;
     private final Channel listener;
+    private final Bootstrap clients;
     private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(2);
 
     /** What all peers know: without long Sends, so that chunks begin behind 4096 bytes. */
@@ -134,9 +137,37 @@ final class RpcPair implements AutoCloseable {
             }
         }
         listener = serverBootstrap.bind(InetAddress.getLoopbackAddress(), 0).sync().channel();
-        clientChannel = (RdmaChannel) bootstrap.connect(listener.localAddress()).sync().channel();
+        clients = bootstrap;
+        connect();
+    }
+
+    private void connect() throws Exception {
+        clientChannel = (RdmaChannel) clients.connect(listener.localAddress()).sync().channel();
         serverChannel = server.active.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
         settle(clientChannel);
+    }
+
+    /** What comes to the server keeps its receive until {@code serverChannel.read()}, of one message each time. */
+    void readByHand() throws Exception {
+        on(
+                serverChannel.eventLoop(),
+                () -> {
+                    RecvByteBufAllocator reads = serverChannel.config().getRecvByteBufAllocator();
+                    ((MaxMessagesRecvByteBufAllocator) reads).maxMessagesPerRead(1);
+                    serverChannel.config().setAutoRead(false);
+                });
+    }
+
+    /** Ends the connection, whose messages are gone, and makes the next one, to the same listener. */
+    void reconnect() throws Exception {
+        serverChannel.config().setAutoRead(true); // who does not read does not see the end
+        clientChannel.close().sync();
+        if (!server.awaitInactive() || !client.awaitInactive()) {
+            throw new AssertionError("the connection does not end");
+        }
+        client.releaseAll();
+        server.releaseAll();
+        connect();
     }
 
     /** What a peer announces that is not of this project, on the same device. */

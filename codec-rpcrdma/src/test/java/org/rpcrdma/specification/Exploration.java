@@ -3,6 +3,7 @@ package org.rpcrdma.specification;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -11,7 +12,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * All states of a {@link Specification}, breadth first: the path to a violation is the shortest.
+ * All states of a {@link Specification}, breadth first: the path to a violation is the shortest. What comes behind a
+ * violation is not looked at.
  *
  * @param <S> a state
  * @param <A> what may happen
@@ -24,21 +26,25 @@ public final class Exploration<S, A> {
     private final Specification<S, A> specification;
     private final Map<S, Reached<S, A>> states = new LinkedHashMap<>();
     private int transitions;
-    private String counterexample;
+    private final Map<Enum<?>, String> counterexamples = new LinkedHashMap<>();
 
-    /** Visits all states, or as many as it takes to find a violation. */
+    /** Visits all states but those behind a violation. */
     public Exploration(Specification<S, A> specification) {
         this.specification = specification;
         Deque<S> next = new ArrayDeque<>();
         S initial = specification.initial();
         states.put(initial, new Reached<>(null, null));
         next.add(initial);
-        while (!next.isEmpty() && counterexample == null) {
+        while (!next.isEmpty()) {
             S state = next.poll();
-            String violation = specification.violation(state);
-            if (violation != null) {
-                counterexample = violation + " in " + state + " after " + pathTo(state);
-                return;
+            List<? extends Enum<?>> violations = specification.violations(state);
+            for (Enum<?> violation : violations) {
+                if (!counterexamples.containsKey(violation)) {
+                    counterexamples.put(violation, state + " after " + pathTo(state));
+                }
+            }
+            if (!violations.isEmpty()) {
+                continue;
             }
             for (A action : specification.actions(state)) {
                 transitions++;
@@ -50,9 +56,9 @@ public final class Exploration<S, A> {
         }
     }
 
-    /** {@return the shortest way to a violation, {@code null} if there is none} */
-    public String counterexample() {
-        return counterexample;
+    /** {@return the invariants that are broken, each with the shortest way to a state that breaks it} */
+    public Map<Enum<?>, String> counterexamples() {
+        return Collections.unmodifiableMap(counterexamples);
     }
 
     /** {@return how many states there are} */

@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.function.Predicate;
 
 /**
- * A specification whose internal steps are taken at once: a test that works one end by hand cannot keep the other one
- * from them.
+ * A specification whose internal steps are taken at once: a test that works one end and the network by hand cannot keep
+ * the other end from them.
  *
  * @param <S> a state
  * @param <A> what may happen
@@ -45,7 +45,7 @@ final class PromptSpecification<S, A> implements Specification<S, A> {
     }
 
     @Override
-    public String violation(S state) {
-        return all.violation(state);
+    public List<? extends Enum<?>> violations(S state) {
+        return all.violations(state);
     }
 }

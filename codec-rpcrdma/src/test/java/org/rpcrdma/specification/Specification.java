@@ -20,6 +20,6 @@ public interface Specification<S, A> {
     /** {@return the state behind an action, which is one of {@link #actions}} */
     S after(S state, A action);
 
-    /** {@return what is wrong in a state, {@code null} for nothing} */
-    String violation(S state);
+    /** {@return the invariants that a state breaks} */
+    List<? extends Enum<?>> violations(S state);
 }
