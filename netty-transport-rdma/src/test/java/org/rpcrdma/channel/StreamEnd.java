@@ -150,6 +150,7 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
 
     /** Closes behind what was flushed. */
     public void close() {
+        network.note(this + " closes after " + written);
         isClosed = true;
         channel.close();
     }
