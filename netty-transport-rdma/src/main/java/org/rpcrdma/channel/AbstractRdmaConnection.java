@@ -5,6 +5,8 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -23,6 +25,9 @@ import org.rpcrdma.verbs.WorkStatus;
  * ChannelProtocol} sends and receives.
  */
 abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
+
+    private static final InternalLogger LOGGER =
+            InternalLoggerFactory.getInstance(AbstractRdmaConnection.class);
 
     private final ChannelQueuePairLifecycle queuePair;
     private final ConnectionEstablishment start;
@@ -186,10 +191,25 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
             if (end.isAbandoned() || !(isActive() || isAnswered)) {
                 return null;
             }
-            if (isActive()) {
-                traffic.closing();
+            if (isActive() && !tryEndOutput()) {
+                return null;
             }
             return traffic.mustDrain() ? end.draining(eventLoop(), drainMillis()) : null;
+        }
+
+        /** Returns whether the device took the last message. Without it the close has nothing to wait for. */
+        private boolean tryEndOutput() {
+            try {
+                traffic.closing();
+                return true;
+            } catch (RuntimeException | OutOfMemoryError e) {
+                LOGGER.debug(
+                        "{} is closed at once: its last message was refused",
+                        AbstractRdmaConnection.this,
+                        e);
+                abandon();
+                return false;
+            }
         }
 
         /** Writes to an accepted channel wait until it is active. */

@@ -152,7 +152,13 @@ final class ConnectionEstablishment {
             return;
         }
         if (channel.isClosing()) {
-            traffic.closing();
+            try {
+                traffic.closing();
+            } catch (RuntimeException | OutOfMemoryError e) {
+                // The close that waits has nothing to wait for.
+                channel.cut();
+                return;
+            }
             channel.workDone(false);
             return;
         }

@@ -235,8 +235,16 @@ final class PostedStreamWrites {
         }
     }
 
-    /** Removes and returns the oldest message, which has completed with all work before it. */
+    /**
+     * Removes and returns the oldest message, which has completed with all work before it.
+     *
+     * @throws IllegalStateException when there is none: the device has refused a part of the message, and carried out
+     *     the rest
+     */
     int takeMessage() {
+        if (head == tail) {
+            throw new IllegalStateException("a message has completed that was refused before");
+        }
         int slot = head & (workOf.length - 1);
         int index = (head & slotMask) * StreamMessage.BYTES;
         head++;

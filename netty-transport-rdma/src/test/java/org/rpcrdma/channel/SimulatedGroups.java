@@ -16,8 +16,7 @@ public final class SimulatedGroups {
     /** {@return a group of one event loop} */
     public static RdmaEventLoopGroup single(
             Executor executor, VerbsProvider provider, PollMode mode, DirectMemoryBudget budget) {
-        RdmaEventLoopGroup group =
-                new RdmaEventLoopGroup(1, executor, provider, mode, budget);
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1, executor, provider, mode, budget);
         ((RdmaEventLoop) group.next()).poller().limitPolling(new PollerLimit(CPUS));
         return group;
     }

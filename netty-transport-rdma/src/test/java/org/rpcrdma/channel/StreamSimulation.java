@@ -3,16 +3,10 @@ package org.rpcrdma.channel;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
-import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufUtil;
-import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.socket.ChannelInputShutdownEvent;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
@@ -44,7 +38,7 @@ public final class StreamSimulation {
     /** Whether connections may be reset; otherwise faults are delays. */
     private final boolean hasLosses;
 
-    private final List<End> ends = new ArrayList<>();
+    private final List<StreamEnd> ends = new ArrayList<>();
 
     /** A history that has not begun. */
     public StreamSimulation(SimulatedNetwork network) {
@@ -70,7 +64,7 @@ public final class StreamSimulation {
                                 new ChannelInitializer<Channel>() {
                                     @Override
                                     protected void initChannel(Channel channel) {
-                                        End.of(channel, ends, "server " + ends.size(), network);
+                                        add(channel, "server ");
                                     }
                                 });
         sizes(server::childOption);
@@ -89,15 +83,15 @@ public final class StreamSimulation {
                 fault();
             }
         }
-        for (End end : ends) {
+        for (StreamEnd end : ends) {
             end.finish();
         }
-        expect("all promises end", () -> ends.stream().allMatch(End::isSettled));
+        expect("all promises end", () -> ends.stream().allMatch(StreamEnd::isSettled));
         if (!hasLosses) {
-            expect("all bytes arrive", () -> ends.stream().allMatch(End::hasAll));
+            expect("all bytes arrive", () -> ends.stream().allMatch(StreamEnd::hasAll));
         }
         ends.forEach(this::check);
-        ends.forEach(end -> end.channel.close());
+        ends.forEach(StreamEnd::close);
         bound.channel().close();
         groups.forEach(group -> group.shutdownGracefully(0, 1, TimeUnit.SECONDS));
         expect("all event loops end", () -> network.threadCount() == 0);
@@ -111,11 +105,19 @@ public final class StreamSimulation {
                 DirectMemoryBudget.jvm());
     }
 
+    private void add(Channel channel, String side) {
+        StreamEnd end = new StreamEnd(channel, side + ends.size(), network);
+        ends.add(end);
+        channel.pipeline().addLast(end);
+    }
+
     private interface Options {
         <T> void set(ChannelOption<T> option, T value);
     }
 
     private void sizes(Options options) {
+        // With few credits they run out; with many, only buffers do.
+        options.set(RdmaChannelOption.RECEIVE_DEPTH, 16 << random.nextInt(5));
         options.set(ChannelOption.SO_RCVBUF, 1024 << random.nextInt(9));
         options.set(ChannelOption.SO_SNDBUF, 1024 << random.nextInt(9));
     }
@@ -130,21 +132,18 @@ public final class StreamSimulation {
                                 new ChannelInitializer<Channel>() {
                                     @Override
                                     protected void initChannel(Channel channel) {
-                                        End.of(channel, ends, "client " + ends.size(), network);
+                                        add(channel, "client ");
                                     }
                                 });
         sizes(bootstrap::option);
         int before = ends.size();
         ChannelFuture connected = bootstrap.connect(ADDRESS);
         expect("the stream is connected", () -> connected.isDone() && ends.size() == before + 2);
-        End one = ends.get(before);
-        End two = ends.get(before + 1);
-        one.peer = two;
-        two.peer = one;
+        ends.get(before).pair(ends.get(before + 1));
     }
 
     private void act() {
-        End end = ends.get(random.nextInt(ends.size()));
+        StreamEnd end = ends.get(random.nextInt(ends.size()));
         switch (random.nextInt(12)) {
             case 0 -> end.setReading(random.nextInt(3) != 0);
             case 1 -> end.write(0);
@@ -179,157 +178,21 @@ public final class StreamSimulation {
         }
     }
 
-    private void check(End end) {
-        if (end.wrong != null) {
-            throw new AssertionError(end + " " + end.wrong);
-        }
+    private void check(StreamEnd end) {
+        end.check();
         if (!hasLosses) {
-            for (ChannelFuture promise : end.promises) {
-                if (!promise.isSuccess()) {
-                    throw new AssertionError("a promise of " + end + " fails", promise.cause());
-                }
-            }
+            end.checkPromises();
         }
     }
 
     private void expect(String what, BooleanSupplier condition) {
         if (!network.runUntil(condition, PATIENCE_MILLIS * MILLI)) {
             StringBuilder state = new StringBuilder();
-            for (End end : ends) {
+            for (StreamEnd end : ends) {
                 state.append('\n').append(end.state());
             }
             throw new AssertionError("not so: " + what + state);
         }
-        for (End end : ends) {
-            if (end.wrong != null) {
-                throw new AssertionError(end + " " + end.wrong);
-            }
-        }
-    }
-
-    /** One end of a stream. The value of each byte follows from its position, so that any can be checked alone. */
-    private static final class End extends ChannelInboundHandlerAdapter {
-
-        private final String name;
-        private final SimulatedNetwork network;
-        private final Channel channel;
-        private final List<ChannelFuture> promises = new ArrayList<>();
-        private End peer;
-        private long written;
-        private long received;
-        private boolean isFinished;
-        private boolean hasSeenEnd;
-        private String wrong;
-
-        private End(Channel channel, String name, SimulatedNetwork network) {
-            this.channel = channel;
-            this.name = name;
-            this.network = network;
-        }
-
-        static void of(Channel channel, List<End> ends, String name, SimulatedNetwork network) {
-            End end = new End(channel, name, network);
-            ends.add(end);
-            channel.pipeline().addLast(end);
-        }
-
-        void write(int length) {
-            if (isFinished) {
-                return;
-            }
-            byte[] bytes = new byte[length];
-            for (int i = 0; i < length; i++) {
-                bytes[i] = (byte) at(written + i);
-            }
-            long end = written + length;
-            written = end;
-            ChannelFuture promise = channel.write(Unpooled.wrappedBuffer(bytes));
-            promises.add(promise);
-        }
-
-        private static int at(long position) {
-            return (int) (position * 31 + (position >> 8) * 7);
-        }
-
-        void flush() {
-            channel.flush();
-        }
-
-        void setReading(boolean isReading) {
-            channel.config().setAutoRead(isReading);
-        }
-
-        /** Shuts the output down behind all that was written, and reads the rest of the input. */
-        void finish() {
-            setReading(true);
-            if (!isFinished) {
-                isFinished = true;
-                channel.flush();
-                network.note(this + " shuts its output down after " + written);
-                promises.add(((RdmaStreamChannel) channel).shutdownOutput());
-            }
-        }
-
-        boolean isSettled() {
-            return promises.stream().allMatch(ChannelFuture::isDone);
-        }
-
-        boolean hasAll() {
-            return received == peer.written && hasSeenEnd;
-        }
-
-        @Override
-        public void channelRead(ChannelHandlerContext ctx, Object message) {
-            ByteBuf bytes = (ByteBuf) message;
-            byte[] came = ByteBufUtil.getBytes(bytes);
-            bytes.release();
-            for (byte one : came) {
-                if (one != (byte) at(received) && wrong == null) {
-                    wrong = "reads another byte at " + received;
-                }
-                received++;
-            }
-            if (peer != null && received > peer.written) {
-                wrong = "reads more than was written";
-            }
-        }
-
-        @Override
-        public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
-            if (event instanceof ChannelInputShutdownEvent) {
-                hasSeenEnd = true;
-            }
-        }
-
-        @Override
-        public void channelInactive(ChannelHandlerContext ctx) {
-            hasSeenEnd = true;
-            network.note(this + " is closed");
-        }
-
-        @Override
-        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-            network.note(this + " is told of " + cause);
-        }
-
-        String state() {
-            return name
-                    + ": written "
-                    + written
-                    + ", received "
-                    + received
-                    + (isFinished ? ", finished" : "")
-                    + (hasSeenEnd ? ", has seen the end, " : ", ")
-                    + promises.stream().filter(promise -> !promise.isDone()).count()
-                    + " promises open, "
-                    + promises.stream().filter(p -> p.isDone() && !p.isSuccess()).count()
-                    + " failed, open: "
-                    + channel.isOpen();
-        }
-
-        @Override
-        public String toString() {
-            return name;
-        }
+        ends.forEach(StreamEnd::check);
     }
 }

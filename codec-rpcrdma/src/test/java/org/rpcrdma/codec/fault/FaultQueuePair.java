@@ -179,6 +179,11 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     }
 
     @Override
+    public ReceiveMemoryRange writeMemory(int key, int start, int length) {
+        return handler.writeMemory(key, start, length);
+    }
+
+    @Override
     public void send(long id, int flags) {
         before(Step.SEND);
         isSend = true;
@@ -245,6 +250,12 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
         keysEver.add(key);
         exposedWhole &= region.length() == length;
         return key;
+    }
+
+    @Override
+    public int expose(int length) {
+        before(Step.EXPOSE);
+        return device.expose(length);
     }
 
     @Override

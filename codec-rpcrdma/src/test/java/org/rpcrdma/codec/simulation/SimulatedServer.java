@@ -82,6 +82,7 @@ final class SimulatedServer {
                                     && procedure == SimulatedProgram.APPEND);
     private boolean mayOverrun;
     private Channel listener;
+    private Channel streamListener;
 
     SimulatedServer(SimulatedWorld world, int number, Random random) {
         this.world = world;
@@ -155,18 +156,50 @@ final class SimulatedServer {
             world.expect(this + " listens", bound::isDone);
             if (bound.isSuccess()) {
                 listener = bound.channel();
+                startStreams();
                 return;
             }
         }
         throw new AssertionError(this + " does not listen");
     }
 
+    private void startStreams() {
+        if (!world.plan.hasStreams()) {
+            return;
+        }
+        for (int i = 0; i < 3; i++) {
+            ChannelFuture bound =
+                    world.streams()
+                            .bootstrap(host, new Random(world.plan.seed() + number))
+                            .option(ChannelOption.SO_BACKLOG, backlog)
+                            .bind(SimulatedStreams.address(number));
+            world.expect(this + " listens for streams", bound::isDone);
+            if (bound.isSuccess()) {
+                streamListener = bound.channel();
+                return;
+            }
+        }
+        throw new AssertionError(this + " does not listen for streams");
+    }
+
     void stop() {
         world.network.note(this + " stops");
         listener.close();
+        if (streamListener != null) {
+            streamListener.close();
+            world.streams().closeAt(host);
+        }
         List.copyOf(accepted).forEach(Channel::close);
         accepted.clear();
-        world.expect(this + " stops", () -> !listener.isOpen());
+        world.expect(this + " stops", () -> !isListening());
+    }
+
+    private boolean isListening() {
+        return listener.isOpen() || (streamListener != null && streamListener.isOpen());
+    }
+
+    int number() {
+        return number;
     }
 
     void close() {

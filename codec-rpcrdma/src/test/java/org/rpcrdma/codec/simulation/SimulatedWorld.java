@@ -53,6 +53,8 @@ final class SimulatedWorld {
     /** The call of each XID that a client has used. */
     private final Map<String, Map<Integer, Integer>> xids = new HashMap<>();
 
+    private final SimulatedStreams streams = new SimulatedStreams(this);
+
     private int codecCalls;
     private String wrong;
 
@@ -107,6 +109,9 @@ final class SimulatedWorld {
                 () -> clients.stream().allMatch(client -> client.codec.isIdle()),
                 plan.hasLosses() ? 0 : PATIENCE_MILLIS,
                 plan.hasLosses());
+        if (plan.hasStreams()) {
+            streams.finish(clients, plan.hasLosses());
+        }
         end();
     }
 
@@ -118,6 +123,7 @@ final class SimulatedWorld {
         long lost = servers.stream().mapToLong(server -> server.host.context().lost()).sum();
         long failures = hosts().mapToLong(SimulatedHost::failures).sum();
         long closes = clients.stream().mapToLong(client -> client.codec.closes()).sum();
+        closes += streams.closes();
         network.note("lost " + lost + ", failures " + failures + ", closes " + closes);
         if (lost > failures + closes) {
             throw new AssertionError(
@@ -131,6 +137,9 @@ final class SimulatedWorld {
         rogues.forEach(RogueClient::close);
         rogueServers.forEach(RogueServer::close);
         clients.forEach(SimulatedClient::close);
+        streams.close();
+        // An event loop that ends does not wait for work, so it would poll until they are closed.
+        expect("streams are closed", streams::isClosed, plan.hasLosses());
         calls.forEach(SimulatedCall::checkReply);
         hosts().forEach(SimulatedHost::recover);
         servers.forEach(SimulatedServer::close);
@@ -141,6 +150,7 @@ final class SimulatedWorld {
         rogues.forEach(RogueClient::shutdown);
         rogueServers.forEach(RogueServer::shutdown);
         expect("all event loops end", () -> network.threadCount() == 0);
+        streams.checkEnd();
         calls.forEach(SimulatedCall::checkLent);
         clients.forEach(SimulatedClient::checkReceives);
         clients.forEach(client -> client.codec.check());
@@ -191,6 +201,7 @@ final class SimulatedWorld {
                 }
             }
             case CODEC -> client.codec.act(random);
+            case STREAM -> streams.act(client, random);
             case ROGUE -> rogue(server, random);
             case JUMP -> {
                 network.note("time passes");
@@ -313,6 +324,7 @@ final class SimulatedWorld {
         for (SimulatedClient client : clients) {
             client.codec.checkNow();
         }
+        streams.checkNow();
     }
 
     /** The number of a call of the codec alone, and its XID. */
@@ -361,8 +373,16 @@ final class SimulatedWorld {
         throw new AssertionError(client + " is not served any more");
     }
 
+    SimulatedStreams streams() {
+        return streams;
+    }
+
     void expect(String what, BooleanSupplier condition) {
         expect(what, condition, PATIENCE_MILLIS);
+    }
+
+    void expect(String what, BooleanSupplier condition, boolean isOptional) {
+        expect(what, condition, PATIENCE_MILLIS, isOptional);
     }
 
     private void expect(String what, BooleanSupplier condition, long millis) {
@@ -385,6 +405,7 @@ final class SimulatedWorld {
                     .filter(call -> !call.isDone())
                     .forEach(call -> state.append("; not ended: ").append(call));
             clients.forEach(client -> state.append("; ").append(client.rpc));
+            state.append(streams.state());
             throw new AssertionError("not so: " + what + state);
         }
         checkNow();

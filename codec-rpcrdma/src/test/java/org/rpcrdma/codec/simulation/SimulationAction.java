@@ -4,7 +4,7 @@ package org.rpcrdma.codec.simulation;
 /**
  * One action of a {@link SimulationPlan}.
  *
- * @param number its place in the whole plan
+ * @param number names it in the whole plan
  * @param kind what is done
  * @param peer by whom or to whom, modulo those that there are
  * @param seed of its details
@@ -19,6 +19,7 @@ record SimulationAction(int number, Kind kind, int peer, long seed, int steps) {
         REVERSE_CALL,
         OPTION,
         CODEC,
+        STREAM,
         ROGUE,
         STALL,
         PAUSE,

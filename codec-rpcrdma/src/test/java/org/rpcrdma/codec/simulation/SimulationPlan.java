@@ -32,6 +32,7 @@ record SimulationPlan(
     }
 
     private static final int MOST_ACTIONS = 60;
+    private static final int MOST_STREAM_ACTIONS = 25;
 
     /** Determines all of it by a seed. */
     static SimulationPlan of(long seed) {
@@ -56,7 +57,26 @@ record SimulationPlan(
             actions.add(
                     new SimulationAction(i, kind, random.nextInt(64), random.nextLong(), steps));
         }
+        addStreams(actions, new Random(seed * 0x9E3779B97F4A7C15L + 2));
         return new SimulationPlan(seed, servers, clients, weather, actions);
+    }
+
+    /** Between the others, in one history of three. */
+    private static void addStreams(List<SimulationAction> actions, Random random) {
+        if (random.nextInt(3) != 0) {
+            return;
+        }
+        int first = actions.size();
+        for (int i = 5 + random.nextInt(MOST_STREAM_ACTIONS); i > 0; i--) {
+            actions.add(
+                    random.nextInt(actions.size() + 1),
+                    new SimulationAction(
+                            first + i,
+                            SimulationAction.Kind.STREAM,
+                            random.nextInt(64),
+                            random.nextLong(),
+                            random.nextInt(60)));
+        }
     }
 
     private static SimulationAction.Kind kind(Random random, Weather weather, boolean hasRogues) {
@@ -115,8 +135,16 @@ record SimulationPlan(
                 seed, Math.min(servers, fewerClients), fewerClients, weather, List.copyOf(fewer));
     }
 
+    boolean hasStreams() {
+        return actions.stream().anyMatch(one -> one.kind() == SimulationAction.Kind.STREAM);
+    }
+
     boolean hasLosses() {
         return weather == Weather.LOSSES || isShortOfMemory();
+    }
+
+    boolean isCalm() {
+        return weather == Weather.CALM;
     }
 
     /** Whether connections are lost for want of memory alone. */

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
+import java.net.InetSocketAddress;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
+
+/**
+ * One end of a simulated stream. The value of each byte follows from the connection, the direction and its position, so
+ * that any can be checked alone, and bytes of another stream are seen.
+ */
+public final class StreamEnd extends ChannelInboundHandlerAdapter {
+
+    /** A promise and the positions of its bytes. */
+    private record Promised(ChannelFuture promise, long start, long end) {}
+
+    private final String name;
+    private final SimulatedNetwork network;
+    private final Channel channel;
+    private final boolean isServer;
+
+    /** Those that have not succeeded, in their order. */
+    private final Deque<Promised> promises = new ArrayDeque<>();
+
+    private StreamEnd peer;
+    private long written;
+    private long received;
+
+    /** Position behind the last byte whose promise, and all before it, have succeeded. */
+    private long acknowledged;
+
+    private int failed;
+    private Throwable failure;
+    private boolean isFinished;
+    private boolean isClosed;
+    private boolean isAborted;
+    private boolean hasSeenEnd;
+    private boolean isDeceived;
+    private String wrong;
+
+    /** Of a channel that is to be added to its pipeline. */
+    public StreamEnd(Channel channel, String name, SimulatedNetwork network) {
+        this.channel = channel;
+        this.name = name;
+        this.network = network;
+        isServer = channel.parent() != null;
+    }
+
+    /** Names both ends of a connection to each other. */
+    public void pair(StreamEnd other) {
+        peer = other;
+        other.peer = this;
+    }
+
+    /** The other end lies: whatever comes of it is right, but for what it leaves behind. */
+    public void deceived() {
+        isDeceived = true;
+    }
+
+    /** {@return the port of the end that has connected, which names the connection} 0 before there is one. */
+    public int port() {
+        Object address = isServer ? channel.remoteAddress() : channel.localAddress();
+        return address == null ? 0 : ((InetSocketAddress) address).getPort();
+    }
+
+    /** {@return the other end} {@code null} before it is known. */
+    public StreamEnd peer() {
+        return peer;
+    }
+
+    /** {@return whether nothing that it wanted has failed} */
+    public boolean isSuccess() {
+        settle();
+        return failed == 0;
+    }
+
+    /** {@return whether the other end is known} */
+    public boolean isPaired() {
+        return peer != null;
+    }
+
+    /** {@return whether its channel is open} */
+    public boolean isOpen() {
+        return channel.isOpen();
+    }
+
+    /** {@return whether bytes can be written} */
+    public boolean isActive() {
+        return channel.isActive() && !isFinished && !isClosed;
+    }
+
+    // ------------------------------------------------------------------ what it does
+
+    /** Writes bytes, unless the output is shut down. */
+    public void write(int length) {
+        if (isFinished || isClosed) {
+            return;
+        }
+        byte[] bytes = new byte[length];
+        int key = key(isServer);
+        for (int i = 0; i < length; i++) {
+            bytes[i] = at(written + i, key);
+        }
+        // Before the write: another thread may deliver them at once.
+        long start = written;
+        written += length;
+        promises.add(new Promised(channel.write(Unpooled.wrappedBuffer(bytes)), start, written));
+    }
+
+    /** Of a direction of this connection. */
+    private int key(boolean ofServer) {
+        return port() * 13 + (ofServer ? 101 : 0);
+    }
+
+    private static byte at(long position, int key) {
+        return (byte) (position * 31 + (position >> 8) * 7 + key);
+    }
+
+    /** Flushes what was written. */
+    public void flush() {
+        channel.flush();
+    }
+
+    /** Reads, or leaves what arrives to the buffers of the transport. */
+    public void setReading(boolean isReading) {
+        channel.config().setAutoRead(isReading);
+    }
+
+    /** Shuts the output down behind all that was written, and reads the rest of the input. */
+    public void finish() {
+        setReading(true);
+        if (!isFinished && !isClosed) {
+            isFinished = true;
+            channel.flush();
+            network.note(this + " shuts its output down after " + written);
+            promises.add(
+                    new Promised(((RdmaStreamChannel) channel).shutdownOutput(), written, written));
+        }
+    }
+
+    /** Closes behind what was flushed. */
+    public void close() {
+        network.note(this + " closes after " + written);
+        isClosed = true;
+        channel.close();
+    }
+
+    /** Ends the connection at once, as a reset. */
+    public void abort() {
+        network.note(this + " aborts");
+        isClosed = true;
+        isAborted = true;
+        channel.config().setOption(ChannelOption.SO_LINGER, 0);
+        channel.close();
+    }
+
+    // ------------------------------------------------------------------ what has become of it
+
+    /** {@return whether each promise has ended} */
+    public boolean isSettled() {
+        settle();
+        return promises.isEmpty();
+    }
+
+    private void settle() {
+        while (!promises.isEmpty() && promises.peek().promise.isDone()) {
+            Promised one = promises.poll();
+            if (!one.promise.isSuccess()) {
+                failed++;
+                failure = one.promise.cause();
+            } else if (failed == 0) {
+                acknowledged = one.end;
+            } else if (one.end > one.start && wrong == null) {
+                wrong = "is told that bytes were sent behind some that were not";
+            }
+        }
+    }
+
+    /** {@return whether all that the peer has written has arrived, and the end behind it} */
+    public boolean hasAll() {
+        return received == peer.written && hasSeenEnd;
+    }
+
+    /** {@return whether it or its peer has closed instead of shutting its output down} */
+    public boolean isCut() {
+        return isClosed || peer == null || peer.isClosed;
+    }
+
+    /** Each byte that a promise of the peer has confirmed has arrived, unless an end was aborted or closed before. */
+    public void checkArrived() {
+        settle();
+        if (peer != null && !isClosed && !peer.isAborted && received < peer.acknowledged) {
+            throw new AssertionError(
+                    this
+                            + " has received "
+                            + received
+                            + " bytes, and its peer was told of "
+                            + peer.acknowledged);
+        }
+    }
+
+    /**
+     * Checks what must hold at any time.
+     *
+     * @throws AssertionError when it has seen something wrong
+     */
+    public void check() {
+        settle();
+        if (wrong != null) {
+            throw new AssertionError(this + " " + wrong);
+        }
+    }
+
+    /**
+     * Checks that nothing that it wanted has failed.
+     *
+     * @throws AssertionError when a promise has
+     */
+    public void checkPromises() {
+        settle();
+        if (failed > 0) {
+            throw new AssertionError("a promise of " + this + " fails", failure);
+        }
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        ByteBuf bytes = (ByteBuf) message;
+        int length = bytes.readableBytes();
+        byte[] came = ByteBufUtil.getBytes(bytes);
+        bytes.release();
+        int key = key(!isServer);
+        for (int i = 0; i < length && !isDeceived; i++) {
+            if (came[i] != at(received + i, key)) {
+                wrong = "reads another byte at " + (received + i);
+                break;
+            }
+        }
+        received += length;
+        if (peer != null && received > peer.written) {
+            wrong = "reads more than was written";
+        }
+        if (hasSeenEnd) {
+            wrong = "reads bytes behind the end";
+        }
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+        if (event instanceof ChannelInputShutdownEvent) {
+            if (hasSeenEnd) {
+                wrong = "is told twice of the end of its input";
+            }
+            hasSeenEnd = true;
+            network.note(this + " sees the end after " + received);
+        }
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        hasSeenEnd = true;
+        network.note(this + " is closed");
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        network.note(this + " is told of " + cause);
+    }
+
+    /** {@return what it has done and seen, for a failure} */
+    public String state() {
+        return name
+                + ": written "
+                + written
+                + ", received "
+                + received
+                + (isFinished ? ", finished" : "")
+                + (hasSeenEnd ? ", has seen the end, " : ", ")
+                + promises.size()
+                + " promises open, "
+                + failed
+                + " failed, open: "
+                + channel.isOpen();
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+}
