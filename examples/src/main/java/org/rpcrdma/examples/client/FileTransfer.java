@@ -8,6 +8,7 @@ import java.nio.channels.FileChannel;
 import java.util.ArrayDeque;
 import java.util.function.LongConsumer;
 import org.rpcrdma.codec.rpc.RpcFuture;
+import org.rpcrdma.examples.nfs.NfsHandle;
 
 /**
  * Copies file contents, with several READs or WRITEs out at a time. The thread that calls does the local file's work.
