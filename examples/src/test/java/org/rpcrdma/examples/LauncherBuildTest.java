@@ -53,7 +53,11 @@ class LauncherBuildTest {
         home = place.resolve("home");
         jar = home.resolve("examples/target/rpcrdma.jar");
         for (String module :
-                List.of("netty-transport-rdma", "codec-rpcrdma", "examples", "codec-rpcrdma/simulator")) {
+                List.of(
+                        "netty-transport-rdma",
+                        "codec-rpcrdma",
+                        "examples",
+                        "codec-rpcrdma/simulator")) {
             Files.createDirectories(home.resolve(module).resolve("src/main"));
             Files.createFile(home.resolve(module).resolve("pom.xml"));
         }
@@ -105,7 +109,8 @@ class LauncherBuildTest {
         launcher.environment().remove("JAVA_HOME");
         launcher.environment().remove("JAVA_OPTS");
         launcher.environment().put("PLACE", place.toString());
-        launcher.environment().merge("PATH", place.resolve("bin").toString(), (old, bin) -> bin + ":" + old);
+        launcher.environment()
+                .merge("PATH", place.resolve("bin").toString(), (old, bin) -> bin + ":" + old);
         Process process = launcher.start();
         started.add(process);
         return new Run(process, out, err);
@@ -174,7 +179,8 @@ class LauncherBuildTest {
 
     @Test
     void oneBuildsAndTheOthersWaitForIt() throws Exception {
-        assumeThat(Stream.of("/usr/bin/flock", "/bin/flock")).anyMatch(each -> Files.exists(Path.of(each)));
+        assumeThat(Stream.of("/usr/bin/flock", "/bin/flock"))
+                .anyMatch(each -> Files.exists(Path.of(each)));
         Path gate = place.resolve("gate");
         assertThat(new ProcessBuilder("mkfifo", gate.toString()).start().waitFor()).isZero();
         meanwhile("read -r <\"$PLACE/gate\"");
@@ -214,7 +220,11 @@ class LauncherBuildTest {
     private void assertFailsInOneLine(String what) throws Exception {
         Run run = start();
         assertThat(run.await(1)).isEmpty();
-        assertThat(run.said().lines()).singleElement().asString().startsWith("rpcrdma: ").contains(what);
+        assertThat(run.said().lines())
+                .singleElement()
+                .asString()
+                .startsWith("rpcrdma: ")
+                .contains(what);
         assertThat(place.resolve("builds")).doesNotExist();
     }
 }

@@ -3,7 +3,6 @@ package org.rpcrdma.examples.server;
 
 import java.io.IOException;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import org.rpcrdma.codec.rpc.XdrEncodable;
@@ -39,8 +38,7 @@ final class Nfs3Names {
                 }
             }
             UnixAttributes attributes = directory.existing(name);
-            return found(
-                    export.handle(directory.key(), name, attributes), attributes, directory);
+            return found(export.handle(directory.key(), name, attributes), attributes, directory);
         }
     }
 

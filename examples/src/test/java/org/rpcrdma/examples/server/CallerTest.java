@@ -99,7 +99,8 @@ class CallerTest {
         return arguments;
     }
 
-    private static XdrWriter attributes(XdrWriter arguments, int mode, int uid, int gid, long size) {
+    private static XdrWriter attributes(
+            XdrWriter arguments, int mode, int uid, int gid, long size) {
         for (int value : new int[] {mode, uid, gid}) {
             arguments.writeBoolean(value != NOTHING);
             if (value != NOTHING) {
