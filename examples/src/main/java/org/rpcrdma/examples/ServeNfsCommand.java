@@ -152,8 +152,8 @@ final class ServeNfsCommand implements Callable<Integer> {
         Check.port(spec, "--port", port);
         Check.port(spec, "--mount-port", mountPort);
         Check.port(spec, "--tcp-port", tcpPort);
-        if (port != 0 && (port == tcpPort || port == mountPort)
-                || mountPort != 0 && mountPort == tcpPort) {
+        if ((port != 0 && (port == tcpPort || port == mountPort))
+                || (mountPort != 0 && mountPort == tcpPort)) {
             throw new ParameterException(
                     spec.commandLine(), "--port, --mount-port and --tcp-port have to be different");
         }

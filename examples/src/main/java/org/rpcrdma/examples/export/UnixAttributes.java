@@ -158,8 +158,8 @@ public final class UnixAttributes implements XdrEncodable {
         long rdev = number("rdev");
         out.writeInt(type()).writeInt(mode()).writeInt(links()).writeInt(uid()).writeInt(gid());
         out.writeLong(size()).writeLong(size());
-        out.writeInt((int) (rdev >>> 8 & 0xfff | rdev >>> 32 & 0xfffff000));
-        out.writeInt((int) (rdev & 0xff | rdev >>> 12 & 0xffffff00));
+        out.writeInt((int) ((rdev >>> 8 & 0xfff) | (rdev >>> 32 & 0xfffff000)));
+        out.writeInt((int) ((rdev & 0xff) | (rdev >>> 12 & 0xffffff00)));
         out.writeLong(fsid).writeLong(fileId());
         writeTime(out, accessed());
         writeTime(out, modified());
