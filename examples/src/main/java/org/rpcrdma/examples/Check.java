@@ -9,38 +9,23 @@ final class Check {
 
     private static final int PORT_MAX = 65535;
 
-    private static final long UNSIGNED_MAX = 0xffff_ffffL;
-
     private Check() {}
 
+    /** A port, or 0 to have one chosen. */
     static void port(CommandSpec spec, String option, int value) {
-        if (value < 0 || value > PORT_MAX) {
+        range(spec, option, value, 0, PORT_MAX);
+    }
+
+    static void atLeast(CommandSpec spec, String option, long value, long least) {
+        range(spec, option, value, least, Long.MAX_VALUE);
+    }
+
+    static void range(CommandSpec spec, String option, long value, long least, long most) {
+        if (value < least || value > most) {
+            String upTo = most == Long.MAX_VALUE ? "or more" : "to " + most;
             throw new ParameterException(
                     spec.commandLine(),
-                    option + " " + value + " is no port (expected: 0 to " + PORT_MAX + ")");
-        }
-    }
-
-    static void atLeastOne(CommandSpec spec, String option, long value) {
-        if (value < 1) {
-            throw new ParameterException(
-                    spec.commandLine(), option + " " + value + " (expected: 1 or more)");
-        }
-    }
-
-    static void notNegative(CommandSpec spec, String option, long value) {
-        if (value < 0) {
-            throw new ParameterException(
-                    spec.commandLine(), option + " " + value + " (expected: 0 or more)");
-        }
-    }
-
-    /** A number that goes on the wire as 32 bits without a sign. */
-    static void unsigned(CommandSpec spec, String option, long value) {
-        if (value < 0 || value > UNSIGNED_MAX) {
-            throw new ParameterException(
-                    spec.commandLine(),
-                    option + " " + value + " (expected: 0 to " + UNSIGNED_MAX + ")");
+                    option + " " + value + " (expected: " + least + " " + upTo + ")");
         }
     }
 }

@@ -2,22 +2,22 @@
 package org.rpcrdma.examples;
 
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.security.DigestInputStream;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
-import java.util.Comparator;
 import java.util.HexFormat;
-import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.Callable;
-import java.util.stream.Stream;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.examples.client.FileTransfer;
 import org.rpcrdma.examples.client.Nfs3Client;
@@ -42,14 +42,10 @@ import picocli.CommandLine.Spec;
         mixinStandardHelpOptions = true)
 final class DemoCommand implements Callable<Integer> {
 
-    private static final long DEFAULT_FILE_MIN = 10_000_000;
-    private static final int BUFFER_LENGTH = 1 << 16;
+    private static final Set<StandardOpenOption> NEW_FILE =
+            Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
     private static final int ANY_PORT = 0;
     private static final int MODE = 0644;
-
-    @Mixin
-    @SuppressWarnings("UnusedVariable") // picocli needs the field
-    private Verbosity verbosity;
 
     @Mixin private Capture capture;
 
@@ -62,7 +58,7 @@ final class DemoCommand implements Callable<Integer> {
     @Option(
             names = "--file",
             paramLabel = "FILE",
-            description = "What to copy (default: a big file of the running JDK).")
+            description = "What to copy (default: the class library of the running JDK).")
     private Path file;
 
     @Option(
@@ -85,7 +81,8 @@ final class DemoCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        Path source = file != null ? file : bigFile();
+        Path source =
+                file != null ? file : Path.of(System.getProperty("java.home"), "lib", "modules");
         if (!Files.exists(source)) {
             throw new NoSuchFileException(source.toString());
         }
@@ -94,7 +91,7 @@ final class DemoCommand implements Callable<Integer> {
         }
         long length = Files.size(source);
         if (size != null) {
-            Check.atLeastOne(spec, "--size", size);
+            Check.atLeast(spec, "--size", size, 1);
             if (size > length) {
                 throw new IOException(
                         source + " has " + length + " bytes, fewer than --size " + size);
@@ -111,7 +108,7 @@ final class DemoCommand implements Callable<Integer> {
         Path exported = Files.createDirectory(directory.resolve("export"));
         Path original = directory.resolve("original");
         Path returned = directory.resolve("returned");
-        String expected = copyAndDigest(source, length, original);
+        String expected = copy(source, length, original);
         print("device   " + Device.inUse());
         print("file     " + source + ", " + length + " bytes");
 
@@ -162,9 +159,7 @@ final class DemoCommand implements Callable<Integer> {
             Path returned)
             throws IOException {
         long start = System.nanoTime();
-        try (FileChannel local =
-                        FileChannel.open(
-                                returned, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+        try (FileChannel local = FileChannel.open(returned, NEW_FILE);
                 Progress progress = new Progress("READ", length)) {
             new FileTransfer(session.nfs(), limits, progress)
                     .get(remote.handle(), "file", length, local);
@@ -172,29 +167,10 @@ final class DemoCommand implements Callable<Integer> {
         return (System.nanoTime() - start) / 1e9;
     }
 
-    private static Path bigFile() throws IOException {
-        Path java = Path.of(System.getProperty("java.home"));
-        Path modules = java.resolve("lib").resolve("modules");
-        if (Files.isRegularFile(modules)) {
-            return modules;
-        }
-        try (Stream<Path> files = Files.walk(java)) {
-            Optional<Path> biggest =
-                    files.filter(Files::isRegularFile)
-                            .max(Comparator.comparingLong(path -> path.toFile().length()));
-            if (biggest.isPresent() && Files.size(biggest.get()) >= DEFAULT_FILE_MIN) {
-                return biggest.get();
-            }
-        }
-        throw new IOException(
-                "no file of " + DEFAULT_FILE_MIN + " bytes in " + java + ": name one with --file");
-    }
-
-    private static String copyAndDigest(Path source, long length, Path target) throws IOException {
+    /** Copies so much of a file, and returns its digest. */
+    private static String copy(Path source, long length, Path target) throws IOException {
         try (FileChannel in = FileChannel.open(source, StandardOpenOption.READ);
-                FileChannel out =
-                        FileChannel.open(
-                                target, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+                FileChannel out = FileChannel.open(target, NEW_FILE)) {
             long done = 0;
             while (done < length) {
                 long n = in.transferTo(done, length - done, out);
@@ -214,12 +190,8 @@ final class DemoCommand implements Callable<Integer> {
         } catch (NoSuchAlgorithmException e) {
             throw new AssertionError("every Java platform has SHA-256", e);
         }
-        try (FileChannel in = FileChannel.open(path, StandardOpenOption.READ)) {
-            ByteBuffer buffer = ByteBuffer.allocate(BUFFER_LENGTH);
-            while (in.read(buffer) >= 0) {
-                digest.update(buffer.flip());
-                buffer.clear();
-            }
+        try (InputStream in = new DigestInputStream(Files.newInputStream(path), digest)) {
+            in.transferTo(OutputStream.nullOutputStream());
         }
         return HexFormat.of().formatHex(digest.digest());
     }

@@ -2,14 +2,19 @@
 package org.rpcrdma.examples;
 
 import org.rpcrdma.channel.Rdma;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.Spec.Target;
 
-/** The option of all commands that speak over RDMA: what with. */
+/** The options of all commands that speak over RDMA: what with, and how much of it is told. */
 final class Device {
+
+    @Mixin
+    @SuppressWarnings("UnusedVariable") // picocli needs the field
+    private Verbosity verbosity;
 
     @Spec(Target.MIXEE)
     private CommandSpec spec;

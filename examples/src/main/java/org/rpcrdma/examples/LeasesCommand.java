@@ -33,10 +33,6 @@ final class LeasesCommand implements Callable<Integer> {
 
     @Mixin
     @SuppressWarnings("UnusedVariable") // picocli needs the field
-    private Verbosity verbosity;
-
-    @Mixin
-    @SuppressWarnings("UnusedVariable") // picocli needs the field
     private Device device;
 
     @Mixin private Capture capture;
@@ -59,8 +55,8 @@ final class LeasesCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        Check.atLeastOne(spec, "--clients", clients);
-        Check.atLeastOne(spec, "--rounds", rounds);
+        Check.atLeast(spec, "--clients", clients, 1);
+        Check.atLeast(spec, "--rounds", rounds, 1);
         say("device " + Device.inUse());
         RdmaEventLoopGroup loops = new RdmaEventLoopGroup(1);
         List<LeaseClient> open = new ArrayList<>();

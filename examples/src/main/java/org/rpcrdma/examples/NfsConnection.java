@@ -14,20 +14,10 @@ import picocli.CommandLine.Spec;
 /** What the {@code nfs} commands have in common: NFS over RDMA, MOUNT over TCP, and the option that goes with it. */
 final class NfsConnection {
 
-    @Mixin
-    @SuppressWarnings("UnusedVariable") // picocli needs the field
-    private Verbosity verbosity;
-
     @Spec(Spec.Target.MIXEE)
     private CommandSpec spec;
 
-    @Mixin
-    @SuppressWarnings("UnusedVariable") // picocli needs the field
-    private Device device;
-
-    @Mixin private HighestVersion highestVersion;
-
-    @Mixin private Capture capture;
+    @Mixin private ConnectionOptions connectionOptions;
 
     @Option(
             names = "--mount-port",
@@ -68,8 +58,7 @@ final class NfsConnection {
     }
 
     private RpcRdmaConfig config() throws IOException {
-        RpcRdmaConfig.Builder config =
-                capture.applyTo(highestVersion.applyTo(RpcRdmaConfig.builder()));
+        RpcRdmaConfig.Builder config = connectionOptions.applyTo(RpcRdmaConfig.builder());
         return (reliableReplies ? ReliableReplies.enable(config) : config).build();
     }
 }

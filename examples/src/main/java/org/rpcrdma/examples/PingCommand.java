@@ -29,6 +29,10 @@ import picocli.CommandLine.Spec;
 final class PingCommand implements Callable<Integer> {
 
     private static final int NULL = 0;
+
+    /** Numbers go on the wire as 32 bits without a sign. */
+    private static final long UNSIGNED_MAX = 0xffff_ffffL;
+
     private static final Duration TIMEOUT = Duration.ofSeconds(2);
 
     /** A first call that gets no answer is sent again on other connections; this is for all of them. */
@@ -36,17 +40,7 @@ final class PingCommand implements Callable<Integer> {
 
     private static final long HIGHEST_NANOS = 60_000_000_000L;
 
-    @Mixin
-    @SuppressWarnings("UnusedVariable") // picocli needs the field
-    private Verbosity verbosity;
-
-    @Mixin
-    @SuppressWarnings("UnusedVariable") // picocli needs the field
-    private Device device;
-
-    @Mixin private HighestVersion highestVersion;
-
-    @Mixin private Capture capture;
+    @Mixin private ConnectionOptions connectionOptions;
 
     // The standard options, but for the long name of one, which is the program's version here.
     @Option(
@@ -91,11 +85,10 @@ final class PingCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        Check.atLeastOne(spec, "--count", count);
-        Check.unsigned(spec, "--program", program);
-        Check.unsigned(spec, "--version", version);
-        RpcRdmaConfig config =
-                capture.applyTo(highestVersion.applyTo(RpcRdmaConfig.builder())).build();
+        Check.atLeast(spec, "--count", count, 1);
+        Check.range(spec, "--program", program, 0, UNSIGNED_MAX);
+        Check.range(spec, "--version", version, 0, UNSIGNED_MAX);
+        RpcRdmaConfig config = connectionOptions.applyTo(RpcRdmaConfig.builder()).build();
         try (RpcConnection client = RpcConnection.rdma(server, config)) {
             callNull(client, FIRST_TIMEOUT);
             Histogram latency = new Histogram(HIGHEST_NANOS, 3);
@@ -120,34 +113,34 @@ final class PingCommand implements Callable<Integer> {
             PrintWriter out, RpcConnection client, RpcRdmaConfig config, Histogram latency)
             throws IOException {
         RpcRdmaConnection connection = client.negotiated();
-        out.println("server              " + server.getHostString() + ":" + server.getPort());
-        out.println(
-                "device              "
-                        + Device.inUse()
-                        + (client.isShared() ? ", by shared memory" : ""));
-        out.println("program             " + program + " version " + version);
-        out.println("RPC-over-RDMA       version " + connection.version());
-        out.println("inline to server    " + connection.sendThreshold() + " bytes");
-        out.println("inline from server  " + connection.receiveThreshold() + " bytes");
-        out.println(
-                "credits             "
-                        + connection.creditsGranted()
-                        + " granted, "
-                        + config.requestedCredits()
-                        + " asked for");
-        out.println(
-                "remote invalidation "
-                        + (connection.announced().remoteInvalidation() ? "offered" : "not offered")
-                        + " here, "
-                        + (connection.peer().remoteInvalidation() ? "offered" : "not offered")
-                        + " by the server");
-        out.printf(
-                Locale.ROOT,
-                "%-20sp50 %.1f µs, p99 %.1f µs, max %.1f µs%n",
+        row(out, "server", server.getHostString() + ":" + server.getPort());
+        row(out, "device", Device.inUse() + (client.isShared() ? ", by shared memory" : ""));
+        row(out, "program", program + " version " + version);
+        row(out, "RPC-over-RDMA", "version " + connection.version());
+        row(out, "inline to server", connection.sendThreshold() + " bytes");
+        row(out, "inline from server", connection.receiveThreshold() + " bytes");
+        long granted = connection.creditsGranted();
+        row(out, "credits", granted + " granted, " + config.requestedCredits() + " asked for");
+        String here = offer(connection.announced().remoteInvalidation());
+        String there = offer(connection.peer().remoteInvalidation());
+        row(out, "remote invalidation", here + " here, " + there + " by the server");
+        row(
+                out,
                 latency.getTotalCount() + " calls",
-                latency.getValueAtPercentile(50) / 1e3,
-                latency.getValueAtPercentile(99) / 1e3,
-                latency.getMaxValue() / 1e3);
+                String.format(
+                        Locale.ROOT,
+                        "p50 %.1f µs, p99 %.1f µs, max %.1f µs",
+                        latency.getValueAtPercentile(50) / 1e3,
+                        latency.getValueAtPercentile(99) / 1e3,
+                        latency.getMaxValue() / 1e3));
         out.flush();
+    }
+
+    private static String offer(boolean isOffered) {
+        return isOffered ? "offered" : "not offered";
+    }
+
+    private static void row(PrintWriter out, String name, String value) {
+        out.printf(Locale.ROOT, "%-20s%s%n", name, value);
     }
 }

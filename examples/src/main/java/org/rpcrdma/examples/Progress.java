@@ -2,27 +2,22 @@
 package org.rpcrdma.examples;
 
 import java.io.Console;
-import java.time.Duration;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongConsumer;
-import me.tongfei.progressbar.ProgressBar;
-import me.tongfei.progressbar.ProgressBarBuilder;
-import me.tongfei.progressbar.ProgressBarStyle;
 import org.rpcrdma.examples.rpc.Printable;
 
-/** A bar on the terminal, if there is one and if it takes longer than a second. */
+/** A line on the terminal, if there is one and if it takes longer than a second; it changes once a second. */
 final class Progress implements LongConsumer, AutoCloseable {
 
-    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
-    private static final long UNIT = 1 << 20;
+    private static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final String task;
     private final long total;
     private final long start = System.nanoTime();
     private final boolean isShown = isTerminal();
+    private long next = start + INTERVAL_NANOS;
     private long done;
-    private ProgressBar bar;
 
     /** @param total in bytes */
     Progress(String task, long total) {
@@ -33,19 +28,9 @@ final class Progress implements LongConsumer, AutoCloseable {
     @Override
     public void accept(long bytes) {
         done += bytes;
-        if (bar == null && isShown && System.nanoTime() - start > PATIENCE_NANOS) {
-            bar =
-                    new ProgressBarBuilder()
-                            .setTaskName(task)
-                            .setInitialMax(total)
-                            .setUnit(" MiB", UNIT)
-                            .setStyle(ProgressBarStyle.ASCII)
-                            .showSpeed()
-                            .startsFrom(0, Duration.ofNanos(System.nanoTime() - start))
-                            .build();
-        }
-        if (bar != null) {
-            bar.stepTo(Math.min(done, total));
+        if (isShown && System.nanoTime() - next > 0) {
+            next += INTERVAL_NANOS;
+            System.err.printf(Locale.ROOT, "\r%s: %,d of %,d MiB", task, done >> 20, total >> 20);
         }
     }
 
@@ -63,8 +48,8 @@ final class Progress implements LongConsumer, AutoCloseable {
 
     @Override
     public void close() {
-        if (bar != null) {
-            bar.close();
+        if (next != start + INTERVAL_NANOS) {
+            System.err.println();
         }
     }
 

@@ -55,17 +55,7 @@ final class ServeNfsCommand implements Callable<Integer> {
         Duration.ofSeconds(1)
     };
 
-    @Mixin
-    @SuppressWarnings("UnusedVariable") // picocli needs the field
-    private Verbosity verbosity;
-
-    @Mixin
-    @SuppressWarnings("UnusedVariable") // picocli needs the field
-    private Device device;
-
-    @Mixin private HighestVersion highestVersion;
-
-    @Mixin private Capture capture;
+    @Mixin private ConnectionOptions connectionOptions;
 
     @Spec private CommandSpec spec;
 
@@ -160,17 +150,10 @@ final class ServeNfsCommand implements Callable<Integer> {
         Check.port(spec, "--port", port);
         Check.port(spec, "--mount-port", mountPort);
         Check.port(spec, "--tcp-port", tcpPort);
-        if ((mountPort != 0 && mountPort == tcpPort)
-                || (port != 0 && (port == tcpPort || port == mountPort))) {
+        if ((port != 0 && (port == tcpPort || port == mountPort))
+                || (mountPort != 0 && mountPort == tcpPort)) {
             throw new ParameterException(
-                    spec.commandLine(),
-                    "--port "
-                            + port
-                            + ", --mount-port "
-                            + mountPort
-                            + " and --tcp-port "
-                            + tcpPort
-                            + " have to be different");
+                    spec.commandLine(), "--port, --mount-port and --tcp-port have to be different");
         }
         if (metricsPort != null) {
             Check.port(spec, "--metrics-port", metricsPort);
@@ -213,8 +196,8 @@ final class ServeNfsCommand implements Callable<Integer> {
     }
 
     private Admission admission() {
-        Check.atLeastOne(spec, "--max-connections", connections);
-        Check.atLeastOne(spec, "--max-connections-per-address", addressConnections);
+        Check.atLeast(spec, "--max-connections", connections, 1);
+        Check.atLeast(spec, "--max-connections-per-address", addressConnections, 1);
         try {
             AddressAllowList list = allowed.isEmpty() ? null : AddressAllowList.of(allowed);
             return new Admission(list, connections, addressConnections);
@@ -234,8 +217,7 @@ final class ServeNfsCommand implements Callable<Integer> {
     }
 
     private RpcRdmaConfig rdmaConfig() throws IOException {
-        RpcRdmaConfig.Builder config =
-                capture.applyTo(highestVersion.applyTo(RpcRdmaConfig.builder()));
+        RpcRdmaConfig.Builder config = connectionOptions.applyTo(RpcRdmaConfig.builder());
         return (reliableReplies ? ReliableReplies.enable(config) : config).build();
     }
 

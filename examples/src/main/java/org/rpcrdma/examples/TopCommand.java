@@ -54,8 +54,8 @@ final class TopCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        Check.atLeastOne(spec, "--interval", interval);
-        Check.notNegative(spec, "--count", count);
+        Check.atLeast(spec, "--interval", interval, 1);
+        Check.atLeast(spec, "--count", count, 0);
         PrintWriter out = spec.commandLine().getOut();
         // A terminal shows one table in the place of the last; what is written to a file keeps all.
         boolean clears = count != 1 && Progress.isTerminal();

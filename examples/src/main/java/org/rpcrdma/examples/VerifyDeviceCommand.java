@@ -40,10 +40,6 @@ final class VerifyDeviceCommand implements Callable<Integer> {
     @SuppressWarnings("UnusedVariable") // picocli needs the field
     private Device device;
 
-    @Mixin
-    @SuppressWarnings("UnusedVariable") // picocli needs the field
-    private Verbosity verbosity;
-
     @Option(
             names = "--host",
             paramLabel = "ADDRESS",

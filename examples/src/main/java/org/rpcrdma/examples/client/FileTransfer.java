@@ -6,8 +6,11 @@ import io.netty.buffer.ByteBufAllocator;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.util.ArrayDeque;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.function.LongConsumer;
 import org.rpcrdma.codec.rpc.RpcFuture;
+import org.rpcrdma.examples.nfs.NfsHandle;
 
 /**
  * Copies file contents, with several READs or WRITEs out at a time. The thread that calls does the local file's work.
@@ -22,12 +25,18 @@ public final class FileTransfer {
 
     private record Piece<T>(long offset, int length, RpcFuture<T> call) {}
 
+    private interface Start<T> {
+        RpcFuture<T> call(long offset, int length) throws IOException;
+    }
+
+    private interface End<T> {
+        /** Returns how many bytes of the piece are done. */
+        int count(long offset, T result) throws IOException;
+    }
+
     private final Nfs3Client nfs;
     private final Nfs3Client.Limits limits;
     private final LongConsumer progress;
-
-    /** By the attempt at hand. */
-    private long written;
 
     /**
      * @param limits what the server takes
@@ -46,111 +55,92 @@ public final class FileTransfer {
      * @throws IOException if the file became shorter meanwhile, too
      */
     public void get(NfsHandle file, String name, long size, FileChannel local) throws IOException {
-        int step = Math.max(1, Math.min(limits.read(), TRANSFER_MAX));
-        ArrayDeque<Piece<Nfs3Client.ReadResult>> out = new ArrayDeque<>();
-        long next = 0;
-        try {
-            while (next < size || !out.isEmpty()) {
-                while (next < size && out.size() < CALLS_OUT) {
-                    int length = (int) Math.min(step, size - next);
-                    out.add(read(file, name, next, length));
-                    next += length;
-                }
-                Piece<Nfs3Client.ReadResult> piece = out.remove();
-                Nfs3Client.ReadResult result = nfs.await(piece.call());
-                int count = result.data().readableBytes();
-                try {
-                    writeFully(result.data(), local, piece.offset());
-                } finally {
-                    result.data().release();
-                }
-                progress.accept(count);
-                if (result.endOfFile() && piece.offset() + count < size) {
-                    throw new IOException(name + ": the file became shorter while it was read");
-                } else if (count == 0) {
-                    throw new IOException(name + ": the server reads nothing at " + piece.offset());
-                } else if (count < piece.length()) {
-                    out.addFirst(read(file, name, piece.offset() + count, piece.length() - count));
-                }
-            }
-        } finally {
-            abandon(out);
-        }
-    }
-
-    private Piece<Nfs3Client.ReadResult> read(
-            NfsHandle file, String name, long offset, int length) {
-        return new Piece<>(offset, length, nfs.read(file, name, offset, length));
+        this.<Nfs3Client.ReadResult>copy(
+                size,
+                limits.read(),
+                (offset, length) -> nfs.read(file, name, offset, length),
+                (offset, result) -> {
+                    int count = result.data().readableBytes();
+                    try {
+                        writeFully(result.data(), local, offset);
+                    } finally {
+                        result.data().release();
+                    }
+                    if (result.endOfFile() && offset + count < size) {
+                        throw new IOException(name + ": the file became shorter while it was read");
+                    } else if (count == 0) {
+                        throw new IOException(name + ": the server reads nothing at " + offset);
+                    }
+                    return count;
+                });
     }
 
     /** Writes a local file into a remote one, from the start, and commits it. */
     public void put(FileChannel local, NfsHandle file, String name) throws IOException {
         for (int attempt = 1; attempt <= ATTEMPTS; attempt++) {
-            written = 0;
-            long verifier = writeAll(local, file, name);
-            if (local.size() == 0 || nfs.commit(file, name) == verifier) {
+            long size = local.size();
+            Set<Long> verifiers = new HashSet<>();
+            this.<Nfs3Client.WriteResult>copy(
+                    size,
+                    limits.write(),
+                    (offset, length) ->
+                            nfs.write(file, name, offset, readFully(local, offset, length)),
+                    (offset, result) -> {
+                        if (verifiers.size() < 2) {
+                            verifiers.add(result.verifier());
+                        }
+                        return result.count();
+                    });
+            // One verifier of all WRITEs and of COMMIT: the server has not started again.
+            if (size == 0 || Set.of(nfs.commit(file, name)).equals(verifiers)) {
                 return;
             }
-            progress.accept(-written); // the next attempt writes them again
+            progress.accept(-size); // the next attempt writes them again
         }
         throw new IOException(
                 name + ": the server has lost data in a restart, " + ATTEMPTS + " times");
     }
 
-    /** @return the verifier of all writes, or one that no server has if they differ */
-    private long writeAll(FileChannel local, NfsHandle file, String name) throws IOException {
-        int step = Math.max(1, Math.min(limits.write(), TRANSFER_MAX));
-        ArrayDeque<Piece<Nfs3Client.WriteResult>> out = new ArrayDeque<>();
-        long size = local.size();
+    private <T> void copy(long size, int most, Start<T> start, End<T> end) throws IOException {
+        int step = Math.max(1, Math.min(most, TRANSFER_MAX));
+        ArrayDeque<Piece<T>> out = new ArrayDeque<>();
         long next = 0;
-        Long verifier = null;
-        boolean same = true;
         try {
             while (next < size || !out.isEmpty()) {
                 while (next < size && out.size() < CALLS_OUT) {
                     int length = (int) Math.min(step, size - next);
-                    out.add(write(local, file, name, next, length));
+                    out.add(new Piece<>(next, length, start.call(next, length)));
                     next += length;
                 }
-                Piece<Nfs3Client.WriteResult> piece = out.remove();
-                Nfs3Client.WriteResult result = nfs.await(piece.call());
-                same &= verifier == null || verifier == result.verifier();
-                verifier = result.verifier();
-                written += result.count();
-                progress.accept(result.count());
-                if (result.count() < piece.length()) {
-                    out.addFirst(
-                            write(
-                                    local,
-                                    file,
-                                    name,
-                                    piece.offset() + result.count(),
-                                    piece.length() - result.count()));
+                Piece<T> piece = out.remove();
+                int count = end.count(piece.offset(), nfs.await(piece.call()));
+                progress.accept(count);
+                if (count < piece.length()) {
+                    long rest = piece.offset() + count;
+                    int left = piece.length() - count;
+                    out.addFirst(new Piece<>(rest, left, start.call(rest, left)));
                 }
             }
         } finally {
             abandon(out);
         }
-        return verifier == null || same ? (verifier == null ? 0 : verifier) : ~verifier;
     }
 
-    private Piece<Nfs3Client.WriteResult> write(
-            FileChannel local, NfsHandle file, String name, long offset, int length)
+    private static ByteBuf readFully(FileChannel local, long offset, int length)
             throws IOException {
         ByteBuf data = ByteBufAllocator.DEFAULT.directBuffer(length);
         try {
             while (data.readableBytes() < length) {
-                if (data.writeBytes(
-                                local, offset + data.readableBytes(), length - data.readableBytes())
-                        < 0) {
+                int had = data.readableBytes();
+                if (data.writeBytes(local, offset + had, length - had) < 0) {
                     throw new IOException("the local file became shorter");
                 }
             }
+            return data;
         } catch (IOException | RuntimeException e) {
             data.release();
             throw e;
         }
-        return new Piece<>(offset, length, nfs.write(file, name, offset, data));
     }
 
     private static void writeFully(ByteBuf data, FileChannel local, long offset)

@@ -7,6 +7,7 @@ import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.codec.rpc.RpcClient;
 import org.rpcrdma.codec.rpc.RpcFuture;
 import org.rpcrdma.codec.rpc.XdrDecoder;
+import org.rpcrdma.examples.nfs.NfsHandle;
 import org.rpcrdma.examples.rpc.RpcConnection;
 
 /** The MOUNT program, version 3 (RFC 1813, appendix I). */

@@ -14,6 +14,7 @@ import org.rpcrdma.codec.rpc.XdrDecoder;
 import org.rpcrdma.codec.rpc.XdrEncodable;
 import org.rpcrdma.codec.rpc.XdrReader;
 import org.rpcrdma.codec.rpc.XdrWriter;
+import org.rpcrdma.examples.nfs.NfsHandle;
 import org.rpcrdma.examples.rpc.RpcConnection;
 
 /**

@@ -3,7 +3,7 @@ package org.rpcrdma.examples.client;
 
 import java.io.IOException;
 import java.util.Map;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
+import org.rpcrdma.examples.nfs.Nfs3Status;
 
 /** The server has answered with a status other than NFS3_OK or MNT3_OK (RFC 1813, 2.6 and 5.1.5). */
 public final class NfsStatusException extends IOException {

@@ -7,14 +7,14 @@ import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.concurrent.Semaphore;
-import org.apache.hadoop.nfs.NfsTime;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
+import org.rpcrdma.examples.nfs.Nfs3Status;
 
 /**
  * Directory entries in an order that does not depend on what is added or removed while a client reads on: each entry's
@@ -35,7 +35,7 @@ public final class DirectoryReader {
     /** @param cookie positive */
     public record Entry(String name, long cookie) {}
 
-    private record Listing(NfsTime modified, List<Entry> entries) {}
+    private record Listing(Instant modified, List<Entry> entries) {}
 
     private final LinkedHashMap<FileKey, Listing> listings = new LinkedHashMap<>(16, 0.75f, true);
     private final int entriesMax;
@@ -65,8 +65,8 @@ public final class DirectoryReader {
                 listing = listings.get(directory.key());
             }
         }
-        NfsTime modified = directory.currentAttributes().getMtime();
-        if (listing == null || !UnixAttributes.isSame(listing.modified(), modified)) {
+        Instant modified = directory.currentAttributes().modified();
+        if (listing == null || !listing.modified().equals(modified)) {
             listing = new Listing(modified, read(directory.path()));
             synchronized (listings) {
                 forget(listings.put(directory.key(), listing));

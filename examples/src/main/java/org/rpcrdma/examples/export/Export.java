@@ -14,8 +14,8 @@ import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.ArrayDeque;
 import java.util.Set;
-import org.apache.hadoop.nfs.nfs3.FileHandle;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
+import org.rpcrdma.examples.nfs.Nfs3Status;
+import org.rpcrdma.examples.nfs.NfsHandle;
 import org.rpcrdma.examples.rpc.Printable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -83,7 +83,7 @@ public final class Export implements AutoCloseable {
         handles = HandleCodec.withKeyFile(keyFile);
         root = OpenDirectory.open(real);
         try {
-            fsid = UnixAttributes.read(root.path(), 0, LinkOption.NOFOLLOW_LINKS).getFsid();
+            fsid = UnixAttributes.read(root.path(), 0, LinkOption.NOFOLLOW_LINKS).fsid();
             hasBirthTimes = probeBirthTimes(directory);
             rootKey = key(attributes(root.path(), LinkOption.NOFOLLOW_LINKS));
         } catch (IOException | RuntimeException e) {
@@ -101,7 +101,7 @@ public final class Export implements AutoCloseable {
         return Files.getFileStore(root.path());
     }
 
-    public FileHandle rootHandle() {
+    public NfsHandle rootHandle() {
         return handles.encode(rootKey);
     }
 
@@ -114,17 +114,17 @@ public final class Export implements AutoCloseable {
     }
 
     /** Gives out a handle for what was seen as an entry of a directory. */
-    public FileHandle handle(FileKey directory, String name, UnixAttributes attributes) {
+    public NfsHandle handle(FileKey directory, String name, UnixAttributes attributes) {
         remember(attributes, directory, name);
         return handles.encode(key(attributes));
     }
 
-    public FileHandle handle(Located file) {
+    public NfsHandle handle(Located file) {
         return handles.encode(file.key());
     }
 
     /** For a directory whose place need not be remembered. */
-    public FileHandle handle(UnixAttributes attributes) {
+    public NfsHandle handle(UnixAttributes attributes) {
         return handles.encode(key(attributes));
     }
 
@@ -145,7 +145,7 @@ public final class Export implements AutoCloseable {
      * @throws NfsException NFS3ERR_BADHANDLE; NFS3ERR_STALE if the file is not in the export any more, NFS3ERR_JUKEBOX
      *     as long as that is not known
      */
-    public Located locate(FileHandle handle) throws IOException {
+    public Located locate(NfsHandle handle) throws IOException {
         return locate(handles.decode(handle));
     }
 
@@ -221,7 +221,7 @@ public final class Export implements AutoCloseable {
         }
         if (open != null) {
             UnixAttributes attributes = readOrRelease(open, open.path());
-            if (attributes != null && attributes.getNlink() > 0) {
+            if (attributes != null && attributes.links() > 0) {
                 return new Located(this, key, open, open.path(), attributes);
             }
             open.release();

@@ -13,7 +13,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.NotLinkException;
 import java.util.Map;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
+import org.rpcrdma.examples.nfs.Nfs3Status;
 
 /** The NFSv3 status (RFC 1813, 2.6) of what Java says about a failed operation. */
 public final class FailureStatus {

@@ -10,7 +10,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
+import org.rpcrdma.examples.nfs.Nfs3Status;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

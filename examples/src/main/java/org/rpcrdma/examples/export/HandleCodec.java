@@ -15,9 +15,8 @@ import java.util.Arrays;
 import java.util.Set;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
-import org.apache.hadoop.nfs.nfs3.FileHandle;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
-import org.apache.hadoop.oncrpc.XDR;
+import org.rpcrdma.examples.nfs.Nfs3Status;
+import org.rpcrdma.examples.nfs.NfsHandle;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -28,8 +27,7 @@ import org.slf4j.LoggerFactory;
  */
 final class HandleCodec {
 
-    /** The only length that Hadoop's {@link FileHandle} can carry. */
-    static final int LENGTH = 32;
+    private static final int LENGTH = 32;
 
     private static final Logger LOG = LoggerFactory.getLogger(HandleCodec.class);
     private static final int IDENTITY_LENGTH = 20;
@@ -84,21 +82,19 @@ final class HandleCodec {
         return new HandleCodec(key);
     }
 
-    FileHandle encode(FileKey key) {
-        ByteBuffer bytes = ByteBuffer.allocate(4 + LENGTH).putInt(LENGTH);
+    NfsHandle encode(FileKey key) {
+        ByteBuffer bytes = ByteBuffer.allocate(LENGTH);
         bytes.putInt(key.device()).putLong(key.inode()).putLong(key.generation());
-        bytes.put(digest(bytes.array(), 4));
-        FileHandle handle = new FileHandle();
-        handle.deserialize(new XDR(bytes.array()));
-        return handle;
+        bytes.put(digest(bytes.array()));
+        return new NfsHandle(bytes.array());
     }
 
     /** @throws NfsException NFS3ERR_BADHANDLE for what {@link #encode} has not made */
-    FileKey decode(FileHandle handle) throws NfsException {
-        byte[] bytes = handle.getContent();
+    FileKey decode(NfsHandle handle) throws NfsException {
+        byte[] bytes = handle.bytes();
         if (bytes.length != LENGTH
                 || !MessageDigest.isEqual(
-                        digest(bytes, 0), Arrays.copyOfRange(bytes, IDENTITY_LENGTH, LENGTH))) {
+                        digest(bytes), Arrays.copyOfRange(bytes, IDENTITY_LENGTH, LENGTH))) {
             throw new NfsException(
                     Nfs3Status.NFS3ERR_BADHANDLE, "a file handle that this server has not made");
         }
@@ -106,9 +102,9 @@ final class HandleCodec {
         return new FileKey(fields.getInt(), fields.getLong(), fields.getLong());
     }
 
-    private byte[] digest(byte[] bytes, int offset) {
+    private byte[] digest(byte[] bytes) {
         Mac digest = digests.get();
-        digest.update(bytes, offset, IDENTITY_LENGTH);
+        digest.update(bytes, 0, IDENTITY_LENGTH);
         return Arrays.copyOf(digest.doFinal(), LENGTH - IDENTITY_LENGTH);
     }
 

@@ -9,7 +9,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
+import org.rpcrdma.examples.nfs.Nfs3Status;
 
 /**
  * A file found by its handle, with a path to use until it is closed. The path of a directory is the directory itself,
@@ -153,6 +153,15 @@ public final class Located implements AutoCloseable {
     /** The attributes of one name in this directory, {@code null} if there is none. */
     public UnixAttributes childAttributes(String name) throws IOException {
         return export.attributesIfExists(child(name));
+    }
+
+    /** As {@link #childAttributes}, of a name that there is. */
+    public UnixAttributes existing(String name) throws IOException {
+        UnixAttributes attributes = childAttributes(name);
+        if (attributes == null) {
+            throw new NoSuchFileException(name);
+        }
+        return attributes;
     }
 
     @Override

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples.export;
 
-import io.netty.buffer.ByteBuf;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -11,55 +10,36 @@ import java.nio.file.attribute.FileTime;
 import java.time.Instant;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import org.apache.hadoop.nfs.NfsFileType;
-import org.apache.hadoop.nfs.NfsTime;
-import org.apache.hadoop.nfs.nfs3.Nfs3FileAttributes;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
-import org.apache.hadoop.nfs.nfs3.response.WccAttr;
-import org.apache.hadoop.oncrpc.XDR;
+import org.rpcrdma.codec.rpc.XdrEncodable;
+import org.rpcrdma.codec.rpc.XdrWriter;
+import org.rpcrdma.examples.nfs.Nfs3Status;
 
-/**
- * The attributes of one file at one time ({@code fattr3}, RFC 1813, 2.6). Hadoop's class knows times in milliseconds
- * only, which hides changes from a client: this one keeps nanoseconds.
- */
-public final class UnixAttributes extends Nfs3FileAttributes {
+/** The attributes of one file at one time ({@code fattr3}, RFC 1813, 2.6). */
+public final class UnixAttributes implements XdrEncodable {
 
     /** The encoded length in bytes. */
     public static final int WIRE_LENGTH = 84;
 
+    /** Bits of a mode. */
+    public static final int SET_UID = 04000;
+
+    public static final int SET_GID = 02000;
+    public static final int STICKY = 01000;
+    public static final int MODE_MASK = 07777;
+
     private static final String NAMES =
             "unix:mode,ino,dev,rdev,nlink,uid,gid,size,ctime,lastModifiedTime,lastAccessTime,creationTime";
     private static final int TYPE_MASK = 0170000;
-    private static final int PERMISSION_MASK = 07777;
+    private static final int REGULAR = 0100000;
+    private static final int DIRECTORY = 0040000;
+    private static final int SYMBOLIC_LINK = 0120000;
 
-    private final NfsFileType type;
-    private final int device;
-    private final long inode;
-    private final long birthNanos;
-    private final NfsTime accessTime;
-    private final NfsTime modifyTime;
-    private final NfsTime changeTime;
+    private final Map<String, Object> values;
+    private final long fsid;
 
-    private UnixAttributes(Map<String, Object> values, NfsFileType type, long fsid) {
-        super(
-                type,
-                (int) values.get("nlink"),
-                (short) ((int) values.get("mode") & PERMISSION_MASK),
-                (int) values.get("uid"),
-                (int) values.get("gid"),
-                (long) values.get("size"),
-                fsid,
-                fileId((long) values.get("dev"), (long) values.get("ino"), fsid),
-                0,
-                0,
-                new Specdata3(major((long) values.get("rdev")), minor((long) values.get("rdev"))));
-        this.type = type;
-        device = (int) (long) values.get("dev");
-        inode = (long) values.get("ino");
-        birthNanos = ((FileTime) values.get("creationTime")).to(TimeUnit.NANOSECONDS);
-        accessTime = time(values.get("lastAccessTime"));
-        modifyTime = time(values.get("lastModifiedTime"));
-        changeTime = time(values.get("ctime"));
+    private UnixAttributes(Map<String, Object> values, long fsid) {
+        this.values = values;
+        this.fsid = fsid == 0 ? number("dev") : fsid;
     }
 
     /**
@@ -68,9 +48,7 @@ public final class UnixAttributes extends Nfs3FileAttributes {
      * @param fsid what clients see as the file system's number; 0 to take the file's own
      */
     static UnixAttributes read(Path path, long fsid, LinkOption... options) throws IOException {
-        Map<String, Object> values = Files.readAttributes(path, NAMES, options);
-        long shown = fsid == 0 ? (long) values.get("dev") : fsid;
-        return new UnixAttributes(values, type((int) values.get("mode")), shown);
+        return new UnixAttributes(Files.readAttributes(path, NAMES, options), fsid);
     }
 
     /** Of the file itself, even if it is a symbolic link; {@code null} where there is none. */
@@ -82,8 +60,32 @@ public final class UnixAttributes extends Nfs3FileAttributes {
         }
     }
 
+    private int integer(String name) {
+        return (int) values.get(name);
+    }
+
+    private long number(String name) {
+        return (long) values.get(name);
+    }
+
+    private Instant time(String name) {
+        return ((FileTime) values.get(name)).toInstant();
+    }
+
+    private int typeBits() {
+        return integer("mode") & TYPE_MASK;
+    }
+
     public boolean isDirectory() {
-        return type == NfsFileType.NFSDIR;
+        return typeBits() == DIRECTORY;
+    }
+
+    public boolean isRegularFile() {
+        return typeBits() == REGULAR;
+    }
+
+    public boolean isSymbolicLink() {
+        return typeBits() == SYMBOLIC_LINK;
     }
 
     /** @throws NfsException if it is a directory, or anything else */
@@ -95,103 +97,103 @@ public final class UnixAttributes extends Nfs3FileAttributes {
         }
     }
 
-    public boolean isRegularFile() {
-        return type == NfsFileType.NFSREG;
+    public int mode() {
+        return integer("mode") & MODE_MASK;
     }
 
-    public boolean isSymbolicLink() {
-        return type == NfsFileType.NFSLNK;
+    int links() {
+        return integer("nlink");
+    }
+
+    public int uid() {
+        return integer("uid");
+    }
+
+    public int gid() {
+        return integer("gid");
+    }
+
+    public long size() {
+        return number("size");
+    }
+
+    long fsid() {
+        return fsid;
     }
 
     int device() {
-        return device;
+        return (int) number("dev");
     }
 
     long inode() {
-        return inode;
+        return number("ino");
     }
 
     long birthNanos() {
-        return birthNanos;
+        return ((FileTime) values.get("creationTime")).to(TimeUnit.NANOSECONDS);
     }
 
-    @Override
-    public NfsTime getAtime() {
-        return accessTime;
+    public Instant accessed() {
+        return time("lastAccessTime");
     }
 
-    @Override
-    public NfsTime getMtime() {
-        return modifyTime;
+    public Instant modified() {
+        return time("lastModifiedTime");
     }
 
-    @Override
-    public NfsTime getCtime() {
-        return changeTime;
-    }
-
-    @Override
-    public WccAttr getWccAttr() {
-        return new WccAttr(getSize(), modifyTime, changeTime);
-    }
-
-    @Override
-    public void serialize(XDR out) {
-        out.writeInt(type.toValue());
-        out.writeInt(getMode());
-        out.writeInt(getNlink());
-        out.writeInt(getUid());
-        out.writeInt(getGid());
-        out.writeLongAsHyper(getSize());
-        out.writeLongAsHyper(getSize());
-        out.writeInt(getRdev().getSpecdata1());
-        out.writeInt(getRdev().getSpecdata2());
-        out.writeLongAsHyper(getFsid());
-        out.writeLongAsHyper(getFileId());
-        accessTime.serialize(out);
-        modifyTime.serialize(out);
-        changeTime.serialize(out);
-    }
-
-    /** Appends {@link #WIRE_LENGTH} bytes, the same as {@link #serialize}. */
-    public void writeTo(ByteBuf out) {
-        XDR xdr = new XDR(WIRE_LENGTH);
-        serialize(xdr);
-        out.writeBytes(xdr.asReadOnlyWrap().buffer());
-    }
-
-    /** Whether two times are the same to the nanosecond; {@link NfsTime#equals} compares milliseconds. */
-    public static boolean isSame(NfsTime one, NfsTime other) {
-        return one.getSeconds() == other.getSeconds() && one.getNseconds() == other.getNseconds();
-    }
-
-    private static NfsTime time(Object value) {
-        Instant instant = ((FileTime) value).toInstant();
-        return new NfsTime((int) instant.getEpochSecond(), instant.getNano());
-    }
-
-    private static NfsFileType type(int mode) {
-        return switch (mode & TYPE_MASK) {
-            case 0100000 -> NfsFileType.NFSREG;
-            case 0040000 -> NfsFileType.NFSDIR;
-            case 0060000 -> NfsFileType.NFSBLK;
-            case 0020000 -> NfsFileType.NFSCHR;
-            case 0120000 -> NfsFileType.NFSLNK;
-            case 0140000 -> NfsFileType.NFSSOCK;
-            default -> NfsFileType.NFSFIFO;
-        };
+    public Instant changed() {
+        return time("ctime");
     }
 
     /** Clients see one file system, so files of one that is mounted below the export need numbers of their own. */
-    private static long fileId(long device, long inode, long fsid) {
-        return device == fsid ? inode : inode ^ Long.rotateLeft(device * 0x9e3779b97f4a7c15L, 32);
+    public long fileId() {
+        long device = number("dev");
+        return device == fsid
+                ? inode()
+                : inode() ^ Long.rotateLeft(device * 0x9e3779b97f4a7c15L, 32);
     }
 
-    private static int major(long rdev) {
-        return (int) ((rdev >>> 8 & 0xfff) | (rdev >>> 32 & 0xfffff000));
+    @Override
+    public void writeTo(XdrWriter out) {
+        long rdev = number("rdev");
+        out.writeInt(type()).writeInt(mode()).writeInt(links()).writeInt(uid()).writeInt(gid());
+        out.writeLong(size()).writeLong(size());
+        out.writeInt((int) ((rdev >>> 8 & 0xfff) | (rdev >>> 32 & 0xfffff000)));
+        out.writeInt((int) ((rdev & 0xff) | (rdev >>> 12 & 0xffffff00)));
+        out.writeLong(fsid).writeLong(fileId());
+        writeTime(out, accessed());
+        writeTime(out, modified());
+        writeTime(out, changed());
     }
 
-    private static int minor(long rdev) {
-        return (int) ((rdev & 0xff) | (rdev >>> 12 & 0xffffff00));
+    /** As {@code post_op_attr}. */
+    public XdrEncodable optional() {
+        return out -> out.writeBoolean(true).write(this);
+    }
+
+    /** As {@code pre_op_attr}: size and times, which tell a client whether its own change was the only one. */
+    public XdrEncodable before() {
+        return out -> {
+            out.writeBoolean(true).writeLong(size());
+            writeTime(out, modified());
+            writeTime(out, changed());
+        };
+    }
+
+    private static void writeTime(XdrWriter out, Instant time) {
+        out.writeInt((int) time.getEpochSecond()).writeInt(time.getNano());
+    }
+
+    /** {@code ftype3}. */
+    private int type() {
+        return switch (typeBits()) {
+            case REGULAR -> 1;
+            case DIRECTORY -> 2;
+            case 0060000 -> 3; // block device
+            case 0020000 -> 4; // character device
+            case SYMBOLIC_LINK -> 5;
+            case 0140000 -> 6; // socket
+            default -> 7; // pipe
+        };
     }
 }

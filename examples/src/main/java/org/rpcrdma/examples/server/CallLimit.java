@@ -24,8 +24,14 @@ final class CallLimit extends ChannelDuplexHandler {
     /** At most what is in one read from the socket, and it is in that read's buffer. */
     private final ArrayDeque<Object> waiting = new ArrayDeque<>();
 
+    private final ConnectionLimit connections;
     private int calls;
     private boolean isDelivering;
+
+    /** @param connections is told what this one is used for */
+    CallLimit(ConnectionLimit connections) {
+        this.connections = connections;
+    }
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
@@ -36,6 +42,7 @@ final class CallLimit extends ChannelDuplexHandler {
             ctx.close();
             return;
         }
+        connections.used(ctx.channel());
         waiting.add(message);
         deliver(ctx);
     }
@@ -46,6 +53,7 @@ final class CallLimit extends ChannelDuplexHandler {
     }
 
     private void end(ChannelHandlerContext ctx) {
+        connections.used(ctx.channel());
         calls--;
         deliver(ctx);
     }

@@ -2,14 +2,13 @@
 package org.rpcrdma.examples.server;
 
 import java.util.List;
-import org.apache.hadoop.nfs.nfs3.Nfs3Constant;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 import org.rpcrdma.codec.rpc.AuthSys;
 import org.rpcrdma.codec.rpc.MalformedXdrException;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.codec.rpc.RpcServerCall;
 import org.rpcrdma.examples.export.NfsException;
 import org.rpcrdma.examples.export.UnixAttributes;
+import org.rpcrdma.examples.nfs.Nfs3Status;
 
 /**
  * Who a client says makes the call (AUTH_SYS, RFC 5531, appendix A), and what that one may do.
@@ -72,19 +71,19 @@ record Caller(int uid, int gid, List<Integer> groups, boolean isChecked) {
     }
 
     boolean owns(UnixAttributes file) {
-        return !isChecked || uid == file.getUid();
+        return !isChecked || uid == file.uid();
     }
 
     /** What the mode gives; of one that is not checked, what it gives to root. */
     int rights(UnixAttributes file) {
-        int mode = file.getMode();
+        int mode = file.mode();
         if (!isChecked) {
             boolean canExecute = file.isDirectory() || (mode & 0111) != 0;
             return canExecute ? ALL : READ | WRITE;
-        } else if (uid == file.getUid()) {
+        } else if (uid == file.uid()) {
             return mode >>> 6 & ALL;
         }
-        return (isInGroup(file.getGid()) ? mode >>> 3 : mode) & ALL;
+        return (isInGroup(file.gid()) ? mode >>> 3 : mode) & ALL;
     }
 
     /** @throws NfsException NFS3ERR_ACCES */
@@ -115,7 +114,7 @@ record Caller(int uid, int gid, List<Integer> groups, boolean isChecked) {
     /** For a change of a directory, that takes a name from a file or not ({@code null}). */
     void requireChange(UnixAttributes directory, UnixAttributes victim) throws NfsException {
         require(WRITE | EXECUTE, directory);
-        boolean isSticky = (directory.getMode() & Nfs3Constant.MODE_S_ISVTX) != 0;
+        boolean isSticky = (directory.mode() & UnixAttributes.STICKY) != 0;
         if (isSticky && victim != null && !owns(directory) && !owns(victim)) {
             throw notPermitted();
         }
@@ -123,8 +122,8 @@ record Caller(int uid, int gid, List<Integer> groups, boolean isChecked) {
 
     /** For a new owner or group: only root gives files away. */
     void requireOwnership(UnixAttributes file, int newUid, int newGid) throws NfsException {
-        boolean isKept = newGid == file.getGid() || isInGroup(newGid);
-        if (isChecked && (!owns(file) || newUid != file.getUid() || !isKept)) {
+        boolean isKept = newGid == file.gid() || isInGroup(newGid);
+        if (isChecked && (!owns(file) || newUid != file.uid() || !isKept)) {
             throw notPermitted();
         }
     }
@@ -132,7 +131,7 @@ record Caller(int uid, int gid, List<Integer> groups, boolean isChecked) {
     /** A mode that this caller may give to a file of that group. */
     int allowedMode(int mode, int group) {
         boolean mayActAsGroup = !isChecked || isInGroup(group);
-        return mode & (mayActAsGroup ? Nfs3Constant.MODE_ALL : ~Nfs3Constant.MODE_S_ISGID);
+        return mode & (mayActAsGroup ? UnixAttributes.MODE_MASK : ~UnixAttributes.SET_GID);
     }
 
     private static NfsException notPermitted() {

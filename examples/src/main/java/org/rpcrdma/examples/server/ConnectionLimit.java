@@ -7,61 +7,89 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Lets in who may connect over TCP, and bounds the connections, of one address and of all, and so the memory for
- * records that are begun and replies that are not taken. One for all servers; thread-safe.
+ * records that are begun and replies that are not taken. Where there is no room for one more, the connection that has
+ * been idle for longest makes it. One for all servers; thread-safe.
  */
 @Sharable
 final class ConnectionLimit extends ChannelInboundHandlerAdapter {
 
+    /** A connection may be closed after so long without a call that has come, or a reply that was taken. */
+    static final long IDLE_NANOS = TimeUnit.MINUTES.toNanos(1);
+
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionLimit.class);
 
-    private final Admission admission;
-    private final Map<InetAddress, Integer> open = new HashMap<>();
-    private int total;
+    private record Use(InetAddress address, long nanos) {}
 
-    ConnectionLimit(Admission admission) {
+    private final Admission admission;
+    private final LongSupplier nanoTime;
+
+    /** Those that were not used for longest come first. */
+    private final Map<Channel, Use> open = new LinkedHashMap<>(16, 0.75f, true);
+
+    ConnectionLimit(Admission admission, LongSupplier nanoTime) {
         this.admission = admission;
+        this.nanoTime = nanoTime;
     }
 
     @Override
     public void channelActive(ChannelHandlerContext ctx) {
-        InetAddress address = addressOf(ctx.channel());
+        InetAddress address = ((InetSocketAddress) ctx.channel().remoteAddress()).getAddress();
         if (!admission.allows(address)) {
-            LOG.info("{} is closed: its address is not allowed", ctx.channel());
-            ctx.close();
-            return;
+            close(ctx.channel(), "its address is not allowed");
+        } else if (!admit(ctx.channel(), address)) {
+            close(ctx.channel(), "there are too many connections");
+        } else {
+            ctx.channel().closeFuture().addListener(closed -> release(ctx.channel()));
+            ctx.fireChannelActive();
         }
-        if (!admit(address)) {
-            LOG.info("{} is closed: there are too many connections", ctx.channel());
-            ctx.close();
-            return;
-        }
-        ctx.channel().closeFuture().addListener(closed -> release(address));
-        ctx.fireChannelActive();
     }
 
-    private synchronized boolean admit(InetAddress address) {
-        int count = open.getOrDefault(address, 0);
-        if (count >= admission.ofAddress() || total >= admission.ofAll()) {
-            return false;
+    private static void close(Channel channel, String why) {
+        LOG.info("{} is closed: {}", channel, why);
+        channel.close();
+    }
+
+    private synchronized boolean admit(Channel channel, InetAddress address) {
+        long count = open.values().stream().filter(use -> use.address.equals(address)).count();
+        boolean isFullOfAddress = count >= admission.ofAddress();
+        if (isFullOfAddress || open.size() >= admission.ofAll()) {
+            Channel idle = longestIdle(isFullOfAddress ? address : null);
+            if (idle == null) {
+                return false;
+            }
+            open.remove(idle);
+            close(idle, "it is idle, and others have no room");
         }
-        open.put(address, count + 1);
-        total++;
+        open.put(channel, new Use(address, nanoTime.getAsLong()));
         return true;
     }
 
-    private synchronized void release(InetAddress address) {
-        open.computeIfPresent(address, (key, count) -> count == 1 ? null : count - 1);
-        total--;
+    /** {@code null} if there is none, of an address or of any. */
+    private Channel longestIdle(InetAddress ofAddress) {
+        long now = nanoTime.getAsLong();
+        return open.entrySet().stream()
+                .filter(each -> ofAddress == null || each.getValue().address.equals(ofAddress))
+                .filter(each -> now - each.getValue().nanos >= IDLE_NANOS)
+                .map(Map.Entry::getKey)
+                .findFirst()
+                .orElse(null);
     }
 
-    private static InetAddress addressOf(Channel channel) {
-        return ((InetSocketAddress) channel.remoteAddress()).getAddress();
+    /** A call has come whole, or its reply was taken; half a record counts for nothing. */
+    synchronized void used(Channel channel) {
+        open.computeIfPresent(channel, (key, use) -> new Use(use.address, nanoTime.getAsLong()));
+    }
+
+    private synchronized void release(Channel channel) {
+        open.remove(channel);
     }
 }

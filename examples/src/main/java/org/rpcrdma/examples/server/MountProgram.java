@@ -3,13 +3,14 @@ package org.rpcrdma.examples.server;
 
 import java.io.IOException;
 import java.util.concurrent.Executor;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.codec.rpc.RpcProgram;
 import org.rpcrdma.codec.rpc.RpcServerCall;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.FailureStatus;
 import org.rpcrdma.examples.export.Located;
+import org.rpcrdma.examples.nfs.Nfs3Status;
+import org.rpcrdma.examples.nfs.NfsHandle;
 import org.rpcrdma.examples.rpc.Printable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -27,7 +28,6 @@ final class MountProgram {
     private static final int UMNTALL = 4;
     private static final int EXPORT = 5;
     private static final int PATH_MAX = 1024;
-    private static final int MNT_OK = 0;
 
     private MountProgram() {}
 
@@ -56,9 +56,9 @@ final class MountProgram {
 
     private static void mount(Export export, RpcServerCall call) throws IOException {
         String path = path(call);
-        byte[] handle;
+        NfsHandle handle;
         try (Located directory = export.locate(path).requireDirectory()) {
-            handle = export.handle(directory).getContent();
+            handle = export.handle(directory);
         } catch (IOException | RuntimeException e) {
             LOG.info(
                     "{} cannot mount: {}",
@@ -72,7 +72,7 @@ final class MountProgram {
         }
         call.reply(
                 out -> {
-                    out.writeInt(MNT_OK).writeOpaque(handle).writeInt(2);
+                    out.writeInt(Nfs3Status.NFS3_OK).write(handle).writeInt(2);
                     out.writeInt(OpaqueAuth.AUTH_SYS).writeInt(OpaqueAuth.AUTH_NONE);
                 });
     }

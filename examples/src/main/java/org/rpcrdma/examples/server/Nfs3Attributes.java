@@ -2,32 +2,18 @@
 package org.rpcrdma.examples.server;
 
 import java.io.IOException;
+import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.StandardOpenOption;
-import org.apache.hadoop.nfs.NfsTime;
-import org.apache.hadoop.nfs.nfs3.Nfs3Constant;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
-import org.apache.hadoop.nfs.nfs3.request.ACCESS3Request;
-import org.apache.hadoop.nfs.nfs3.request.FSINFO3Request;
-import org.apache.hadoop.nfs.nfs3.request.FSSTAT3Request;
-import org.apache.hadoop.nfs.nfs3.request.GETATTR3Request;
-import org.apache.hadoop.nfs.nfs3.request.PATHCONF3Request;
-import org.apache.hadoop.nfs.nfs3.request.SETATTR3Request;
-import org.apache.hadoop.nfs.nfs3.request.SetAttr3.SetAttrField;
-import org.apache.hadoop.nfs.nfs3.response.ACCESS3Response;
-import org.apache.hadoop.nfs.nfs3.response.FSINFO3Response;
-import org.apache.hadoop.nfs.nfs3.response.FSSTAT3Response;
-import org.apache.hadoop.nfs.nfs3.response.GETATTR3Response;
-import org.apache.hadoop.nfs.nfs3.response.NFS3Response;
-import org.apache.hadoop.nfs.nfs3.response.PATHCONF3Response;
-import org.apache.hadoop.nfs.nfs3.response.SETATTR3Response;
-import org.apache.hadoop.nfs.nfs3.response.WccData;
-import org.apache.hadoop.oncrpc.XDR;
+import java.time.Instant;
+import org.rpcrdma.codec.rpc.XdrEncodable;
 import org.rpcrdma.examples.export.Located;
 import org.rpcrdma.examples.export.NfsException;
 import org.rpcrdma.examples.export.OpenFile;
 import org.rpcrdma.examples.export.UnixAttributes;
+import org.rpcrdma.examples.nfs.Nfs3Status;
+import org.rpcrdma.examples.nfs.NfsHandle;
 
 /** The attributes of files and of the file system (RFC 1813, 3.3.1, 3.3.2, 3.3.4 and 3.3.18 to 3.3.20). */
 final class Nfs3Attributes {
@@ -35,13 +21,15 @@ final class Nfs3Attributes {
     private static final int LINK_MAX = 32000;
     private static final int NAME_MAX = 255;
     private static final int MULTIPLE = 4096;
-    private static final int PROPERTIES =
-            Nfs3Constant.FSF3_LINK
-                    | Nfs3Constant.FSF3_SYMLINK
-                    | Nfs3Constant.FSF3_HOMOGENEOUS
-                    | Nfs3Constant.FSF3_CANSETTIME;
-    private static final int MODIFYING =
-            Nfs3Constant.ACCESS3_MODIFY | Nfs3Constant.ACCESS3_EXTEND | Nfs3Constant.ACCESS3_DELETE;
+
+    /** FSF3_LINK, FSF3_SYMLINK, FSF3_HOMOGENEOUS and FSF3_CANSETTIME. */
+    private static final int PROPERTIES = 0x1 | 0x2 | 0x8 | 0x10;
+
+    private static final int ACCESS_READ = 0x1;
+    private static final int ACCESS_LOOKUP = 0x2;
+    private static final int ACCESS_MODIFY_EXTEND = 0x4 | 0x8;
+    private static final int ACCESS_DELETE = 0x10;
+    private static final int ACCESS_EXECUTE = 0x20;
 
     private final Nfs3Files files;
     private final Caller.Policy policy;
@@ -51,67 +39,69 @@ final class Nfs3Attributes {
         this.policy = policy;
     }
 
-    NFS3Response getattr(Nfs3Call call) throws IOException {
-        GETATTR3Request request = GETATTR3Request.deserialize(call.in());
-        try (Located file = files.export().locate(request.getHandle())) {
-            return new GETATTR3Response(Nfs3Status.NFS3_OK, file.attributes());
+    private UnixAttributes attributes(NfsHandle handle) throws IOException {
+        try (Located file = files.export().locate(handle)) {
+            return file.attributes();
         }
     }
 
-    NFS3Response setattr(Nfs3Call call) throws IOException {
-        SETATTR3Request request = SETATTR3Request.deserialize(call.in());
-        return files.changing(
-                request.getHandle(),
-                file -> files.locks().withNamesKept(() -> change(file, request, call)));
+    XdrEncodable getattr(Nfs3Call call) throws IOException {
+        return attributes(call.readHandle());
     }
 
-    private static NFS3Response change(Located file, SETATTR3Request request, Nfs3Call call)
-            throws IOException {
+    XdrEncodable setattr(Nfs3Call call) throws IOException {
+        NfsHandle handle = call.readHandle();
+        NewAttributes wanted = NewAttributes.read(call.in());
+        Instant guard = call.in().readBoolean() ? NewAttributes.readTime(call.in()) : null;
+        return files.changing(
+                handle,
+                file ->
+                        files.locks()
+                                .withNamesKept(() -> change(file, guard, wanted, call.caller())));
+    }
+
+    private static XdrEncodable change(
+            Located file, Instant guard, NewAttributes wanted, Caller caller) throws IOException {
         UnixAttributes before = file.currentAttributes();
-        if (request.isCheck() && !UnixAttributes.isSame(request.getCtime(), before.getCtime())) {
+        if (guard != null && !guard.equals(before.changed())) {
             throw new NfsException(Nfs3Status.NFS3ERR_NOT_SYNC, "the file has changed");
         }
-        AttributeChange change = new AttributeChange(before, request.getAttr(), call.caller());
-        change.check();
-        boolean hasSize = change.has(SetAttrField.SIZE);
+        wanted.check(before, caller);
+        boolean hasSize = wanted.size() != null;
         if (hasSize || (before.isRegularFile() && Files.isReadable(file.path()))) {
             try (OpenFile open =
                     file.open(hasSize ? StandardOpenOption.WRITE : StandardOpenOption.READ)) {
-                change.applyTo(open);
+                wanted.applyTo(open, before, caller);
             }
         } else {
-            change.applyTo(file.path(), LinkOption.NOFOLLOW_LINKS);
+            wanted.applyTo(file.path(), before, caller, LinkOption.NOFOLLOW_LINKS);
         }
-        return new SETATTR3Response(
-                Nfs3Status.NFS3_OK, new WccData(before.getWccAttr(), file.currentAttributes()));
+        return new WccData(before, file.currentAttributes());
     }
 
-    NFS3Response access(Nfs3Call call) throws IOException {
-        XDR in = call.in();
-        ACCESS3Request request = ACCESS3Request.deserialize(in);
-        int wanted = in.readInt();
-        try (Located file = files.export().locate(request.getHandle())) {
-            boolean isDirectory = file.attributes().isDirectory();
+    XdrEncodable access(Nfs3Call call) throws IOException {
+        NfsHandle handle = call.readHandle();
+        int wanted = call.in().readInt();
+        try (Located file = files.export().locate(handle)) {
+            UnixAttributes attributes = file.attributes();
             int rights =
                     policy == Caller.Policy.AS_SERVER
                             ? rightsOfServer(file)
-                            : call.caller().rights(file.attributes());
-            int granted = 0;
-            if ((rights & Caller.READ) != 0) {
-                granted |= Nfs3Constant.ACCESS3_READ;
-            }
-            if ((rights & Caller.WRITE) != 0) {
-                granted |= Nfs3Constant.ACCESS3_MODIFY | Nfs3Constant.ACCESS3_EXTEND;
-                granted |= isDirectory ? Nfs3Constant.ACCESS3_DELETE : 0;
-            }
-            if ((rights & Caller.EXECUTE) != 0) {
-                granted |= isDirectory ? Nfs3Constant.ACCESS3_LOOKUP : Nfs3Constant.ACCESS3_EXECUTE;
-            }
-            if (files.export().isReadOnly()) {
-                granted &= ~MODIFYING;
-            }
-            return new ACCESS3Response(Nfs3Status.NFS3_OK, file.attributes(), granted & wanted);
+                            : call.caller().rights(attributes);
+            int granted = wanted & granted(rights, attributes.isDirectory());
+            return out -> out.write(attributes.optional()).writeInt(granted);
         }
+    }
+
+    private int granted(int rights, boolean isDirectory) {
+        int granted = (rights & Caller.READ) != 0 ? ACCESS_READ : 0;
+        if ((rights & Caller.WRITE) != 0 && !files.export().isReadOnly()) {
+            granted |= ACCESS_MODIFY_EXTEND | (isDirectory ? ACCESS_DELETE : 0);
+        }
+        if ((rights & Caller.EXECUTE) != 0) {
+            granted |= isDirectory ? ACCESS_LOOKUP : ACCESS_EXECUTE;
+        }
+        return granted;
     }
 
     private static int rightsOfServer(Located file) {
@@ -123,57 +113,42 @@ final class Nfs3Attributes {
                 | (Files.isExecutable(file.path()) ? Caller.EXECUTE : 0);
     }
 
-    NFS3Response fsstat(Nfs3Call call) throws IOException {
-        FSSTAT3Request request = FSSTAT3Request.deserialize(call.in());
-        try (Located file = files.export().locate(request.getHandle())) {
-            // Of the export, whatever the file is: Java would follow a symbolic link.
-            var store = files.export().fileStore();
-            // Java does not know how many files there may be.
-            long count = Integer.MAX_VALUE;
-            return new FSSTAT3Response(
-                    Nfs3Status.NFS3_OK,
-                    file.attributes(),
-                    store.getTotalSpace(),
-                    store.getUnallocatedSpace(),
-                    store.getUsableSpace(),
-                    count,
-                    count,
-                    count,
-                    0);
-        }
+    XdrEncodable fsstat(Nfs3Call call) throws IOException {
+        UnixAttributes attributes = attributes(call.readHandle());
+        // Of the export, whatever the file is: Java would follow a symbolic link.
+        FileStore store = files.export().fileStore();
+        long total = store.getTotalSpace();
+        long free = store.getUnallocatedSpace();
+        long usable = store.getUsableSpace();
+        // Java does not know how many files there may be.
+        long count = Integer.MAX_VALUE;
+        return out -> {
+            out.write(attributes.optional()).writeLong(total).writeLong(free).writeLong(usable);
+            out.writeLong(count).writeLong(count).writeLong(count);
+            out.writeInt(0); // it may change at any time
+        };
     }
 
-    NFS3Response fsinfo(Nfs3Call call) throws IOException {
-        FSINFO3Request request = FSINFO3Request.deserialize(call.in());
-        try (Located file = files.export().locate(request.getHandle())) {
-            return new FSINFO3Response(
-                    Nfs3Status.NFS3_OK,
-                    file.attributes(),
-                    Nfs3Data.TRANSFER_MAX,
-                    Nfs3Data.TRANSFER_MAX,
-                    MULTIPLE,
-                    Nfs3Data.TRANSFER_MAX,
-                    Nfs3Data.TRANSFER_MAX,
-                    MULTIPLE,
-                    Nfs3Directories.TRANSFER,
-                    Long.MAX_VALUE,
-                    new NfsTime(0, 1),
-                    PROPERTIES);
-        }
+    XdrEncodable fsinfo(Nfs3Call call) throws IOException {
+        UnixAttributes attributes = attributes(call.readHandle());
+        return out -> {
+            out.write(attributes.optional());
+            for (int direction = 0; direction < 2; direction++) { // READ, then WRITE
+                out.writeInt(Nfs3Data.TRANSFER_MAX).writeInt(Nfs3Data.TRANSFER_MAX);
+                out.writeInt(MULTIPLE);
+            }
+            out.writeInt(Nfs3Directories.TRANSFER).writeLong(Long.MAX_VALUE);
+            out.writeInt(0).writeInt(1); // times to the nanosecond
+            out.writeInt(PROPERTIES);
+        };
     }
 
-    NFS3Response pathconf(Nfs3Call call) throws IOException {
-        PATHCONF3Request request = PATHCONF3Request.deserialize(call.in());
-        try (Located file = files.export().locate(request.getHandle())) {
-            return new PATHCONF3Response(
-                    Nfs3Status.NFS3_OK,
-                    file.attributes(),
-                    LINK_MAX,
-                    NAME_MAX,
-                    /* noTrunc= */ true,
-                    /* chownRestricted= */ true,
-                    /* caseInsensitive= */ false,
-                    /* casePreserving= */ true);
-        }
+    XdrEncodable pathconf(Nfs3Call call) throws IOException {
+        UnixAttributes attributes = attributes(call.readHandle());
+        return out -> {
+            out.write(attributes.optional()).writeInt(LINK_MAX).writeInt(NAME_MAX);
+            out.writeBoolean(true).writeBoolean(true); // no_trunc, chown_restricted
+            out.writeBoolean(false).writeBoolean(true); // case_insensitive, case_preserving
+        };
     }
 }

@@ -3,13 +3,52 @@ package org.rpcrdma.examples.server;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
-import org.apache.hadoop.oncrpc.XDR;
+import io.netty.buffer.Unpooled;
+import org.rpcrdma.codec.rpc.MalformedXdrException;
+import org.rpcrdma.codec.rpc.XdrReader;
+import org.rpcrdma.examples.nfs.NfsHandle;
 
-/** A call whose arguments are well-formed. */
-record Nfs3Call(int xid, ByteBuf arguments, Caller caller, ByteBufAllocator allocator) {
+/** The arguments of a call, who makes it, and memory for the data of a file until it is answered. */
+final class Nfs3Call implements AutoCloseable {
 
-    /** The arguments for Hadoop's request classes, from the first one on. */
-    XDR in() {
-        return new XDR(arguments.nioBuffer(), XDR.State.READING);
+    private static final int PATH_MAX = 4096;
+
+    private final XdrReader in;
+    private final Caller caller;
+    private final ByteBufAllocator allocator;
+    private ByteBuf data = Unpooled.EMPTY_BUFFER;
+
+    Nfs3Call(ByteBuf arguments, Caller caller, ByteBufAllocator allocator) {
+        in = new XdrReader(arguments);
+        this.caller = caller;
+        this.allocator = allocator;
+    }
+
+    Caller caller() {
+        return caller;
+    }
+
+    XdrReader in() {
+        return in;
+    }
+
+    NfsHandle readHandle() throws MalformedXdrException {
+        return NfsHandle.read(in);
+    }
+
+    /** A file name or a path; that it is too long for a name is for the procedure to say. */
+    String readName() throws MalformedXdrException {
+        return in.readString(PATH_MAX);
+    }
+
+    /** Memory for data of a reply, once; released with the call. */
+    ByteBuf newData(int bytes) {
+        data = allocator.directBuffer(bytes);
+        return data;
+    }
+
+    @Override
+    public void close() {
+        data.release();
     }
 }

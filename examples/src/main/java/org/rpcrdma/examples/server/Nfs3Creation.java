@@ -8,31 +8,27 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.EnumSet;
-import org.apache.hadoop.nfs.NfsTime;
-import org.apache.hadoop.nfs.nfs3.Nfs3Constant;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
-import org.apache.hadoop.nfs.nfs3.request.CREATE3Request;
-import org.apache.hadoop.nfs.nfs3.request.MKDIR3Request;
-import org.apache.hadoop.nfs.nfs3.request.SYMLINK3Request;
-import org.apache.hadoop.nfs.nfs3.request.SetAttr3;
-import org.apache.hadoop.nfs.nfs3.request.SetAttr3.SetAttrField;
-import org.apache.hadoop.nfs.nfs3.response.CREATE3Response;
-import org.apache.hadoop.nfs.nfs3.response.MKDIR3Response;
-import org.apache.hadoop.nfs.nfs3.response.NFS3Response;
-import org.apache.hadoop.nfs.nfs3.response.SYMLINK3Response;
-import org.apache.hadoop.oncrpc.XDR;
+import org.rpcrdma.codec.rpc.MalformedXdrException;
+import org.rpcrdma.codec.rpc.XdrEncodable;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.Located;
 import org.rpcrdma.examples.export.NfsException;
 import org.rpcrdma.examples.export.OpenFile;
 import org.rpcrdma.examples.export.UnixAttributes;
+import org.rpcrdma.examples.nfs.Nfs3Status;
+import org.rpcrdma.examples.nfs.NfsHandle;
 
 /**
  * CREATE, MKDIR and SYMLINK (RFC 1813, 3.3.8 to 3.3.10). What is made is for the server's user alone until it has its
  * owner and mode, and goes again when it cannot have them.
  */
 final class Nfs3Creation {
+
+    /** {@code createmode3}. */
+    private static final int UNCHECKED = 0;
+
+    private static final int GUARDED = 1;
+    private static final int EXCLUSIVE = 2;
 
     private final Nfs3Files files;
     private final Export export;
@@ -42,134 +38,151 @@ final class Nfs3Creation {
         export = files.export();
     }
 
-    NFS3Response create(Nfs3Call call) throws IOException {
-        CREATE3Request request = CREATE3Request.deserialize(call.in());
-        boolean exclusive = request.getMode() == Nfs3Constant.CREATE_EXCLUSIVE;
-        // The verifier is kept where a client sets its own values next (RFC 1813, 3.3.8).
-        SetAttr3 wanted = exclusive ? verifierAttributes(request.getVerf()) : request.getObjAttr();
-        String name = request.getName();
+    /** A name for something new in a directory. */
+    private record Place(Located directory, UnixAttributes parent, Path path, Caller caller) {}
+
+    private interface Making {
+        /** @param existing what has the name already, or {@code null} */
+        void run(Place place, UnixAttributes existing) throws IOException;
+    }
+
+    /** What the three have in common: their checks of the directory, and their results. */
+    private XdrEncodable make(Nfs3Call call, NfsHandle parent, String name, Making making)
+            throws IOException {
         return files.inDirectory(
-                request.getHandle(),
+                parent,
                 directory -> {
+                    Path path = directory.child(name);
                     UnixAttributes before = directory.currentAttributes();
                     call.caller().require(Caller.EXECUTE, before);
                     UnixAttributes existing = directory.childAttributes(name);
+                    // Whoever may not write to the directory is told that the name is taken, as by
+                    // the system.
                     if (existing == null) {
                         call.caller().requireChange(before, null);
-                        make(directory, before, name, wanted, call.caller());
-                    } else if (!existing.isRegularFile()
-                            || request.getMode() == Nfs3Constant.CREATE_GUARDED
-                            || (exclusive && !hasVerifier(existing, wanted))) {
-                        throw new FileAlreadyExistsException(name);
-                    } else if (!exclusive) {
-                        truncate(directory, name, existing, wanted, call.caller());
                     }
-                    UnixAttributes created = Nfs3Names.existing(directory, name);
-                    return new CREATE3Response(
-                            Nfs3Status.NFS3_OK,
-                            export.handle(directory.key(), name, created),
-                            created,
-                            Nfs3Names.changed(before.getWccAttr(), directory));
+                    making.run(new Place(directory, before, path, call.caller()), existing);
+                    UnixAttributes made = directory.existing(name);
+                    NfsHandle handle = export.handle(directory.key(), name, made);
+                    WccData changed = new WccData(before, directory.currentAttributes());
+                    return out ->
+                            out.writeBoolean(true)
+                                    .write(handle)
+                                    .write(made.optional())
+                                    .write(changed);
                 });
     }
 
-    private static void make(
-            Located directory, UnixAttributes parent, String name, SetAttr3 wanted, Caller caller)
+    XdrEncodable create(Nfs3Call call) throws IOException {
+        NfsHandle parent = call.readHandle();
+        String name = call.readName();
+        int how = call.in().readInt();
+        NewAttributes wanted =
+                switch (how) {
+                    case UNCHECKED, GUARDED -> NewAttributes.read(call.in());
+                    case EXCLUSIVE -> NewAttributes.ofVerifier(call.in().readLong());
+                    default -> throw new MalformedXdrException("createmode3 " + how);
+                };
+        return make(
+                call,
+                parent,
+                name,
+                (place, existing) -> {
+                    if (existing == null) {
+                        createFile(place, name, wanted);
+                    } else if (!existing.isRegularFile()
+                            || how == GUARDED
+                            || (how == EXCLUSIVE && !wanted.areTimesOf(existing))) {
+                        throw new FileAlreadyExistsException(name);
+                    } else if (wanted.size() != null) {
+                        truncate(place, name, existing, wanted.size());
+                    }
+                });
+    }
+
+    private static void createFile(Place place, String name, NewAttributes wanted)
             throws IOException {
-        try (OpenFile made = directory.create(name)) {
+        try (OpenFile made = place.directory.create(name)) {
             orRemove(
-                    directory.child(name),
+                    place.path,
                     () -> {
-                        giveTo(caller, parent, made.path(), made.options());
-                        AttributeChange change =
-                                new AttributeChange(made.attributes(), wanted, caller);
-                        change.check();
-                        change.applyTo(made);
+                        giveToCaller(place, made.path(), made.options());
+                        UnixAttributes before = made.attributes();
+                        wanted.check(before, place.caller);
+                        wanted.applyTo(made, before, place.caller);
                     });
         }
     }
 
     /** Of the attributes for a file that is there already, only the size counts. */
-    private void truncate(
-            Located directory, String name, UnixAttributes existing, SetAttr3 wanted, Caller caller)
+    private void truncate(Place place, String name, UnixAttributes existing, long size)
             throws IOException {
-        if (wanted.getUpdateFields().contains(SetAttrField.SIZE)) {
-            SetAttr3 size =
-                    new SetAttr3(
-                            0, 0, 0, wanted.getSize(), null, null, EnumSet.of(SetAttrField.SIZE));
-            AttributeChange change = new AttributeChange(existing, size, caller);
-            change.check();
-            try (Located file = export.locate(export.handle(directory.key(), name, existing));
-                    OpenFile open = file.open(StandardOpenOption.WRITE)) {
-                change.applyTo(open);
-            }
+        NewAttributes wanted = NewAttributes.ofSize(size);
+        wanted.check(existing, place.caller);
+        NfsHandle handle = export.handle(place.directory.key(), name, existing);
+        try (Located file = export.locate(handle);
+                OpenFile open = file.open(StandardOpenOption.WRITE)) {
+            wanted.applyTo(open, existing, place.caller);
         }
     }
 
-    NFS3Response mkdir(Nfs3Call call) throws IOException {
-        MKDIR3Request request = MKDIR3Request.deserialize(call.in());
-        String name = request.getName();
-        return files.inDirectory(
-                request.getHandle(),
-                directory -> {
-                    Path path = directory.child(name);
-                    UnixAttributes before = directory.currentAttributes();
-                    call.caller().require(Caller.EXECUTE, before);
-                    requireFree(directory, name);
-                    call.caller().requireChange(before, null);
+    XdrEncodable mkdir(Nfs3Call call) throws IOException {
+        NfsHandle parent = call.readHandle();
+        String name = call.readName();
+        NewAttributes wanted = NewAttributes.read(call.in());
+        return make(
+                call,
+                parent,
+                name,
+                (place, existing) -> {
+                    requireFree(place, existing);
                     Files.createDirectory(
-                            path,
+                            place.path,
                             PosixFilePermissions.asFileAttribute(
                                     PosixFilePermissions.fromString("rwx------")));
-                    orRemove(
-                            path,
-                            () -> {
-                                UnixAttributes made = Nfs3Names.existing(directory, name);
-                                giveTo(call.caller(), before, path, LinkOption.NOFOLLOW_LINKS);
-                                AttributeChange change =
-                                        new AttributeChange(
-                                                Nfs3Names.existing(directory, name),
-                                                inheriting(request.getObjAttr(), made),
-                                                call.caller());
-                                change.check();
-                                change.applyTo(path, LinkOption.NOFOLLOW_LINKS);
-                            });
-                    UnixAttributes created = Nfs3Names.existing(directory, name);
-                    return new MKDIR3Response(
-                            Nfs3Status.NFS3_OK,
-                            export.handle(directory.key(), name, created),
-                            created,
-                            Nfs3Names.changed(before.getWccAttr(), directory));
+                    orRemove(place.path, () -> finishDirectory(place, name, wanted));
                 });
+    }
+
+    private static void finishDirectory(Place place, String name, NewAttributes wanted)
+            throws IOException {
+        // Below a directory with the set-group bit it has that bit too, whatever mode a client
+        // wants for it.
+        int inherited = place.directory.existing(name).mode() & UnixAttributes.SET_GID;
+        giveToCaller(place, place.path, LinkOption.NOFOLLOW_LINKS);
+        UnixAttributes before = place.directory.existing(name);
+        wanted.check(before, place.caller);
+        wanted.withMode(inherited)
+                .applyTo(place.path, before, place.caller, LinkOption.NOFOLLOW_LINKS);
     }
 
     /** Java leaves out what does not matter in a path: of {@code a//b/} it makes {@code a/b}. */
-    NFS3Response symlink(Nfs3Call call) throws IOException {
-        SYMLINK3Request request = SYMLINK3Request.deserialize(call.in());
-        String name = request.getName();
-        String target = Located.requireUtf8(request.getSymData());
+    XdrEncodable symlink(Nfs3Call call) throws IOException {
+        NfsHandle parent = call.readHandle();
+        String name = call.readName();
+        NewAttributes.read(call.in()); // of which a link has none
+        String target = Located.requireUtf8(call.readName());
         if (target.isEmpty()) {
             throw new NfsException(Nfs3Status.NFS3ERR_INVAL, "a symbolic link to nothing");
         }
-        return files.inDirectory(
-                request.getHandle(),
-                directory -> {
-                    Path path = directory.child(name);
-                    UnixAttributes before = directory.currentAttributes();
-                    call.caller().require(Caller.EXECUTE, before);
-                    requireFree(directory, name);
-                    call.caller().requireChange(before, null);
-                    Files.createSymbolicLink(path, Path.of(target));
+        return make(
+                call,
+                parent,
+                name,
+                (place, existing) -> {
+                    requireFree(place, existing);
+                    Files.createSymbolicLink(place.path, Path.of(target));
                     orRemove(
-                            path,
-                            () -> giveTo(call.caller(), before, path, LinkOption.NOFOLLOW_LINKS));
-                    UnixAttributes created = Nfs3Names.existing(directory, name);
-                    return new SYMLINK3Response(
-                            Nfs3Status.NFS3_OK,
-                            export.handle(directory.key(), name, created),
-                            created,
-                            Nfs3Names.changed(before.getWccAttr(), directory));
+                            place.path,
+                            () -> giveToCaller(place, place.path, LinkOption.NOFOLLOW_LINKS));
                 });
+    }
+
+    private static void requireFree(Place place, UnixAttributes existing)
+            throws FileAlreadyExistsException {
+        if (existing != null) {
+            throw new FileAlreadyExistsException(place.path.toString());
+        }
     }
 
     private interface Finish {
@@ -185,53 +198,15 @@ final class Nfs3Creation {
         }
     }
 
-    /** Whoever may not write to the directory is told that the name is taken, as by the system. */
-    private static void requireFree(Located directory, String name) throws IOException {
-        if (directory.childAttributes(name) != null) {
-            throw new FileAlreadyExistsException(name);
-        }
-    }
-
     /** A server of root makes files for other users, of the directory's group where that is set so. */
-    private static void giveTo(
-            Caller caller, UnixAttributes directory, Path path, LinkOption... options)
+    private static void giveToCaller(Place place, Path path, LinkOption... options)
             throws IOException {
+        Caller caller = place.caller;
         if (caller.isChecked()) {
-            if ((directory.getMode() & Nfs3Constant.MODE_S_ISGID) == 0) {
+            if ((place.parent.mode() & UnixAttributes.SET_GID) == 0) {
                 Files.setAttribute(path, "unix:gid", caller.gid(), options);
             }
             Files.setAttribute(path, "unix:uid", caller.uid(), options);
         }
-    }
-
-    /** A directory below one with the set-group bit has that bit too, whatever mode a client wants for it. */
-    private static SetAttr3 inheriting(SetAttr3 wanted, UnixAttributes made) {
-        int mode = wanted.getMode() | (made.getMode() & Nfs3Constant.MODE_S_ISGID);
-        return new SetAttr3(
-                mode,
-                wanted.getUid(),
-                wanted.getGid(),
-                wanted.getSize(),
-                wanted.getMtime(),
-                wanted.getAtime(),
-                wanted.getUpdateFields());
-    }
-
-    /** Hadoop's constructor forgets times, so they take the way that they take from a client. */
-    private static SetAttr3 verifierAttributes(long verifier) {
-        XDR encoded = new XDR();
-        encoded.writeFixedOpaque(new byte[4 * 4]);
-        encoded.writeInt(SetAttr3.TIME_SET_TO_CLIENT_TIME);
-        new NfsTime((int) verifier & Integer.MAX_VALUE, 0).serialize(encoded);
-        encoded.writeInt(SetAttr3.TIME_SET_TO_CLIENT_TIME);
-        new NfsTime((int) (verifier >>> 32) & Integer.MAX_VALUE, 0).serialize(encoded);
-        SetAttr3 attributes = new SetAttr3();
-        attributes.deserialize(encoded.asReadOnlyWrap());
-        return attributes;
-    }
-
-    private static boolean hasVerifier(UnixAttributes file, SetAttr3 verifier) {
-        return UnixAttributes.isSame(file.getAtime(), verifier.getAtime())
-                && UnixAttributes.isSame(file.getMtime(), verifier.getMtime());
     }
 }

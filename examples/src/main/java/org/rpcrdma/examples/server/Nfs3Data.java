@@ -3,23 +3,17 @@ package org.rpcrdma.examples.server;
 
 import io.netty.buffer.ByteBuf;
 import java.io.IOException;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
-import org.apache.hadoop.nfs.nfs3.FileHandle;
-import org.apache.hadoop.nfs.nfs3.Nfs3Constant.WriteStableHow;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
-import org.apache.hadoop.nfs.nfs3.request.COMMIT3Request;
-import org.apache.hadoop.nfs.nfs3.request.READ3Request;
-import org.apache.hadoop.nfs.nfs3.response.COMMIT3Response;
-import org.apache.hadoop.nfs.nfs3.response.NFS3Response;
-import org.apache.hadoop.nfs.nfs3.response.WRITE3Response;
-import org.apache.hadoop.nfs.nfs3.response.WccData;
-import org.apache.hadoop.oncrpc.XDR;
+import org.rpcrdma.codec.rpc.MalformedXdrException;
+import org.rpcrdma.codec.rpc.XdrEncodable;
+import org.rpcrdma.codec.rpc.XdrReader;
 import org.rpcrdma.examples.export.Located;
 import org.rpcrdma.examples.export.NfsException;
 import org.rpcrdma.examples.export.OpenFile;
 import org.rpcrdma.examples.export.UnixAttributes;
+import org.rpcrdma.examples.nfs.Nfs3Status;
+import org.rpcrdma.examples.nfs.NfsHandle;
 
 /** READ, WRITE and COMMIT (RFC 1813, 3.3.6, 3.3.7 and 3.3.21): each acts on one open file. */
 final class Nfs3Data {
@@ -27,12 +21,10 @@ final class Nfs3Data {
     /** The most bytes in one READ or WRITE. */
     static final int TRANSFER_MAX = 1 << 20;
 
-    /** XID, message type, reply state, verifier (2), accept state, status, attributes follow. */
-    private static final int READ_REPLY_START = 4 * 8;
+    /** {@code stable_how}. */
+    private static final int UNSTABLE = 0;
 
-    /** ... then attributes, count, end of file, length of data. */
-    private static final int READ_REPLY_HEADER =
-            READ_REPLY_START + UnixAttributes.WIRE_LENGTH + 3 * 4;
+    private static final int FILE_SYNC = 2;
 
     private final Nfs3Files files;
 
@@ -43,76 +35,63 @@ final class Nfs3Data {
         this.files = files;
     }
 
-    /** @return the whole RPC reply: file data goes into it without a copy between */
-    ByteBuf read(Nfs3Call call) throws IOException {
-        READ3Request request = READ3Request.deserialize(call.in());
-        if (request.getOffset() < 0) {
+    XdrEncodable read(Nfs3Call call) throws IOException {
+        NfsHandle handle = call.readHandle();
+        long offset = call.in().readLong();
+        long wanted = Math.min(call.in().readUnsignedInt(), TRANSFER_MAX);
+        if (offset < 0) {
             throw new NfsException(Nfs3Status.NFS3ERR_INVAL, "an offset of 2^63 or more");
         }
-        int wanted = (int) Math.min(Integer.toUnsignedLong(request.getCount()), TRANSFER_MAX);
         return files.onFile(
-                request.getHandle(),
+                handle,
                 file -> {
                     try (OpenFile open = files.open(file, StandardOpenOption.READ)) {
                         UnixAttributes attributes = open.attributes();
                         call.caller().requireData(Caller.READ, attributes);
-                        long left = attributes.getSize() - request.getOffset();
+                        long left = attributes.size() - offset;
                         int count = (int) Math.max(0, Math.min(wanted, left));
-                        return read(open, request.getOffset(), count, call);
+                        return read(open, offset, call.newData(count), count);
                     }
                 });
     }
 
-    private static ByteBuf read(OpenFile file, long offset, int count, Nfs3Call call)
+    /** File data go into the memory that the reply is sent from. */
+    private static XdrEncodable read(OpenFile file, long offset, ByteBuf data, int count)
             throws IOException {
-        ByteBuf reply = call.allocator().directBuffer(READ_REPLY_HEADER + count + 3);
-        try {
-            FileChannel channel = file.channel();
-            int got = 0;
-            int n = 0;
-            while (n >= 0 && got < count) {
-                n = reply.setBytes(READ_REPLY_HEADER + got, channel, offset + got, count - got);
-                got += Math.max(0, n);
-            }
-            UnixAttributes after = file.attributes();
-            reply.writeInt(call.xid()).writeInt(1).writeZero(4 * 5).writeInt(1);
-            after.writeTo(reply);
-            boolean endOfFile = offset + got >= after.getSize();
-            reply.writeInt(got).writeInt(endOfFile ? 1 : 0).writeInt(got);
-            return reply.writerIndex(READ_REPLY_HEADER + got).writeZero(-got & 3);
-        } catch (Throwable t) {
-            reply.release();
-            throw t;
+        int n = 0;
+        while (n >= 0 && data.readableBytes() < count) {
+            int got = data.readableBytes();
+            n = data.writeBytes(file.channel(), offset + got, count - got);
         }
+        UnixAttributes after = file.attributes();
+        int length = data.readableBytes();
+        return out ->
+                out.write(after.optional())
+                        .writeInt(length)
+                        .writeBoolean(offset + length >= after.size())
+                        .writeItem(data.retain());
     }
 
-    /** File data goes from the arguments, WRITE3args, to the file. */
-    NFS3Response write(Nfs3Call call) throws IOException {
-        ByteBuf in = call.arguments().duplicate();
-        byte[] handleBytes = new byte[4 + in.getInt(in.readerIndex())];
-        in.readBytes(handleBytes).skipBytes(-handleBytes.length & 3);
+    /** File data go from the arguments to the file. */
+    XdrEncodable write(Nfs3Call call) throws IOException {
+        XdrReader in = call.in();
+        NfsHandle handle = call.readHandle();
         long offset = in.readLong();
         long count = in.readUnsignedInt();
         int stable = in.readInt();
-        long length = in.readUnsignedInt();
-        if (stable < 0 || stable > WriteStableHow.FILE_SYNC.getValue()) {
-            throw new IndexOutOfBoundsException("no stable_how: " + stable);
-        }
-        if (length > in.readableBytes() || count > length) {
-            throw new IndexOutOfBoundsException("data shorter than its length");
+        int length = in.readCount(Integer.MAX_VALUE, 1);
+        if (stable < UNSTABLE || stable > FILE_SYNC || count > length) {
+            throw new MalformedXdrException(
+                    "stable_how " + stable + ", " + count + " bytes of " + length);
         }
         if (offset < 0 || offset + count < 0) {
             throw new NfsException(Nfs3Status.NFS3ERR_FBIG, "an offset of 2^63 or more");
         }
-        FileHandle handle = new FileHandle();
-        handle.deserialize(new XDR(handleBytes));
-        ByteBuf data = in.slice(in.readerIndex(), (int) count);
-        WriteStableHow how = WriteStableHow.fromValue(stable);
-        return files.changing(handle, file -> write(file, offset, data, how, call.caller()));
+        ByteBuf data = in.buffer().slice(in.buffer().readerIndex(), (int) count);
+        return files.changing(handle, file -> write(file, offset, data, stable, call.caller()));
     }
 
-    private NFS3Response write(
-            Located file, long offset, ByteBuf data, WriteStableHow stable, Caller caller)
+    private XdrEncodable write(Located file, long offset, ByteBuf data, int stable, Caller caller)
             throws IOException {
         int count = data.readableBytes();
         try (OpenFile open = files.open(file, StandardOpenOption.WRITE)) {
@@ -122,19 +101,20 @@ final class Nfs3Data {
             while (put < count) {
                 put += data.getBytes(put, open.channel(), offset + put, count - put);
             }
-            AttributeChange.dropPrivileges(open, before, caller);
-            if (stable != WriteStableHow.UNSTABLE) {
-                open.channel().force(stable == WriteStableHow.FILE_SYNC);
+            NewAttributes.dropPrivileges(open, before, caller);
+            if (stable != UNSTABLE) {
+                open.channel().force(stable == FILE_SYNC);
             }
-            WccData changed = new WccData(before.getWccAttr(), open.attributes());
-            return new WRITE3Response(Nfs3Status.NFS3_OK, changed, count, stable, writeVerifier);
+            WccData changed = new WccData(before, open.attributes());
+            return out ->
+                    out.write(changed).writeInt(count).writeInt(stable).writeLong(writeVerifier);
         }
     }
 
-    NFS3Response commit(Nfs3Call call) throws IOException {
+    XdrEncodable commit(Nfs3Call call) throws IOException {
         files.requireWritable();
         return files.onFile(
-                COMMIT3Request.deserialize(call.in()).getHandle(),
+                call.readHandle(),
                 file -> {
                     // Its mode may have changed since it was written.
                     StandardOpenOption how =
@@ -145,10 +125,8 @@ final class Nfs3Data {
                         UnixAttributes before = open.attributes();
                         call.caller().requireData(Caller.WRITE, before);
                         open.channel().force(true);
-                        return new COMMIT3Response(
-                                Nfs3Status.NFS3_OK,
-                                new WccData(before.getWccAttr(), open.attributes()),
-                                writeVerifier);
+                        WccData unchanged = new WccData(before, open.attributes());
+                        return out -> out.write(unchanged).writeLong(writeVerifier);
                     }
                 });
     }

@@ -4,13 +4,13 @@ package org.rpcrdma.examples.server;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.StandardOpenOption;
-import org.apache.hadoop.nfs.nfs3.FileHandle;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.FileLocks;
 import org.rpcrdma.examples.export.Located;
 import org.rpcrdma.examples.export.NfsException;
 import org.rpcrdma.examples.export.OpenFile;
+import org.rpcrdma.examples.nfs.Nfs3Status;
+import org.rpcrdma.examples.nfs.NfsHandle;
 
 /** The files of an export as the procedures use them. */
 record Nfs3Files(Export export, FileLocks locks) {
@@ -21,7 +21,7 @@ record Nfs3Files(Export export, FileLocks locks) {
     }
 
     /** Again, if the file is renamed between being found and being used. */
-    <T> T onFile(FileHandle handle, FileOperation<T> operation) throws IOException {
+    <T> T onFile(NfsHandle handle, FileOperation<T> operation) throws IOException {
         for (int attempt = 1; ; attempt++) {
             try (Located file = export.locate(handle)) {
                 return operation.run(file);
@@ -35,7 +35,7 @@ record Nfs3Files(Export export, FileLocks locks) {
     }
 
     /** Changes one name of a directory, with nobody else changing the directory. */
-    <T> T inDirectory(FileHandle handle, FileOperation<T> operation) throws IOException {
+    <T> T inDirectory(NfsHandle handle, FileOperation<T> operation) throws IOException {
         requireWritable();
         try (Located directory = export.locate(handle).requireDirectory()) {
             return locks.holding(
@@ -44,7 +44,7 @@ record Nfs3Files(Export export, FileLocks locks) {
     }
 
     /** As {@link #onFile}, with nobody else changing the file. */
-    <T> T changing(FileHandle handle, FileOperation<T> operation) throws IOException {
+    <T> T changing(NfsHandle handle, FileOperation<T> operation) throws IOException {
         requireWritable();
         return onFile(handle, file -> locks.holding(file.key(), () -> operation.run(file)));
     }

@@ -2,31 +2,17 @@
 package org.rpcrdma.examples.server;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
-import org.apache.hadoop.nfs.nfs3.request.LINK3Request;
-import org.apache.hadoop.nfs.nfs3.request.LOOKUP3Request;
-import org.apache.hadoop.nfs.nfs3.request.READLINK3Request;
-import org.apache.hadoop.nfs.nfs3.request.REMOVE3Request;
-import org.apache.hadoop.nfs.nfs3.request.RENAME3Request;
-import org.apache.hadoop.nfs.nfs3.request.RMDIR3Request;
-import org.apache.hadoop.nfs.nfs3.response.LOOKUP3Response;
-import org.apache.hadoop.nfs.nfs3.response.NFS3Response;
-import org.apache.hadoop.nfs.nfs3.response.READLINK3Response;
-import org.apache.hadoop.nfs.nfs3.response.REMOVE3Response;
-import org.apache.hadoop.nfs.nfs3.response.RENAME3Response;
-import org.apache.hadoop.nfs.nfs3.response.RMDIR3Response;
-import org.apache.hadoop.nfs.nfs3.response.WccAttr;
-import org.apache.hadoop.nfs.nfs3.response.WccData;
+import org.rpcrdma.codec.rpc.XdrEncodable;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.FileLocks;
 import org.rpcrdma.examples.export.Located;
 import org.rpcrdma.examples.export.NfsException;
 import org.rpcrdma.examples.export.UnixAttributes;
+import org.rpcrdma.examples.nfs.Nfs3Status;
+import org.rpcrdma.examples.nfs.NfsHandle;
 
 /** What finds, changes and removes names (RFC 1813, 3.3.3, 3.3.5 and 3.3.12 to 3.3.15). */
 final class Nfs3Names {
@@ -39,110 +25,88 @@ final class Nfs3Names {
         export = files.export();
     }
 
-    NFS3Response lookup(Nfs3Call call) throws IOException {
-        LOOKUP3Request request = LOOKUP3Request.deserialize(call.in());
-        try (Located directory = export.locate(request.getHandle()).requireDirectory()) {
+    XdrEncodable lookup(Nfs3Call call) throws IOException {
+        NfsHandle handle = call.readHandle();
+        String name = call.readName();
+        try (Located directory = export.locate(handle).requireDirectory()) {
             call.caller().require(Caller.EXECUTE, directory.attributes());
-            String name = request.getName();
             if (name.equals(".")) {
-                return found(directory, directory);
+                return found(export.handle(directory), directory.attributes(), directory);
             } else if (name.equals("..")) {
                 try (Located parent = export.locateParent(directory)) {
-                    return found(parent, directory);
+                    return found(export.handle(parent), parent.attributes(), directory);
                 }
             }
-            UnixAttributes attributes = directory.childAttributes(name);
-            if (attributes == null) {
-                return new LOOKUP3Response(
-                        Nfs3Status.NFS3ERR_NOENT, null, null, directory.attributes());
-            }
-            return new LOOKUP3Response(
-                    Nfs3Status.NFS3_OK,
-                    export.handle(directory.key(), name, attributes),
-                    attributes,
-                    directory.attributes());
+            UnixAttributes attributes = directory.existing(name);
+            return found(export.handle(directory.key(), name, attributes), attributes, directory);
         }
     }
 
-    private NFS3Response found(Located found, Located directory) {
-        return new LOOKUP3Response(
-                Nfs3Status.NFS3_OK,
-                export.handle(found),
-                found.attributes(),
-                directory.attributes());
+    private static XdrEncodable found(NfsHandle handle, UnixAttributes found, Located directory) {
+        UnixAttributes above = directory.attributes();
+        return out -> out.write(handle).write(found.optional()).write(above.optional());
     }
 
-    NFS3Response readlink(Nfs3Call call) throws IOException {
+    XdrEncodable readlink(Nfs3Call call) throws IOException {
         return files.onFile(
-                READLINK3Request.deserialize(call.in()).getHandle(),
+                call.readHandle(),
                 link -> {
-                    if (!link.attributes().isSymbolicLink()) {
+                    UnixAttributes attributes = link.attributes();
+                    if (!attributes.isSymbolicLink()) {
                         throw new NfsException(Nfs3Status.NFS3ERR_INVAL, "not a symbolic link");
                     }
                     String target = Files.readSymbolicLink(link.path()).toString();
-                    return new READLINK3Response(
-                            Nfs3Status.NFS3_OK,
-                            link.attributes(),
-                            Located.requireUtf8(target).getBytes(StandardCharsets.UTF_8));
+                    Located.requireUtf8(target);
+                    return out -> out.write(attributes.optional()).writeString(target);
                 });
     }
 
-    NFS3Response remove(Nfs3Call call) throws IOException {
-        REMOVE3Request request = REMOVE3Request.deserialize(call.in());
+    XdrEncodable remove(Nfs3Call call) throws IOException {
+        return remove(call, /* wantsDirectory= */ false);
+    }
+
+    XdrEncodable rmdir(Nfs3Call call) throws IOException {
+        return remove(call, /* wantsDirectory= */ true);
+    }
+
+    private XdrEncodable remove(Nfs3Call call, boolean wantsDirectory) throws IOException {
+        NfsHandle handle = call.readHandle();
+        String name = call.readName();
         return files.inDirectory(
-                request.getHandle(),
-                directory ->
-                        new REMOVE3Response(
-                                Nfs3Status.NFS3_OK,
-                                remove(directory, request.getName(), false, call.caller())));
+                handle,
+                directory -> {
+                    Path path = directory.child(name);
+                    UnixAttributes before = directory.currentAttributes();
+                    call.caller().require(Caller.EXECUTE, before);
+                    UnixAttributes victim = directory.existing(name);
+                    if (victim.isDirectory() && !wantsDirectory) {
+                        throw new NfsException(Nfs3Status.NFS3ERR_ISDIR, "a directory");
+                    } else if (!victim.isDirectory() && wantsDirectory) {
+                        throw new NfsException(Nfs3Status.NFS3ERR_NOTDIR, "not a directory");
+                    }
+                    call.caller().requireChange(before, victim);
+                    Files.delete(path);
+                    export.forget(victim, directory.key(), name);
+                    return new WccData(before, directory.currentAttributes());
+                });
     }
 
-    NFS3Response rmdir(Nfs3Call call) throws IOException {
-        RMDIR3Request request = RMDIR3Request.deserialize(call.in());
-        return files.inDirectory(
-                request.getHandle(),
-                directory ->
-                        new RMDIR3Response(
-                                Nfs3Status.NFS3_OK,
-                                remove(directory, request.getName(), true, call.caller())));
-    }
-
-    private WccData remove(Located directory, String name, boolean wantsDirectory, Caller caller)
-            throws IOException {
-        Path path = directory.child(name);
-        UnixAttributes before = directory.currentAttributes();
-        caller.require(Caller.EXECUTE, before);
-        UnixAttributes victim = existing(directory, name);
-        if (victim.isDirectory() && !wantsDirectory) {
-            throw new NfsException(Nfs3Status.NFS3ERR_ISDIR, "a directory");
-        } else if (!victim.isDirectory() && wantsDirectory) {
-            throw new NfsException(Nfs3Status.NFS3ERR_NOTDIR, "not a directory");
-        }
-        caller.requireChange(before, victim);
-        Files.delete(path);
-        export.forget(victim, directory.key(), name);
-        return changed(before.getWccAttr(), directory);
-    }
-
-    NFS3Response rename(Nfs3Call call) throws IOException {
-        RENAME3Request request = RENAME3Request.deserialize(call.in());
+    XdrEncodable rename(Nfs3Call call) throws IOException {
+        NfsHandle fromHandle = call.readHandle();
+        String oldName = call.readName();
+        NfsHandle toHandle = call.readHandle();
+        String newName = call.readName();
         files.requireWritable();
-        try (Located from = export.locate(request.getFromDirHandle()).requireDirectory();
-                Located to = export.locate(request.getToDirHandle()).requireDirectory()) {
+        try (Located from = export.locate(fromHandle).requireDirectory();
+                Located to = export.locate(toHandle).requireDirectory()) {
             FileLocks locks = files.locks();
-            FileLocks.Work<NFS3Response> work =
-                    () ->
-                            rename(
-                                    from,
-                                    request.getFromName(),
-                                    to,
-                                    request.getToName(),
-                                    call.caller());
+            FileLocks.Work<XdrEncodable> work =
+                    () -> rename(from, oldName, to, newName, call.caller());
             return locks.holding(from.key(), to.key(), () -> locks.changingNames(work));
         }
     }
 
-    private NFS3Response rename(
+    private XdrEncodable rename(
             Located from, String oldName, Located to, String newName, Caller caller)
             throws IOException {
         Path source = from.child(oldName);
@@ -151,7 +115,7 @@ final class Nfs3Names {
         UnixAttributes toBefore = to.currentAttributes();
         caller.require(Caller.EXECUTE, fromBefore);
         caller.require(Caller.EXECUTE, toBefore);
-        UnixAttributes moved = existing(from, oldName);
+        UnixAttributes moved = from.existing(oldName);
         UnixAttributes replaced = to.childAttributes(newName);
         caller.requireChange(fromBefore, moved);
         caller.requireChange(toBefore, replaced);
@@ -168,46 +132,34 @@ final class Nfs3Names {
                 export.forget(replaced, to.key(), newName);
             }
         }
-        return new RENAME3Response(
-                Nfs3Status.NFS3_OK,
-                changed(fromBefore.getWccAttr(), from),
-                changed(toBefore.getWccAttr(), to));
+        WccData fromChanged = new WccData(fromBefore, from.currentAttributes());
+        WccData toChanged = new WccData(toBefore, to.currentAttributes());
+        return out -> out.write(fromChanged).write(toChanged);
     }
 
-    NFS3Response link(Nfs3Call call) throws IOException {
-        LINK3Request request = LINK3Request.deserialize(call.in());
-        String name = request.getFromName();
+    XdrEncodable link(Nfs3Call call) throws IOException {
+        NfsHandle handle = call.readHandle();
+        NfsHandle directoryHandle = call.readHandle();
+        String name = call.readName();
         return files.inDirectory(
-                request.getFromDirHandle(),
+                directoryHandle,
                 directory ->
-                        files.onFile(
-                                request.getHandle(),
-                                file -> {
-                                    if (file.attributes().isDirectory()) {
-                                        throw new NfsException(
-                                                Nfs3Status.NFS3ERR_INVAL, "a directory");
-                                    }
-                                    Path path = directory.child(name);
-                                    UnixAttributes before = directory.currentAttributes();
-                                    call.caller().requireChange(before, null);
-                                    UnixAttributes linked = file.currentAttributes();
-                                    Files.createLink(path, file.path());
-                                    export.remember(linked, directory.key(), name);
-                                    return new LinkResponse(
-                                            file.currentAttributes(),
-                                            changed(before.getWccAttr(), directory));
-                                }));
+                        files.onFile(handle, file -> link(file, directory, name, call.caller())));
     }
 
-    static UnixAttributes existing(Located directory, String name) throws IOException {
-        UnixAttributes attributes = directory.childAttributes(name);
-        if (attributes == null) {
-            throw new NoSuchFileException(name);
+    private XdrEncodable link(Located file, Located directory, String name, Caller caller)
+            throws IOException {
+        if (file.attributes().isDirectory()) {
+            throw new NfsException(Nfs3Status.NFS3ERR_INVAL, "a directory");
         }
-        return attributes;
-    }
-
-    static WccData changed(WccAttr before, Located directory) throws IOException {
-        return new WccData(before, directory.currentAttributes());
+        Path path = directory.child(name);
+        UnixAttributes before = directory.currentAttributes();
+        caller.requireChange(before, null);
+        UnixAttributes linked = file.currentAttributes();
+        Files.createLink(path, file.path());
+        export.remember(linked, directory.key(), name);
+        UnixAttributes after = file.currentAttributes();
+        WccData changed = new WccData(before, directory.currentAttributes());
+        return out -> out.write(after.optional()).write(changed);
     }
 }

@@ -27,6 +27,6 @@ record Nfs3Service(
                 new Nfs3Names(files),
                 new Nfs3Creation(files),
                 new Nfs3Data(files),
-                new Nfs3Directories(files, directoryMax));
+                new Nfs3Directories(export, directoryMax));
     }
 }

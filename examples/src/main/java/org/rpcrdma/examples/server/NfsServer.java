@@ -96,7 +96,7 @@ public final class NfsServer implements AutoCloseable {
     public NfsServer(Export export, int directoryMax, boolean squashesRoot, Admission admission)
             throws IOException {
         this.admission = admission;
-        tcpConnections = new ConnectionLimit(admission);
+        tcpConnections = new ConnectionLimit(admission, System::nanoTime);
         Caller.Policy policy = Caller.Policy.of(ownUid(), squashesRoot);
         Nfs3Service service = Nfs3Service.of(export, new FileLocks(), policy, directoryMax);
         nfs = new RpcServerHandler(Nfs3Program.of(service, policy, threads));
@@ -185,7 +185,7 @@ public final class NfsServer implements AutoCloseable {
 
     /** What TCP has where RDMA has its codec, with the bounds that RDMA has by itself. */
     static void addFraming(ChannelPipeline pipeline, ConnectionLimit connections) {
-        pipeline.addLast(connections, new RecordMarkingHandler(), new CallLimit());
+        pipeline.addLast(connections, new RecordMarkingHandler(), new CallLimit(connections));
     }
 
     private InetSocketAddress bind(ServerBootstrap bootstrap, InetSocketAddress address)

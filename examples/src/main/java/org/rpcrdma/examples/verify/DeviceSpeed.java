@@ -9,7 +9,6 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.VerbsProvider;
-import org.rpcrdma.verbs.WorkStatus;
 
 /**
  * How fast a device is between two event loops of one thread, which polls both all the time: an order of magnitude,
@@ -91,8 +90,8 @@ public final class DeviceSpeed implements AutoCloseable {
             }
             for (int i = 0; i < together; i++) {
                 ends.until("a message", () -> near.isComplete(2) && far.isComplete(1));
-                requireSuccess(near, 2);
-                requireSuccess(far, 1);
+                Checks.requireSuccess(near, 2);
+                Checks.requireSuccess(far, 1);
             }
         }
         return (double) nanos / posted;
@@ -121,7 +120,7 @@ public final class DeviceSpeed implements AutoCloseable {
             }
             near.gather(0, LARGE).queuePair.doorbell();
             ends.until("a transfer", () -> near.isComplete(3));
-            requireSuccess(near, 3);
+            Checks.requireSuccess(near, 3);
             bytes += LARGE;
         } while (System.nanoTime() - start < NANOS);
         // That a Write is complete does not say that it has arrived: a message behind it does.
@@ -132,13 +131,6 @@ public final class DeviceSpeed implements AutoCloseable {
         double rate = bytes * 1e9 / (System.nanoTime() - start);
         far.queuePair.invalidate(key);
         return rate;
-    }
-
-    private static void requireSuccess(End end, long id) {
-        WorkStatus status = end.take(id);
-        if (status != WorkStatus.SUCCESS) {
-            throw new IllegalStateException("a work request ended with " + status);
-        }
     }
 
     @Override

@@ -15,6 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.rpcrdma.examples.NfsFixture;
+import org.rpcrdma.examples.nfs.NfsHandle;
 
 class FileTransferTest {
 

@@ -28,6 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.codec.rpc.RecordMarkingHandler;
 import org.rpcrdma.codec.rpc.XdrReader;
+import org.rpcrdma.examples.nfs.NfsHandle;
 import org.rpcrdma.examples.rpc.RpcConnection;
 import org.rpcrdma.examples.rpc.Xdr;
 

@@ -10,12 +10,12 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
-import org.apache.hadoop.nfs.nfs3.FileHandle;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.rpcrdma.examples.nfs.Nfs3Status;
+import org.rpcrdma.examples.nfs.NfsHandle;
 
 /** Files whose names others change, and more of them than the index has room for. */
 class ExportTest {
@@ -37,14 +37,14 @@ class ExportTest {
         export.close();
     }
 
-    private FileHandle handle(String path) throws IOException {
+    private NfsHandle handle(String path) throws IOException {
         try (Located file = export.locate(path)) {
             return export.handle(file);
         }
     }
 
     /** Asks again as long as the file is being looked for. */
-    private int status(FileHandle handle) throws IOException {
+    private int status(NfsHandle handle) throws IOException {
         while (true) {
             try (Located file = export.locate(handle)) {
                 return Nfs3Status.NFS3_OK;
@@ -58,13 +58,13 @@ class ExportTest {
 
     @Test
     void theIndexIsBoundedAndWhatItLosesIsFound() throws IOException {
-        List<FileHandle> handles = new ArrayList<>();
+        List<NfsHandle> handles = new ArrayList<>();
         for (int i = 0; i < 5 * FILES_MAX; i++) {
             Files.createDirectories(directory.resolve("d" + i % 7 + "/sub"));
             Files.writeString(directory.resolve("d" + i % 7 + "/sub/f" + i), "");
             handles.add(handle("d" + i % 7 + "/sub/f" + i));
         }
-        for (FileHandle handle : handles) {
+        for (NfsHandle handle : handles) {
             assertThat(status(handle)).isZero();
         }
     }
@@ -98,8 +98,8 @@ class ExportTest {
         Files.createDirectories(directory.resolve("a/b"));
         Files.writeString(directory.resolve("a/b/f"), "");
         Files.writeString(directory.resolve("gone"), "");
-        FileHandle file = handle("a/b/f");
-        FileHandle gone = handle("gone");
+        NfsHandle file = handle("a/b/f");
+        NfsHandle gone = handle("gone");
         Files.delete(directory.resolve("gone"));
         for (int i = 0; i < 20; i++) {
             // A walk has just ended.
@@ -115,7 +115,7 @@ class ExportTest {
     void aDirectoryThatOthersHaveMovedHasAParent() throws IOException {
         Files.createDirectories(directory.resolve("p/d"));
         Files.createDirectories(directory.resolve("q"));
-        FileHandle moved = handle("p/d");
+        NfsHandle moved = handle("p/d");
         Files.move(directory.resolve("p/d"), directory.resolve("q/d"));
         Files.delete(directory.resolve("p"));
         assertThat(status(moved)).isZero();
@@ -130,15 +130,15 @@ class ExportTest {
     void whatWasMovedOutOfTheExportIsNotServed() throws IOException {
         Files.createDirectories(directory.resolve("d/sub"));
         Files.writeString(directory.resolve("d/sub/f"), "");
-        FileHandle d = handle("d");
-        FileHandle sub = handle("d/sub");
-        FileHandle file = handle("d/sub/f");
+        NfsHandle d = handle("d");
+        NfsHandle sub = handle("d/sub");
+        NfsHandle file = handle("d/sub/f");
         Files.move(directory.resolve("d"), outside.resolve("d"));
-        for (FileHandle handle : List.of(file, sub, d)) {
+        for (NfsHandle handle : List.of(file, sub, d)) {
             assertThat(status(handle)).isEqualTo(Nfs3Status.NFS3ERR_STALE);
         }
         Files.move(outside.resolve("d"), directory.resolve("back"));
-        for (FileHandle handle : List.of(file, sub, d)) {
+        for (NfsHandle handle : List.of(file, sub, d)) {
             assertThat(status(handle)).isZero();
         }
     }
@@ -157,7 +157,7 @@ class ExportTest {
         index.add(key, true, new FileKey(0, 3, 0), "new");
         assertThat(index.links(key))
                 .containsExactly(new FileIndex.Link(new FileKey(0, 3, 0), "new"));
-        FileHandle deepest = handle(path.toString());
+        NfsHandle deepest = handle(path.toString());
         for (int i = 0; i < 5; i++) {
             Files.move(directory.resolve("d"), directory.resolve("e"));
             assertThat(status(deepest)).isZero();
@@ -253,7 +253,7 @@ class ExportTest {
     @Test
     void handlesOfAReadOnlyExportStayWhatTheyAre() throws IOException {
         Files.writeString(directory.resolve("f"), "");
-        List<FileHandle> handles = new ArrayList<>();
+        List<NfsHandle> handles = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
             try (Export readOnly = new Export(directory, true, outside.resolve("state/key"));
                     Located file = readOnly.locate("f")) {

@@ -5,17 +5,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
-import org.apache.hadoop.nfs.nfs3.FileHandle;
-import org.apache.hadoop.oncrpc.XDR;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.rpcrdma.examples.nfs.NfsHandle;
 
 class HandleCodecTest {
 
@@ -31,13 +29,12 @@ class HandleCodecTest {
             @ForAll @IntRange(max = 32 * 8 - 1) int bit)
             throws NfsException {
         FileKey key = new FileKey(device, inode, generation);
-        FileHandle handle = codec.encode(key);
-        assertThat(handle.getContent()).hasSize(32);
+        NfsHandle handle = codec.encode(key);
+        assertThat(handle.bytes()).hasSize(32);
         assertThat(codec.decode(handle)).isEqualTo(key);
-        byte[] changed = handle.getContent().clone();
+        byte[] changed = handle.bytes().clone();
         changed[bit / 8] ^= (byte) (1 << bit % 8);
-        FileHandle forged = new FileHandle();
-        forged.deserialize(new XDR(ByteBuffer.allocate(36).putInt(32).put(changed).array()));
+        NfsHandle forged = new NfsHandle(changed);
         assertThatThrownBy(() -> codec.decode(forged)).isInstanceOf(NfsException.class);
     }
 
@@ -45,7 +42,7 @@ class HandleCodecTest {
     void theKeyIsKeptAndForTheOwnerOnly() throws IOException {
         Path keyFile = directory.resolve("state/key");
         FileKey key = new FileKey(1, 2, 3);
-        FileHandle handle = HandleCodec.withKeyFile(keyFile).encode(key);
+        NfsHandle handle = HandleCodec.withKeyFile(keyFile).encode(key);
         assertThat(HandleCodec.withKeyFile(keyFile).decode(handle)).isEqualTo(key);
         assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(keyFile)))
                 .isEqualTo("rw-------");

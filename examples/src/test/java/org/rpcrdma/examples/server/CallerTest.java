@@ -12,22 +12,21 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import org.apache.hadoop.nfs.nfs3.FileHandle;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
-import org.apache.hadoop.oncrpc.XDR;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
+import org.rpcrdma.codec.rpc.XdrWriter;
 import org.rpcrdma.examples.NfsFixture;
 import org.rpcrdma.examples.client.Nfs3Client;
-import org.rpcrdma.examples.client.NfsHandle;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.FileLocks;
 import org.rpcrdma.examples.export.Located;
 import org.rpcrdma.examples.export.NfsException;
+import org.rpcrdma.examples.nfs.Nfs3Status;
+import org.rpcrdma.examples.nfs.NfsHandle;
 import org.rpcrdma.examples.rpc.RpcConnection;
 
 /** What a server of root lets others do: what the modes of files let them. */
@@ -78,33 +77,30 @@ class CallerTest {
         return file;
     }
 
-    private FileHandle handle(String path) throws IOException {
+    private NfsHandle handle(String path) throws IOException {
         try (Located file = export.locate(path)) {
             return export.handle(file);
         }
     }
 
-    private static Nfs3Call call(Caller caller, XDR arguments) {
-        return new Nfs3Call(
-                1,
-                Unpooled.buffer().writeBytes(arguments.asReadOnlyWrap().buffer()),
-                caller,
-                UnpooledByteBufAllocator.DEFAULT);
+    private static Nfs3Call call(Caller caller, XdrWriter arguments) {
+        return new Nfs3Call(arguments.buffer(), caller, UnpooledByteBufAllocator.DEFAULT);
     }
 
-    private XDR on(String path) throws IOException {
-        XDR arguments = new XDR();
-        handle(path).serialize(arguments);
+    private XdrWriter on(String path) throws IOException {
+        XdrWriter arguments = new XdrWriter(Unpooled.buffer());
+        arguments.write(handle(path));
         return arguments;
     }
 
-    private XDR name(String directoryPath, String name) throws IOException {
-        XDR arguments = on(directoryPath);
+    private XdrWriter name(String directoryPath, String name) throws IOException {
+        XdrWriter arguments = on(directoryPath);
         arguments.writeString(name);
         return arguments;
     }
 
-    private static XDR attributes(XDR arguments, int mode, int uid, int gid, long size) {
+    private static XdrWriter attributes(
+            XdrWriter arguments, int mode, int uid, int gid, long size) {
         for (int value : new int[] {mode, uid, gid}) {
             arguments.writeBoolean(value != NOTHING);
             if (value != NOTHING) {
@@ -113,7 +109,7 @@ class CallerTest {
         }
         arguments.writeBoolean(size != NOTHING);
         if (size != NOTHING) {
-            arguments.writeLongAsHyper(size);
+            arguments.writeLong(size);
         }
         arguments.writeInt(0);
         arguments.writeInt(0);
@@ -122,33 +118,35 @@ class CallerTest {
 
     private void set(Caller caller, String path, int mode, int uid, int gid, long size)
             throws IOException {
-        XDR arguments = attributes(on(path), mode, uid, gid, size);
+        XdrWriter arguments = attributes(on(path), mode, uid, gid, size);
         arguments.writeInt(0);
         service.attributes().setattr(call(caller, arguments));
     }
 
     private void create(Caller caller, String name, int mode, int uid) throws IOException {
-        XDR arguments = name("/", name);
+        XdrWriter arguments = name("/", name);
         arguments.writeInt(0);
         attributes(arguments, mode, uid, NOTHING, NOTHING);
         service.creation().create(call(caller, arguments));
     }
 
     private void mkdir(Caller caller, String name, int mode) throws IOException {
-        XDR arguments = attributes(name("/", name), mode, NOTHING, NOTHING, NOTHING);
+        XdrWriter arguments = attributes(name("/", name), mode, NOTHING, NOTHING, NOTHING);
         service.creation().mkdir(call(caller, arguments));
     }
 
     private void read(Caller caller, String path) throws IOException {
-        XDR arguments = on(path);
-        arguments.writeLongAsHyper(0);
+        XdrWriter arguments = on(path);
+        arguments.writeLong(0);
         arguments.writeInt(10);
-        service.data().read(call(caller, arguments)).release();
+        try (Nfs3Call call = call(caller, arguments)) {
+            service.data().read(call);
+        }
     }
 
     private void write(Caller caller, String path) throws IOException {
-        XDR arguments = on(path);
-        arguments.writeLongAsHyper(0);
+        XdrWriter arguments = on(path);
+        arguments.writeLong(0);
         for (int word : new int[] {4, 0, 4, 0}) {
             arguments.writeInt(word);
         }
@@ -220,13 +218,13 @@ class CallerTest {
         refused(Nfs3Status.NFS3ERR_ACCES, () -> create(user, "new", 0644, NOTHING));
         refused(Nfs3Status.NFS3ERR_ACCES, () -> mkdir(user, "new", 0755));
         refused(Nfs3Status.NFS3ERR_ACCES, () -> remove(user, "f"));
-        XDR rename = name("/", "f");
-        handle("/").serialize(rename);
+        XdrWriter rename = name("/", "f");
+        rename.write(handle("/"));
         rename.writeString("g");
         refused(Nfs3Status.NFS3ERR_ACCES, () -> service.names().rename(call(user, rename)));
         mode(directory, 0700);
         refused(Nfs3Status.NFS3ERR_ACCES, () -> service.names().lookup(call(user, name("/", "f"))));
-        XDR list = on("/");
+        XdrWriter list = on("/");
         for (int i = 0; i < 4; i++) {
             list.writeInt(0);
         }

@@ -8,23 +8,24 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.ReferenceCountUtil;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.apache.hadoop.nfs.nfs3.Nfs3Constant;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
-import org.apache.hadoop.oncrpc.XDR;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.rpc.CallHeader;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.codec.rpc.ReplyHeader;
 import org.rpcrdma.codec.rpc.RpcServerHandler;
+import org.rpcrdma.codec.rpc.XdrWriter;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.FileLocks;
 import org.rpcrdma.examples.export.Located;
+import org.rpcrdma.examples.nfs.Nfs3Status;
 
 /** A server without memory answers, and asks for patience (RFC 1813, 2.6). */
 class OutOfMemoryTest {
@@ -84,22 +85,21 @@ class OutOfMemoryTest {
     /** The status of a READ of the whole file. */
     private int read(int xid) throws Exception {
         ByteBuf call = Unpooled.buffer();
-        CallHeader.of(Nfs3Constant.PROGRAM, Nfs3Constant.VERSION, READ, OpaqueAuth.NONE)
+        CallHeader.of(Nfs3Program.PROGRAM, Nfs3Program.VERSION, READ, OpaqueAuth.NONE)
                 .writeTo(call);
         call.setInt(0, xid);
         try (Located file = export.locate("file")) {
-            XDR arguments = new XDR();
-            export.handle(file).serialize(arguments);
-            call.writeBytes(arguments.asReadOnlyWrap().buffer());
+            export.handle(file).writeTo(new XdrWriter(call));
         }
         channel.writeInbound(call.writeLong(0).writeInt(BYTES));
         channel.runPendingTasks();
-        ByteBuf reply = channel.readOutbound();
+        Object message = channel.readOutbound();
+        ByteBuf reply = message instanceof RpcMessage parts ? parts.content() : (ByteBuf) message;
         ReplyHeader header = ReplyHeader.read(reply);
         assertThat(header.xid()).isEqualTo(xid);
         assertThat(header.status()).isEqualTo(ReplyHeader.Status.SUCCESS);
         int status = reply.readInt();
-        reply.release();
+        ReferenceCountUtil.release(message);
         return status;
     }
 

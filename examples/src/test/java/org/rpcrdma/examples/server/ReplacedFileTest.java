@@ -3,7 +3,6 @@ package org.rpcrdma.examples.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.buffer.UnpooledByteBufAllocator;
 import java.io.IOException;
@@ -15,20 +14,20 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
-import org.apache.hadoop.nfs.nfs3.FileHandle;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
-import org.apache.hadoop.oncrpc.XDR;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.rpcrdma.codec.rpc.XdrWriter;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.FileKey;
 import org.rpcrdma.examples.export.FileLocks;
 import org.rpcrdma.examples.export.Located;
 import org.rpcrdma.examples.export.NfsException;
+import org.rpcrdma.examples.nfs.Nfs3Status;
+import org.rpcrdma.examples.nfs.NfsHandle;
 
 /** A file whose name becomes another one's between being found and being used is never taken for the other one. */
 class ReplacedFileTest {
@@ -44,7 +43,7 @@ class ReplacedFileTest {
     private Nfs3Service service;
     private Path name;
     private FileKey key;
-    private FileHandle handle;
+    private NfsHandle handle;
 
     @BeforeEach
     void serve() throws IOException {
@@ -74,23 +73,22 @@ class ReplacedFileTest {
         }
     }
 
-    private static XDR arguments(FileHandle handle) {
-        XDR arguments = new XDR();
-        handle.serialize(arguments);
+    private static XdrWriter arguments(NfsHandle handle) {
+        XdrWriter arguments = new XdrWriter(Unpooled.buffer());
+        arguments.write(handle);
         return arguments;
     }
 
-    private static Nfs3Call call(XDR arguments) {
+    private static Nfs3Call call(XdrWriter arguments) {
         return new Nfs3Call(
-                1,
-                Unpooled.buffer().writeBytes(arguments.asReadOnlyWrap().buffer()),
+                arguments.buffer(),
                 Caller.of(0, 0, List.of(), Caller.Policy.AS_SERVER),
                 UnpooledByteBufAllocator.DEFAULT);
     }
 
     private Object write() throws IOException {
-        XDR arguments = arguments(handle);
-        arguments.writeLongAsHyper(0);
+        XdrWriter arguments = arguments(handle);
+        arguments.writeLong(0);
         for (int word : new int[] {4, 0, 4, 0}) {
             arguments.writeInt(word);
         }
@@ -98,11 +96,11 @@ class ReplacedFileTest {
     }
 
     private Object truncate() throws IOException {
-        XDR arguments = arguments(handle);
+        XdrWriter arguments = arguments(handle);
         for (int isSet : new int[] {0, 0, 0, 1}) {
             arguments.writeInt(isSet);
         }
-        arguments.writeLongAsHyper(0);
+        arguments.writeLong(0);
         for (int i = 0; i < 3; i++) {
             arguments.writeInt(0);
         }
@@ -110,24 +108,24 @@ class ReplacedFileTest {
     }
 
     private Object read() throws IOException {
-        XDR arguments = arguments(handle);
-        arguments.writeLongAsHyper(0);
+        XdrWriter arguments = arguments(handle);
+        arguments.writeLong(0);
         arguments.writeInt(100);
-        ByteBuf reply = service.data().read(call(arguments));
-        reply.release();
-        return reply;
+        try (Nfs3Call call = call(arguments)) {
+            return service.data().read(call);
+        }
     }
 
     private Object commit() throws IOException {
-        XDR arguments = arguments(handle);
-        arguments.writeLongAsHyper(0);
+        XdrWriter arguments = arguments(handle);
+        arguments.writeLong(0);
         arguments.writeInt(0);
         return service.data().commit(call(arguments));
     }
 
     private Object link() throws IOException {
-        XDR arguments = arguments(handle);
-        export.rootHandle().serialize(arguments);
+        XdrWriter arguments = arguments(handle);
+        arguments.write(export.rootHandle());
         arguments.writeString("linked");
         return service.names().link(call(arguments));
     }

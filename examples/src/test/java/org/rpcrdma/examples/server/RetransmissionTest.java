@@ -21,7 +21,6 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -32,7 +31,8 @@ import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.rpc.RecordMarkingHandler;
 import org.rpcrdma.codec.rpc.XdrWriter;
 import org.rpcrdma.examples.NfsFixture;
-import org.rpcrdma.examples.client.NfsHandle;
+import org.rpcrdma.examples.nfs.Nfs3Status;
+import org.rpcrdma.examples.nfs.NfsHandle;
 import org.rpcrdma.examples.rpc.Xdr;
 
 /** A client that has lost its connection sends its calls again on another one, with the same XIDs. */

@@ -9,6 +9,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.DefaultChannelId;
@@ -17,6 +18,7 @@ import io.netty.util.ReferenceCountUtil;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.util.ArrayDeque;
+import java.util.List;
 import java.util.Queue;
 import org.junit.jupiter.api.Test;
 
@@ -25,7 +27,9 @@ class TcpBoundsTest {
 
     private static final int LAST_FRAGMENT = 0x80000000;
 
-    private final ConnectionLimit connections = new ConnectionLimit(new Admission(null, 3, 2));
+    private long now;
+    private final ConnectionLimit connections =
+            new ConnectionLimit(new Admission(null, 3, 2), () -> now);
     private final Queue<ChannelPromise> untaken = new ArrayDeque<>();
     private int calls;
 
@@ -132,5 +136,44 @@ class TcpBoundsTest {
         first.close();
         Channel next = new FromAddress("10.0.0.3", connections);
         assertThat(next.isOpen() && second.isOpen() && other.isOpen()).isTrue();
+    }
+
+    /** Who only begins records, or takes no replies, keeps nobody out for ever. */
+    @Test
+    void idleConnectionsMakeRoom() {
+        EmbeddedChannel halfRecord = framed("10.0.0.1");
+        EmbeddedChannel busy = framed("10.0.0.1");
+        EmbeddedChannel other = framed("10.0.0.2");
+        now += ConnectionLimit.IDLE_NANOS - 1;
+        assertThat(framed("10.0.0.1").isOpen()).isFalse();
+        assertThat(framed("10.0.0.3").isOpen()).isFalse();
+        now++;
+        halfRecord.writeInbound(Unpooled.buffer().writeInt(1000 | LAST_FRAGMENT).writeInt(7));
+        busy.writeInbound(records(1));
+        // Of its own address, where that has too many; then of any.
+        EmbeddedChannel next = framed("10.0.0.1");
+        assertThat(next.isOpen() && busy.isOpen() && other.isOpen()).isTrue();
+        assertThat(halfRecord.isOpen()).isFalse();
+        assertThat(framed("10.0.0.3").isOpen() && busy.isOpen() && next.isOpen()).isTrue();
+        assertThat(other.isOpen()).isFalse();
+        assertThat(framed("10.0.0.4").isOpen()).isFalse();
+        now += ConnectionLimit.IDLE_NANOS;
+        assertThat(framed("10.0.0.4").isOpen()).isTrue();
+        assertThat(busy.isOpen()).isFalse();
+        for (EmbeddedChannel each : List.of(halfRecord, busy, other, next)) {
+            each.finishAndReleaseAll();
+        }
+    }
+
+    private EmbeddedChannel framed(String host) {
+        return new FromAddress(
+                host,
+                new ChannelInitializer<Channel>() {
+                    @Override
+                    protected void initChannel(Channel channel) {
+                        NfsServer.addFraming(channel.pipeline(), connections);
+                        channel.pipeline().addLast(new Program());
+                    }
+                });
     }
 }

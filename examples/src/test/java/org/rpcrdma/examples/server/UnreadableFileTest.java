@@ -9,14 +9,14 @@ import io.netty.buffer.Unpooled;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.apache.hadoop.nfs.nfs3.Nfs3Status;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.codec.rpc.XdrWriter;
 import org.rpcrdma.examples.NfsFixture;
-import org.rpcrdma.examples.client.NfsHandle;
+import org.rpcrdma.examples.nfs.Nfs3Status;
+import org.rpcrdma.examples.nfs.NfsHandle;
 import org.rpcrdma.examples.rpc.Calls;
 import org.rpcrdma.examples.rpc.Xdr;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package org.rpcrdma.examples.client;
+package org.rpcrdma.examples.nfs;
 
 import java.util.Arrays;
 import org.rpcrdma.codec.rpc.MalformedXdrException;
@@ -19,8 +19,13 @@ public final class NfsHandle implements XdrEncodable {
         this.bytes = bytes;
     }
 
-    static NfsHandle read(XdrReader in) throws MalformedXdrException {
+    public static NfsHandle read(XdrReader in) throws MalformedXdrException {
         return new NfsHandle(in.readOpaque(LENGTH_MAX));
+    }
+
+    /** Not copied. */
+    public byte[] bytes() {
+        return bytes;
     }
 
     @Override

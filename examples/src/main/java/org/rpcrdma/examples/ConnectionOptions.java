@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples;
 
+import java.io.IOException;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.VersionTwoConfig;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.Spec.Target;
 
-/** The option of all commands that may speak version two of RPC-over-RDMA. */
-final class HighestVersion {
+/** The options of all commands that have a connection of RPC-over-RDMA to another process. */
+final class ConnectionOptions {
+
+    @Mixin
+    @SuppressWarnings("UnusedVariable") // picocli needs the field
+    private Device device;
+
+    @Mixin private Capture capture;
 
     @Spec(Target.MIXEE)
     private CommandSpec spec;
-
-    private int highest = 1;
 
     @Option(
             names = "--highest-version",
@@ -24,15 +29,11 @@ final class HighestVersion {
             description =
                     "The highest version of RPC-over-RDMA that is spoken, 1 or 2 (default:"
                             + " ${DEFAULT-VALUE}).")
-    void highest(int number) {
-        if (number != 1 && number != 2) {
-            throw new ParameterException(
-                    spec.commandLine(), "--highest-version: " + number + " (expected: 1 or 2)");
-        }
-        highest = number;
-    }
+    private int highestVersion;
 
-    RpcRdmaConfig.Builder applyTo(RpcRdmaConfig.Builder config) {
-        return highest == 1 ? config : config.versionTwo(VersionTwoConfig.defaults());
+    RpcRdmaConfig.Builder applyTo(RpcRdmaConfig.Builder config) throws IOException {
+        Check.range(spec, "--highest-version", highestVersion, 1, 2);
+        return capture.applyTo(
+                highestVersion == 1 ? config : config.versionTwo(VersionTwoConfig.defaults()));
     }
 }
