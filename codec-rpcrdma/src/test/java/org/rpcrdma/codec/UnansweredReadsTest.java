@@ -202,8 +202,8 @@ class UnansweredReadsTest {
         RawPeer good = connect(clients, GOOD);
         good.send(longCall(good, 1));
         await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
-                .until(() -> config.metrics().value(RpcRdmaCounter.CALLS_HELD) == 1);
-        assertThat(config.metrics().value(RpcRdmaCounter.READ_BYTES)).isZero();
+                .until(() -> metrics.value(RpcRdmaCounter.CALLS_HELD) == 1);
+        assertThat(metrics.value(RpcRdmaCounter.READ_BYTES)).isZero();
         ChannelInternals first = ChannelInternals.of(others.get(0));
         others.get(0).eventLoop().submit(() -> first.incompleteEnds(quarter)).sync();
         good.take();
