@@ -82,7 +82,12 @@ final class ColdCaller extends ChannelInboundHandlerAdapter {
             lastCalls += took >= nanos / 3 * 2 ? 1 : 0;
             call(ctx);
         } else if (out == 0) {
-            done.complete(new Calls(firstMillis, Arrays.copyOf(firstTimes, firstTimesLength), calls, lastCalls));
+            done.complete(
+                    new Calls(
+                            firstMillis,
+                            Arrays.copyOf(firstTimes, firstTimesLength),
+                            calls,
+                            lastCalls));
         }
     }
 

@@ -46,13 +46,14 @@ final class ColdWorker {
             System.out.println(listen(transport, group));
             awaitEnd();
         } else {
-            ColdCaller caller =
-                    new ColdCaller(Integer.parseInt(args[2]), Long.parseLong(args[3]));
+            ColdCaller caller = new ColdCaller(Integer.parseInt(args[2]), Long.parseLong(args[3]));
             Bootstrap bootstrap = transport.client(group, () -> caller);
             bootstrap.connect(transport.fromText(args[1])).sync();
             ColdCaller.Calls calls =
                     caller.done()
-                            .get(Long.parseLong(args[3]) + PATIENCE_SECONDS * 1000, TimeUnit.MILLISECONDS);
+                            .get(
+                                    Long.parseLong(args[3]) + PATIENCE_SECONDS * 1000,
+                                    TimeUnit.MILLISECONDS);
             long began = ManagementFactory.getRuntimeMXBean().getStartTime();
             System.out.println(
                     calls.firstMillis()
