@@ -92,6 +92,10 @@ public final class StreamSimulation {
         }
         ends.forEach(this::check);
         ends.forEach(StreamEnd::close);
+        expect("all streams are closed", () -> ends.stream().noneMatch(StreamEnd::isOpen));
+        for (RdmaEventLoopGroup group : groups) {
+            expect("no stream has memory", () -> group.registeredBytesInUse() == 0);
+        }
         bound.channel().close();
         groups.forEach(group -> group.shutdownGracefully(0, 1, TimeUnit.SECONDS));
         expect("all event loops end", () -> network.threadCount() == 0);
