@@ -48,8 +48,7 @@ final class ColdComparison {
      * @param transports the last one is what ratios are against
      * @param millis how long a client makes calls
      */
-    ColdComparison(
-            List<String> transports, int rounds, long millis, List<String> jvmArguments) {
+    ColdComparison(List<String> transports, int rounds, long millis, List<String> jvmArguments) {
         this.transports = transports;
         this.rounds = rounds;
         this.millis = millis;

@@ -125,10 +125,10 @@ final class Compare implements Callable<Integer> {
     @Option(
             names = "--cold",
             description =
-                    "Something else: the first 3 s of new processes, alone and beside a busy process"
-                            + " for each CPU. Takes --rounds, --jvm and --smoke, and --transports,"
-                            + " of which the last is what ratios are against; default: RDMA,"
-                            + " RDMA_BLOCKING, EPOLL.")
+                    "Something else: the first 3 s of new processes, alone and beside a busy"
+                        + " process for each CPU. Takes --rounds, --jvm and --smoke, and"
+                        + " --transports, of which the last is what ratios are against; default:"
+                        + " RDMA, RDMA_BLOCKING, EPOLL.")
     private boolean isCold;
 
     @Option(names = "--json", paramLabel = "FILE", description = "Where the results go.")
@@ -214,7 +214,10 @@ final class Compare implements Callable<Integer> {
                                 : List.of("RDMA", "RDMA_BLOCKING", "NIO");
         transports.forEach(Transport::valueOf);
         return new ColdComparison(
-                transports, isSmoke ? 1 : rounds, isSmoke ? SMOKE_MILLIS : COLD_MILLIS, jvmArguments);
+                transports,
+                isSmoke ? 1 : rounds,
+                isSmoke ? SMOKE_MILLIS : COLD_MILLIS,
+                jvmArguments);
     }
 
     private void report(Comparison comparison) throws IOException {
