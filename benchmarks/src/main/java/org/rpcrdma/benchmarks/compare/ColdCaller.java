@@ -8,7 +8,7 @@ import io.netty.util.ReferenceCountUtil;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.nio.channels.ClosedChannelException;
-import java.util.Arrays;
+import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.benchmarks.Nfs3Messages;
@@ -25,7 +25,7 @@ final class ColdCaller extends ChannelInboundHandlerAdapter {
      * @param calls answered in all of the time
      * @param lastCalls answered in the last third of it
      */
-    record Calls(long firstMillis, byte[] firstTimes, long calls, long lastCalls) {}
+    record Calls(long firstMillis, String firstTimes, long calls, long lastCalls) {}
 
     private static final int TIMES_LENGTH = 1024;
 
@@ -85,7 +85,7 @@ final class ColdCaller extends ChannelInboundHandlerAdapter {
             done.complete(
                     new Calls(
                             firstMillis,
-                            Arrays.copyOf(firstTimes, firstTimesLength),
+                            new String(firstTimes, 0, firstTimesLength, StandardCharsets.US_ASCII),
                             calls,
                             lastCalls));
         }

@@ -5,7 +5,6 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.EventLoopGroup;
 import java.lang.management.ManagementFactory;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.benchmarks.ResponderHandler;
@@ -31,7 +30,18 @@ final class ColdWorker {
      * Arguments of a server: the transport. Of a client: the transport, the server's port, how many calls are kept out,
      * for how many milliseconds. Of one that is busy: {@code BUSY}.
      */
-    public static void main(String[] args) throws Exception {
+    public static void main(String[] args) {
+        int status = 1;
+        try {
+            run(args);
+            status = 0;
+        } catch (Exception e) {
+            System.err.println("a new process of " + String.join(" ", args) + ": " + e);
+        }
+        System.exit(status); // event loops would go on
+    }
+
+    private static void run(String[] args) throws Exception {
         if (args[0].equals(BUSY)) {
             Thread spinning = new Thread(ColdWorker::spin);
             spinning.setDaemon(true);
@@ -65,7 +75,6 @@ final class ColdWorker {
                             + " "
                             + calls.lastCalls());
         }
-        System.exit(0);
     }
 
     private static String listen(Transport transport, EventLoopGroup group) throws Exception {
@@ -79,8 +88,7 @@ final class ColdWorker {
     }
 
     /** Of all threads, in user and system mode: the 14th and 15th word, in steps of 10 ms (proc(5)). */
-    private static long cpuMillis(byte[] times) {
-        String all = new String(times, StandardCharsets.US_ASCII);
+    private static long cpuMillis(String all) {
         String[] words = all.substring(all.lastIndexOf(')') + 1).strip().split(" ", -1);
         return words.length <= SYSTEM
                 ? 0

@@ -63,7 +63,7 @@ class CompareTest {
 
     @Test
     void newProcessesAnswerAloneAndBesideBusyOnes() throws Exception {
-        String text = new ColdComparison(List.of("RDMA", "NIO"), 1, 20, List.of()).run().text();
+        String text = new ColdComparison(List.of("RDMA"), 1, 20, List.of()).run().text();
         for (String condition :
                 List.of("1 out", "16 out", "1 out, beside busy processes", "16 out, beside")) {
             assertThat(text).contains("### NULL, " + condition);
@@ -71,7 +71,6 @@ class CompareTest {
         assertThat(text.lines().filter(line -> line.startsWith("| RDMA |")))
                 .hasSize(4)
                 .allMatch(line -> line.matches("\\| RDMA \\|( [0-9]+ \\|){4}"));
-        assertThat(text.lines().filter(line -> line.startsWith("| RDMA / NIO |"))).hasSize(4);
     }
 
     /** Whoever is compared, at each of what it does. */
