@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.function.Consumer;
-import org.apache.hadoop.nfs.nfs3.Nfs3Constant.NFSPROC3;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.examples.rpc.Xdr;
 
@@ -70,17 +69,17 @@ final class Nfs3Checks {
     }
 
     private void nothing() throws Exception {
-        ByteBuf results = results(NFSPROC3.NULL, call -> {});
+        ByteBuf results = results(Nfsproc3.NULL, call -> {});
         same("bytes of results", 0, results.readableBytes());
         results.release();
     }
 
     private void directories() throws Exception {
-        byte[] made = made(NFSPROC3.MKDIR, "d", Nfs3Checks::setNothing);
+        byte[] made = made(Nfsproc3.MKDIR, "d", Nfs3Checks::setNothing);
         same("handle", ByteBufUtil.hexDump(made), ByteBufUtil.hexDump(lookup(root, "d")));
         same("type", DIRECTORY, type(made));
-        done(NFSPROC3.RMDIR, "d");
-        same("LOOKUP's status", NOENT, status(NFSPROC3.LOOKUP, call -> name(call, root, "d")));
+        done(Nfsproc3.RMDIR, "d");
+        same("LOOKUP's status", NOENT, status(Nfsproc3.LOOKUP, call -> name(call, root, "d")));
     }
 
     private void attributes() throws Exception {
@@ -89,24 +88,24 @@ final class Nfs3Checks {
                 "SETATTR's status",
                 0,
                 status(
-                        NFSPROC3.SETATTR,
+                        Nfsproc3.SETATTR,
                         call -> handle(call, file).writeInt(1).writeInt(0640).writeZero(24)));
-        ByteBuf results = accepted(NFSPROC3.GETATTR, call -> handle(call, file));
+        ByteBuf results = accepted(Nfsproc3.GETATTR, call -> handle(call, file));
         results.skipBytes(4);
         same("mode", 0640, results.readInt() & 07777);
         results.release();
-        results = accepted(NFSPROC3.ACCESS, call -> handle(call, file).writeInt(0x3f));
+        results = accepted(Nfsproc3.ACCESS, call -> handle(call, file).writeInt(0x3f));
         skipAttributes(results);
         holds((results.readInt() & 1) == 1, "root may not read");
         results.release();
-        done(NFSPROC3.REMOVE, "a");
+        done(Nfsproc3.REMOVE, "a");
     }
 
     private void links() throws Exception {
         for (int length : new int[] {1, 6, 4000}) {
             String target = "t".repeat(length);
             made(
-                    NFSPROC3.SYMLINK,
+                    Nfsproc3.SYMLINK,
                     "l",
                     call -> {
                         setNothing(call);
@@ -114,25 +113,25 @@ final class Nfs3Checks {
                     });
             byte[] link = lookup(root, "l");
             same("type", SYMBOLIC_LINK, type(link));
-            ByteBuf results = accepted(NFSPROC3.READLINK, call -> handle(call, link));
+            ByteBuf results = accepted(Nfsproc3.READLINK, call -> handle(call, link));
             skipAttributes(results);
             same("target", target, Xdr.readString(results, 4096));
             results.release();
-            done(NFSPROC3.REMOVE, "l");
+            done(Nfsproc3.REMOVE, "l");
         }
     }
 
     private void specialFile() throws Exception {
         byte[] fifo =
                 made(
-                        NFSPROC3.MKNOD,
+                        Nfsproc3.MKNOD,
                         "p",
                         call -> {
                             call.writeInt(FIFO);
                             setNothing(call);
                         });
         same("type", FIFO, type(fifo));
-        done(NFSPROC3.REMOVE, "p");
+        done(Nfsproc3.REMOVE, "p");
     }
 
     private void names() throws Exception {
@@ -140,30 +139,30 @@ final class Nfs3Checks {
         same(
                 "LINK's status",
                 0,
-                status(NFSPROC3.LINK, call -> name(handle(call, file), root, "two")));
+                status(Nfsproc3.LINK, call -> name(handle(call, file), root, "two")));
         same("links", 2, linksOf(file));
         same(
                 "RENAME's status",
                 0,
-                status(NFSPROC3.RENAME, call -> name(name(call, root, "two"), root, "three")));
-        same("old name", NOENT, status(NFSPROC3.LOOKUP, call -> name(call, root, "two")));
+                status(Nfsproc3.RENAME, call -> name(name(call, root, "two"), root, "three")));
+        same("old name", NOENT, status(Nfsproc3.LOOKUP, call -> name(call, root, "two")));
         same("handle", ByteBufUtil.hexDump(file), ByteBufUtil.hexDump(lookup(root, "three")));
-        done(NFSPROC3.REMOVE, "one");
-        done(NFSPROC3.REMOVE, "three");
-        same("LOOKUP's status", NOENT, status(NFSPROC3.LOOKUP, call -> name(call, root, "three")));
+        done(Nfsproc3.REMOVE, "one");
+        done(Nfsproc3.REMOVE, "three");
+        same("LOOKUP's status", NOENT, status(Nfsproc3.LOOKUP, call -> name(call, root, "three")));
     }
 
     private void fileSystem() throws Exception {
-        ByteBuf results = accepted(NFSPROC3.FSSTAT, call -> handle(call, root));
+        ByteBuf results = accepted(Nfsproc3.FSSTAT, call -> handle(call, root));
         skipAttributes(results);
         holds(results.readLong() > 0, "no bytes in all");
         results.release();
-        results = accepted(NFSPROC3.FSINFO, call -> handle(call, root));
+        results = accepted(Nfsproc3.FSINFO, call -> handle(call, root));
         skipAttributes(results);
         int largestRead = results.readInt();
         holds(largestRead >= MIB, "rtmax " + largestRead);
         results.release();
-        results = accepted(NFSPROC3.PATHCONF, call -> handle(call, root));
+        results = accepted(Nfsproc3.PATHCONF, call -> handle(call, root));
         skipAttributes(results);
         results.skipBytes(4);
         same("the longest name", 255, results.readInt());
@@ -180,7 +179,7 @@ final class Nfs3Checks {
             byte[] data = bytes(length);
             ByteBuf results =
                     accepted(
-                            NFSPROC3.WRITE,
+                            Nfsproc3.WRITE,
                             call -> {
                                 handle(call, file).writeLong(offset).writeInt(length).writeInt(0);
                                 Xdr.writeOpaque(call, data);
@@ -189,11 +188,11 @@ final class Nfs3Checks {
             same("bytes written", length, results.readInt());
             results.release();
             results =
-                    accepted(NFSPROC3.COMMIT, call -> handle(call, file).writeLong(0).writeInt(0));
+                    accepted(Nfsproc3.COMMIT, call -> handle(call, file).writeLong(0).writeInt(0));
             results.release();
             results =
                     accepted(
-                            NFSPROC3.READ,
+                            Nfsproc3.READ,
                             call -> handle(call, file).writeLong(offset).writeInt(length));
             skipAttributes(results);
             same("bytes read", length, results.readInt());
@@ -204,14 +203,14 @@ final class Nfs3Checks {
             same("bytes after the data", 0, results.readableBytes());
             results.release();
         }
-        done(NFSPROC3.REMOVE, "x");
+        done(Nfsproc3.REMOVE, "x");
     }
 
     /** Arguments and results have memory of their own, on both sides of guard bytes (RFC 8166, 3.4). */
     private void ownMemory() throws Exception {
         byte[] file = create("y");
         byte[] data = bytes(300_001);
-        ByteBuf call = Peer.call(PROGRAM, VERSION, NFSPROC3.WRITE.getValue());
+        ByteBuf call = Peer.call(PROGRAM, VERSION, Nfsproc3.WRITE.number());
         handle(call, file)
                 .writeLong(0)
                 .writeInt(data.length)
@@ -228,7 +227,7 @@ final class Nfs3Checks {
 
         ByteBuf sink = Unpooled.directBuffer(16 + data.length + 16);
         sink.writeZero(sink.capacity()).setByte(15, 'b').setByte(16 + data.length, 'a');
-        call = Peer.call(PROGRAM, VERSION, NFSPROC3.READ.getValue());
+        call = Peer.call(PROGRAM, VERSION, Nfsproc3.READ.number());
         handle(call, file).writeLong(0).writeInt(data.length);
         ByteBuf offered = sink.retainedSlice(16, data.length).writerIndex(0);
         RpcMessage read = peer.await(new RpcMessage(call).addSink(offered));
@@ -247,14 +246,14 @@ final class Nfs3Checks {
             read.release();
             sink.release();
         }
-        done(NFSPROC3.REMOVE, "y");
+        done(Nfsproc3.REMOVE, "y");
     }
 
     private void shortReads() throws Exception {
         byte[] file = create("z");
         ByteBuf results =
                 accepted(
-                        NFSPROC3.WRITE,
+                        Nfsproc3.WRITE,
                         call -> {
                             handle(call, file).writeLong(0).writeInt(7).writeInt(FILE_SYNC);
                             Xdr.writeString(call, "seven b");
@@ -263,7 +262,7 @@ final class Nfs3Checks {
         for (int offset : new int[] {0, 4, 7, 100}) {
             results =
                     accepted(
-                            NFSPROC3.READ,
+                            Nfsproc3.READ,
                             call -> handle(call, file).writeLong(offset).writeInt(65536));
             skipAttributes(results);
             same("bytes read at " + offset, Math.max(0, 7 - offset), results.readInt());
@@ -274,14 +273,14 @@ final class Nfs3Checks {
                     Xdr.readString(results, 7));
             results.release();
         }
-        done(NFSPROC3.REMOVE, "z");
+        done(Nfsproc3.REMOVE, "z");
     }
 
     private void plainListing() throws Exception {
         create("listed");
         ByteBuf results =
                 accepted(
-                        NFSPROC3.READDIR,
+                        Nfsproc3.READDIR,
                         call -> handle(call, root).writeLong(0).writeLong(0).writeInt(32768));
         skipAttributes(results);
         results.skipBytes(8);
@@ -293,7 +292,7 @@ final class Nfs3Checks {
         }
         results.release();
         holds(names.contains("listed"), "the new file is not among " + names);
-        done(NFSPROC3.REMOVE, "listed");
+        done(Nfsproc3.REMOVE, "listed");
     }
 
     /**
@@ -312,7 +311,7 @@ final class Nfs3Checks {
             long with = verifier;
             ByteBuf results =
                     accepted(
-                            NFSPROC3.READDIRPLUS,
+                            Nfsproc3.READDIRPLUS,
                             call ->
                                     handle(call, directory)
                                             .writeLong(from)
@@ -340,7 +339,7 @@ final class Nfs3Checks {
     }
 
     byte[] lookup(byte[] directory, String name) throws Exception {
-        ByteBuf results = accepted(NFSPROC3.LOOKUP, call -> name(call, directory, name));
+        ByteBuf results = accepted(Nfsproc3.LOOKUP, call -> name(call, directory, name));
         byte[] handle = Xdr.readOpaque(results, 64);
         results.release();
         return handle;
@@ -348,7 +347,7 @@ final class Nfs3Checks {
 
     byte[] create(String name) throws Exception {
         return made(
-                NFSPROC3.CREATE,
+                Nfsproc3.CREATE,
                 name,
                 call -> {
                     call.writeInt(0);
@@ -357,7 +356,7 @@ final class Nfs3Checks {
     }
 
     /** What CREATE, MKDIR, SYMLINK and MKNOD have in common. */
-    private byte[] made(NFSPROC3 procedure, String name, Consumer<ByteBuf> what) throws Exception {
+    private byte[] made(Nfsproc3 procedure, String name, Consumer<ByteBuf> what) throws Exception {
         ByteBuf results =
                 accepted(
                         procedure,
@@ -372,7 +371,7 @@ final class Nfs3Checks {
     }
 
     /** REMOVE or RMDIR. */
-    void done(NFSPROC3 procedure, String name) throws Exception {
+    void done(Nfsproc3 procedure, String name) throws Exception {
         same(
                 "status of the removal of " + name,
                 0,
@@ -380,20 +379,20 @@ final class Nfs3Checks {
     }
 
     private int type(byte[] handle) throws Exception {
-        ByteBuf results = accepted(NFSPROC3.GETATTR, call -> handle(call, handle));
+        ByteBuf results = accepted(Nfsproc3.GETATTR, call -> handle(call, handle));
         int type = results.readInt();
         results.release();
         return type;
     }
 
     private int linksOf(byte[] handle) throws Exception {
-        ByteBuf results = accepted(NFSPROC3.GETATTR, call -> handle(call, handle));
+        ByteBuf results = accepted(Nfsproc3.GETATTR, call -> handle(call, handle));
         int links = results.skipBytes(8).readInt();
         results.release();
         return links;
     }
 
-    private ByteBuf accepted(NFSPROC3 procedure, Consumer<ByteBuf> arguments) throws Exception {
+    private ByteBuf accepted(Nfsproc3 procedure, Consumer<ByteBuf> arguments) throws Exception {
         ByteBuf results = results(procedure, arguments);
         int status = results.readInt();
         if (status != 0) {
@@ -403,15 +402,15 @@ final class Nfs3Checks {
         return results;
     }
 
-    private int status(NFSPROC3 procedure, Consumer<ByteBuf> arguments) throws Exception {
+    private int status(Nfsproc3 procedure, Consumer<ByteBuf> arguments) throws Exception {
         ByteBuf results = results(procedure, arguments);
         int status = results.readInt();
         results.release();
         return status;
     }
 
-    private ByteBuf results(NFSPROC3 procedure, Consumer<ByteBuf> arguments) throws Exception {
-        return peer.results(PROGRAM, VERSION, procedure.getValue(), arguments);
+    private ByteBuf results(Nfsproc3 procedure, Consumer<ByteBuf> arguments) throws Exception {
+        return peer.results(PROGRAM, VERSION, procedure.number(), arguments);
     }
 
     private byte[] bytes(int length) {
