@@ -60,11 +60,11 @@ final class PeerIncompleteMessageQuota {
      * @throws IllegalStateException when the quota of the address, or of all of them, is exceeded; nothing is taken
      */
     void take(int count, long limit) {
-        long memory = DirectMemoryBudget.jvm().limit();
         long taken;
         do {
             taken = bytes.get();
             long others = TOTAL.get() - taken;
+            long memory = others > 0 ? DirectMemoryBudget.jvm().limit() : 0;
             if (!isGranted(taken, count, others, limit, memory)) {
                 throw refusal(taken, others, limit, memory);
             }
@@ -73,9 +73,12 @@ final class PeerIncompleteMessageQuota {
         // counter.
         long all = TOTAL.addAndGet(count);
         long others = all - bytes.get();
-        if (others > 0 && all > ceiling(taken + count, limit, memory)) {
-            give(count);
-            throw refusal(taken, others, limit, memory);
+        if (others > 0) {
+            long memory = DirectMemoryBudget.jvm().limit();
+            if (all > ceiling(taken + count, limit, memory)) {
+                give(count);
+                throw refusal(taken, others, limit, memory);
+            }
         }
     }
 
