@@ -32,7 +32,6 @@ final class Sockets {
         }
     }
 
-    /** The failure of a connection for lack of memory. Other connections are not affected. */
     /** The reason why a connection ends that has met with an error, mostly a lack of memory. */
     static IOException ended(Error e) {
         String what = e instanceof OutOfMemoryError ? "No memory is left: " : "An error: ";
