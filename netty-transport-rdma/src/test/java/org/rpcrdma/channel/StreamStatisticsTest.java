@@ -64,6 +64,7 @@ class StreamStatisticsTest {
 
     /** Nobody knows then what the peer has got. */
     @Test
+    @NeedsDevice("receivesWithoutMemory") // another takes a message without the peer's event loop
     void aCloseThatTheDrainTimeoutCutsIsAReset() throws Exception {
         CountDownLatch begun = new CountDownLatch(1);
         CountDownLatch standstill = new CountDownLatch(1);
