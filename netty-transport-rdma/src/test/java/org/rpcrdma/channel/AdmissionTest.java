@@ -500,7 +500,7 @@ class AdmissionTest {
                 }
                 connects.clear();
             }
-            if (i % 200 == 199) {
+            if (i % 100 == 99) {
                 // A device has room for so many connections, those that are ending among them.
                 await().until(() -> group.registeredChannels() == 1);
             }
