@@ -99,12 +99,14 @@ class RpcClientTest {
         for (Closeable one : open) {
             one.close();
         }
+        // A call that its client has given up may be on its way to the procedure that keeps it.
+        threads.shutdown();
+        assertThat(threads.awaitTermination(60, TimeUnit.SECONDS)).isTrue();
         for (RpcServerCall call : waiting) {
             call.drop();
         }
         rdma.shutdownGracefully(0, 60, TimeUnit.SECONDS).syncUninterruptibly();
         tcp.shutdownGracefully(0, 60, TimeUnit.SECONDS).syncUninterruptibly();
-        threads.shutdownNow();
     }
 
     private InetSocketAddress serve(Carrier carrier) {
