@@ -4,7 +4,7 @@ java_program CallingServer "$port" >"$work/server.log" 2>&1 &
 server_pid=$!
 pids+=("$server_pid")
 if wait_says 60 "$work/server.log" '^READY' "$server_pid"; then
-    start_guest backchannel "PORT=$port" -- --timeout 300
+    start_guest backchannel "PORT=$port" -- --timeout 900
     wait "$server_pid" || true
     tell go
     finish_guest

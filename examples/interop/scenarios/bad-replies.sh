@@ -8,7 +8,7 @@ java_program SpoilingServer "$work/export" "$work/handle.key" "$port" "$mount_po
 server_pid=$!
 pids+=("$server_pid")
 if wait_says 60 "$work/server.log" '^READY' "$server_pid"; then
-    start_guest bad-replies "PORT=$port" "MOUNT_PORT=$mount_port" -- --timeout 300
+    start_guest bad-replies "PORT=$port" "MOUNT_PORT=$mount_port" -- --timeout 900
     finish_guest
     at_most "stack traces in the server's log" 0 "$(grep -cE '^[[:space:]]+at ' "$work/server.log" || true)"
 else

@@ -22,7 +22,7 @@ else
     check "an archive of classes for it" archive_classes
     if start_server "$work/export"; then
         guest_port=$(free_port 21049)
-        start_guest verbs PROVIDER=ffm DEVICE=siw "HOST_PORT=$port" -- --timeout 600 --memory 2048 --forward "$guest_port:20049"
+        start_guest verbs PROVIDER=ffm DEVICE=siw "HOST_PORT=$port" -- --timeout 1500 --memory 2048 --forward "$guest_port:20049"
         if wait_says 500 "$work/$guest.log" '^READY' "$guest_pid"; then
             check "the software RNIC pings the provider ffm" client ping "127.0.0.1:$guest_port" --device iwarp -c 20
             tell go
@@ -30,6 +30,6 @@ else
         finish_guest
         stop_server
     fi
-    start_guest verbs PROVIDER=ffm DEVICE=rxe -- --timeout 600 --memory 2048
+    start_guest verbs PROVIDER=ffm DEVICE=rxe -- --timeout 1500 --memory 2048
     finish_guest
 fi

@@ -13,7 +13,7 @@ while read -r _ _ _ _ roles _; do
     i=$((i + 1))
 done <"$work/job/cases"
 at_least "cases of perftest" 16 "$i"
-start_guest perftest "PORTS='$ours'" -- --timeout 600 --wire "$work/wire.pcap" "${forwards[@]}"
+start_guest perftest "PORTS='$ours'" -- --timeout 1500 --wire "$work/wire.pcap" "${forwards[@]}"
 if wait_says 200 "$work/$guest.log" '^READY' "$guest_pid"; then
     # shellcheck disable=SC2086 # ports
     probe Perftest client $theirs

@@ -58,7 +58,7 @@ digests "$export_dir" >"$work/job/big.sha256"
 
 if start_server "$export_dir"; then
     # 1. Warm-up, then a guest that freezes in mid-transfer and is then gone.
-    start_guest survive-lost "PORT=$port" "MOUNT_PORT=$mount_port" -- --timeout 400
+    start_guest survive-lost "PORT=$port" "MOUNT_PORT=$mount_port" -- --timeout 900
     if wait_says 300 "$work/$guest.log" '^WARM' "$guest_pid"; then
         for i in 1 2 3; do pings >/dev/null 2>&1 || true; done
         for kind in $KINDS; do send_garbage "$kind" 0; done
@@ -89,7 +89,7 @@ if start_server "$export_dir"; then
         check "descriptors return after garbage" wait_for 60 descriptors_at_most "$descriptors0"
 
         # 3. Fifty mounts; the last guest powers off in mid-transfer.
-        start_guest survive-mounts "PORT=$port" "MOUNT_PORT=$mount_port" -- --timeout 600
+        start_guest survive-mounts "PORT=$port" "MOUNT_PORT=$mount_port" -- --timeout 1500
         wait "$guest_pid" || true
         report "$work/$guest.log"
         if grep -aq '^MID-TRANSFER' "$work/$guest.log"; then ok "the guest powers off in mid-transfer"
