@@ -420,6 +420,11 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
             return traffic.writeMemory(key, start, length);
         }
 
+        @Override
+        public long unannounced() {
+            return traffic.unannounced();
+        }
+
         /** Receives are replaced when their messages are delivered. */
         @Override
         public boolean receivesFollow() {
