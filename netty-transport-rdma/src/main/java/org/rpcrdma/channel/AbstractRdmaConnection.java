@@ -227,7 +227,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
     /** The cause of a connect that has failed, with the peer's address. */
     final Throwable annotated(Throwable cause, SocketAddress remote) {
-        return ((ConnectionUnsafe) unsafe()).annotated(cause, remote);
+        return ((ConnectionUnsafe) ownUnsafe()).annotated(cause, remote);
     }
 
     // ------------------------------------------------------------------ the end
@@ -339,7 +339,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
     /** Posts messages that are already flushed. */
     final void flushMore() {
-        ((ConnectionUnsafe) unsafe()).flushMore();
+        ((ConnectionUnsafe) ownUnsafe()).flushMore();
     }
 
     // ------------------------------------------------------------------ reading
