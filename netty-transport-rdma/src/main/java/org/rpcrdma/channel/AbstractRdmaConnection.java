@@ -202,7 +202,8 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
             try {
                 traffic.closing();
                 return true;
-            } catch (RuntimeException | OutOfMemoryError e) {
+            } catch (RuntimeException | Error e) {
+                // Netty would leave a channel half closed whose close has thrown.
                 LOGGER.debug(
                         "{} is closed at once: its last message was refused",
                         AbstractRdmaConnection.this,
@@ -250,8 +251,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
             return;
         }
         // A queue pair belongs to its event loop's completion queue and cannot move. Netty fires
-        // channelInactive only
-        // while the channel is registered, so the channel is closed here.
+        // channelInactive only while the channel is registered, so the channel is closed here.
         boolean wasActive = isActive();
         doClose();
         cut();
@@ -434,10 +434,16 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         @Override
         public void disconnected(Throwable cause) {
             end.disconnected(cause);
-            if (end.isDraining()) {
-                cut();
-            } else {
-                becomeReady();
+            try {
+                if (end.isDraining()) {
+                    cut();
+                } else {
+                    becomeReady();
+                }
+            } catch (Throwable t) {
+                // No further event ends this channel.
+                closeAtOnce();
+                throw t;
             }
         }
     }
