@@ -111,6 +111,25 @@ final class FlushSchedulingHandler extends CodecStageHandler {
         ctx.close(promise);
     }
 
+    /**
+     * The stages belong to the event loop that they were added on, and would run there while the channel runs on the
+     * next one. So a channel that leaves it ends, as one with a queue pair does.
+     */
+    @Override
+    public void channelUnregistered(ChannelHandlerContext ctx) {
+        if (ctx.channel().isOpen()) {
+            ctx.fireExceptionCaught(
+                    new IllegalStateException(
+                            "channel "
+                                    + ctx.channel()
+                                    + " left its event loop with RpcRdmaCodec in its pipeline, and"
+                                    + " is closed (expected: the loop that the codec was added on;"
+                                    + " register a new channel with the other one)"));
+            ctx.channel().close();
+        }
+        ctx.fireChannelUnregistered();
+    }
+
     @Override
     public void deregister(ChannelHandlerContext ctx, ChannelPromise promise) {
         flushes.flushWaiting();

@@ -20,6 +20,10 @@ import org.junit.jupiter.api.Test;
 class ProseTest {
 
     private static final int COLUMNS = 120;
+
+    /** Characters of a table's cell: what is longer is a paragraph or a list behind the table. */
+    private static final int CELL = 300;
+
     private static final Path ROOT = Path.of("..");
 
     /** The comment in front of a type, without its first asterisks. */
@@ -29,6 +33,13 @@ class ProseTest {
                             + "(?:@\\w+(?:\\([^)]*\\))?\\s*)*(?:(?:public|abstract|final|sealed) )*"
                             + "(?:class|interface|enum|record|@interface) ",
                     Pattern.DOTALL);
+
+    private static final Pattern PACKAGE =
+            Pattern.compile(
+                    "(?:netty-transport-rdma|netty-transport-rdma/netty42|codec-rpcrdma)"
+                            + "/src/main/java/(org/rpcrdma.*)/package-info\\.java");
+
+    private static final Pattern MODULE = Pattern.compile("<module>(.*?)</module>");
 
     private static final Pattern QUESTION =
             Pattern.compile("(What|How|By which|Whether|When|Which|Where|Who|Why)\\b");
@@ -46,6 +57,51 @@ class ProseTest {
                         "lines of more than %d columns: break them, comments where they read best",
                         COLUMNS)
                 .isEmpty();
+    }
+
+    @Test
+    void noCellOfATableIsAParagraph() throws IOException {
+        List<String> longCells = new ArrayList<>();
+        for (Path file : files()) {
+            if (file.toString().endsWith(".md")) {
+                for (String line : Files.readAllLines(file)) {
+                    addLongCells(file, line.strip(), longCells);
+                }
+            }
+        }
+        assertThat(longCells).as("cells of more than %d characters", CELL).isEmpty();
+    }
+
+    private static void addLongCells(Path file, String line, List<String> longCells) {
+        if (line.startsWith("|")) {
+            for (String cell : line.split("(?<!\\\\)\\|", -1)) {
+                String text = cell.strip();
+                if (text.length() > CELL) {
+                    longCells.add(ROOT.relativize(file) + ": " + text.substring(0, 60));
+                }
+            }
+        }
+    }
+
+    /** The overview leaves out no package of the libraries, and no module. */
+    @Test
+    void theOverviewNamesAllPackagesAndModules() throws IOException {
+        String overview = Files.readString(ROOT.resolve("docs/architecture.md"));
+        List<String> packages = new ArrayList<>();
+        for (Path file : files()) {
+            String path = ROOT.relativize(file).toString().replace('\\', '/');
+            Matcher name = PACKAGE.matcher(path);
+            if (name.matches()) {
+                packages.add(name.group(1).replace('/', '.'));
+            }
+        }
+        assertThat(packages)
+                .hasSizeGreaterThan(20)
+                .allSatisfy(name -> assertThat(overview).containsPattern(name + "[ `]"));
+        Matcher module = MODULE.matcher(Files.readString(ROOT.resolve("pom.xml")));
+        assertThat(module.results().map(found -> found.group(1)))
+                .hasSizeGreaterThan(10)
+                .allSatisfy(name -> assertThat(overview).containsPattern(name + "[ `,]"));
     }
 
     /** The description of a class says what it is or does, by a noun phrase or a verb. */

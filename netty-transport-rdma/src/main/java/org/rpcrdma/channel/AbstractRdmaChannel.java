@@ -20,14 +20,54 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
     /** Whether the pipeline has requested a read that is not yet served. */
     private boolean readPending;
 
+    /** The operations themselves. */
+    private final AbstractUnsafe own;
+
+    /** For a channel without an event loop. */
+    private final Unsafe registration;
+
+    /** One of the two, as others see it; {@code null} while Netty constructs its part of the channel. */
+    private Unsafe operations;
+
     AbstractRdmaChannel(Channel parent) {
         super(parent);
+        own = (AbstractUnsafe) super.unsafe();
+        registration = new RegistrationUnsafe(own, this::refusal);
+        operations = registration;
     }
 
-    /** Any, because Netty's refusal would not say what to do: {@link #doRegister} does. */
+    @Override
+    public Unsafe unsafe() {
+        return operations == null ? super.unsafe() : operations;
+    }
+
+    /** The operations that Netty has made for this channel. */
+    final AbstractUnsafe ownUnsafe() {
+        return own;
+    }
+
+    /** Any: {@link RegistrationUnsafe} has refused what is not. */
     @Override
     protected boolean isCompatible(EventLoop loop) {
         return true;
+    }
+
+    /** Why this channel cannot be registered with that event loop; {@code null} if it can. */
+    private Throwable refusal(EventLoop loop) {
+        if (EventLoopPollerRegistry.of(loop) != null) {
+            return null;
+        }
+        if (loop.isShuttingDown()) {
+            return new RejectedExecutionException("event loop has shut down");
+        }
+        return new IllegalStateException(
+                "event loop: "
+                        + loop.getClass().getName()
+                        + " for a "
+                        + getClass().getSimpleName()
+                        + " (expected: a loop that polls an RDMA device; give the bootstrap an"
+                        + " RdmaEventLoopGroup in the place of its group, or with Netty 4.2 a"
+                        + " MultiThreadIoEventLoopGroup of RdmaIoHandler.newFactory())");
     }
 
     /**
@@ -75,26 +115,18 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
     @Override
     protected void doRegister() throws Exception {
         ChannelPoller next = EventLoopPollerRegistry.of(eventLoop());
-        if (next == null && eventLoop().isShuttingDown()) {
-            throw new RejectedExecutionException("event loop has shut down");
-        }
         if (next == null) {
-            throw new IllegalStateException(
-                    "event loop: "
-                            + eventLoop().getClass().getName()
-                            + " for a "
-                            + getClass().getSimpleName()
-                            + " (expected: a loop that polls an RDMA device; give the bootstrap an"
-                            + " RdmaEventLoopGroup in the place of its group, or with Netty 4.2 a"
-                            + " MultiThreadIoEventLoopGroup of RdmaIoHandler.newFactory())");
+            throw new RejectedExecutionException("event loop has shut down");
         }
         ready = false;
         next.add(this);
         poller = next;
+        operations = own;
     }
 
     @Override
     protected void doDeregister() throws Exception {
+        operations = registration;
         poller().remove(this);
     }
 

@@ -202,7 +202,8 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
             try {
                 traffic.closing();
                 return true;
-            } catch (RuntimeException | OutOfMemoryError e) {
+            } catch (RuntimeException | Error e) {
+                // Netty would leave a channel half closed whose close has thrown.
                 LOGGER.debug(
                         "{} is closed at once: its last message was refused",
                         AbstractRdmaConnection.this,
@@ -227,7 +228,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
     /** The cause of a connect that has failed, with the peer's address. */
     final Throwable annotated(Throwable cause, SocketAddress remote) {
-        return ((ConnectionUnsafe) unsafe()).annotated(cause, remote);
+        return ((ConnectionUnsafe) ownUnsafe()).annotated(cause, remote);
     }
 
     // ------------------------------------------------------------------ the end
@@ -250,8 +251,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
             return;
         }
         // A queue pair belongs to its event loop's completion queue and cannot move. Netty fires
-        // channelInactive only
-        // while the channel is registered, so the channel is closed here.
+        // channelInactive only while the channel is registered, so the channel is closed here.
         boolean wasActive = isActive();
         doClose();
         cut();
@@ -339,7 +339,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
     /** Posts messages that are already flushed. */
     final void flushMore() {
-        ((ConnectionUnsafe) unsafe()).flushMore();
+        ((ConnectionUnsafe) ownUnsafe()).flushMore();
     }
 
     // ------------------------------------------------------------------ reading
@@ -420,6 +420,11 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
             return traffic.writeMemory(key, start, length);
         }
 
+        @Override
+        public long unannounced() {
+            return traffic.unannounced();
+        }
+
         /** Receives are replaced when their messages are delivered. */
         @Override
         public boolean receivesFollow() {
@@ -429,10 +434,16 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         @Override
         public void disconnected(Throwable cause) {
             end.disconnected(cause);
-            if (end.isDraining()) {
-                cut();
-            } else {
-                becomeReady();
+            try {
+                if (end.isDraining()) {
+                    cut();
+                } else {
+                    becomeReady();
+                }
+            } catch (Throwable t) {
+                // No further event ends this channel.
+                closeAtOnce();
+                throw t;
             }
         }
     }

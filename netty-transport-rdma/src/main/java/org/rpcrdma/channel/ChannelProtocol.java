@@ -95,6 +95,11 @@ abstract class ChannelProtocol<C extends AbstractRdmaConnection> {
         throw new UnsupportedOperationException("exposed without memory: " + key);
     }
 
+    /** Whether the peer's Writes were announced, see {@link QueuePairHandler#unannounced}. */
+    long unannounced() {
+        return -1;
+    }
+
     /** A work request has completed, see {@link QueuePairHandler#completed}. */
     abstract void completed(long id, WorkStatus status, int length);
 

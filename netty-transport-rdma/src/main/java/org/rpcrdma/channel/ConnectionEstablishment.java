@@ -154,7 +154,7 @@ final class ConnectionEstablishment {
         if (channel.isClosing()) {
             try {
                 traffic.closing();
-            } catch (RuntimeException | OutOfMemoryError e) {
+            } catch (RuntimeException | Error e) {
                 // The close that waits has nothing to wait for.
                 channel.cut();
                 return;

@@ -48,6 +48,11 @@ abstract class InboundRdmaWriteBuffers {
      */
     abstract void received(int bytes) throws StreamProtocolException;
 
+    /** See {@link org.rpcrdma.verbs.QueuePairHandler#unannounced}; negative where no memory is taken by a Write. */
+    long unannounced() {
+        return -1;
+    }
+
     /** The peer has filled its buffer, of that length, whose key is invalidated. */
     abstract void filled(int length);
 

@@ -54,6 +54,9 @@ final class OnDemandInboundRdmaWriteBuffers extends InboundRdmaWriteBuffers {
     /** Length of the next piece. */
     private int size = LEAST_PIECE;
 
+    /** Bytes given to the device and bytes announced, added up. */
+    private long progress;
+
     private final Place place = new Place();
 
     /** @param most the largest size of each buffer, in bytes */
@@ -90,6 +93,7 @@ final class OnDemandInboundRdmaWriteBuffers extends InboundRdmaWriteBuffers {
         }
         place.at(last(), given);
         given += bytes;
+        progress += bytes;
         if (start + bytes == lengths[0]) {
             writable--;
             keys[0] = keys[1];
@@ -164,6 +168,7 @@ final class OnDemandInboundRdmaWriteBuffers extends InboundRdmaWriteBuffers {
     @Override
     void received(int bytes) throws StreamProtocolException {
         sizes.message();
+        progress += bytes;
         int left = bytes;
         while (left > 0) {
             if (announced == tail) {
@@ -182,6 +187,11 @@ final class OnDemandInboundRdmaWriteBuffers extends InboundRdmaWriteBuffers {
                 announced++;
             }
         }
+    }
+
+    @Override
+    long unannounced() {
+        return announced == tail || isArrived() ? -1 : progress;
     }
 
     private static StreamProtocolException unwritten(int bytes, int missing) {

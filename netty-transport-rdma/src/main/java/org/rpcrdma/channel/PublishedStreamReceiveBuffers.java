@@ -117,6 +117,11 @@ final class PublishedStreamReceiveBuffers {
         return memory.forWrite(key, start, bytes);
     }
 
+    /** See {@link InboundRdmaWriteBuffers#unannounced}. */
+    long unannounced() {
+        return memory.unannounced();
+    }
+
     /**
      * A DATA message has arrived.
      *

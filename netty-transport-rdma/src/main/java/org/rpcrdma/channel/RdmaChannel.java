@@ -200,7 +200,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         }
         try {
             traffic.exposures.invalidate(handle);
-        } catch (RuntimeException | OutOfMemoryError e) {
+        } catch (RuntimeException | Error e) {
             // The peer can still access the memory.
             closeAtOnce();
             throw new IllegalStateException(
@@ -373,7 +373,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
             PostedReceives receives = madeTraffic("keepReceives").receives;
             try {
                 return receives.keep(count);
-            } catch (RuntimeException | OutOfMemoryError e) {
+            } catch (RuntimeException | Error e) {
                 unsafe().close(voidPromise());
                 throw new IllegalStateException(
                         "receives cannot be posted: " + RdmaChannel.this, e);

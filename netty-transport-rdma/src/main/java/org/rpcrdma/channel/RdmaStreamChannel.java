@@ -220,13 +220,13 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements S
         ChannelOutboundBuffer outbound = unsafe().outboundBuffer();
         if (outbound == null || outbound.current() == null) {
             endOfOutput = null;
-            ((AbstractUnsafe) unsafe()).shutdownOutput(promise);
+            ownUnsafe().shutdownOutput(promise);
         }
     }
 
     /** Shuts down the output at once and fails all flushed data, which the peer does not accept. */
     void endOutputAtOnce() {
-        ((AbstractUnsafe) unsafe()).shutdownOutput(newPromise());
+        ownUnsafe().shutdownOutput(newPromise());
         outputMayEnd();
     }
 

@@ -241,10 +241,14 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
     }
 
     @Override
+    long unannounced() {
+        return input.unannounced();
+    }
+
+    @Override
     void completed(long id, WorkStatus status, int length) {
         if (status != WorkStatus.SUCCESS) {
-            // The connection has ended, which the device reports next.
-            return;
+            return; // the connection has ended, which the device reports next
         }
         try {
             if (PostedStreamWrites.isReceive(id)) {
@@ -252,8 +256,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
             } else {
                 output.completed(id, channel.unsafe().outboundBuffer());
                 if (!channel.isOpen()) {
-                    // The listener of a write has closed the channel.
-                    return;
+                    return; // the listener of a write has closed the channel
                 }
                 if (output.isOver()) {
                     queuePair.disconnect();
@@ -335,9 +338,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
                     throw new StreamProtocolException(
                             "The peer sent a message of a reserved kind: "
                                     + StreamMessage.toString(message));
-            default -> {
-                // Reserved for later versions.
-            }
+            default -> {} // reserved for later versions
         }
     }
 
@@ -419,8 +420,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         if (hasNewRoom) {
             channel.flushMore();
             if (!channel.mayDeliver()) {
-                // The listener of a write has closed the channel.
-                return;
+                return; // the listener of a write has closed the channel
             }
         }
         output.doorbell();

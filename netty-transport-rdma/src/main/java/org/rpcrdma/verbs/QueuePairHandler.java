@@ -73,6 +73,16 @@ public interface QueuePairHandler {
     }
 
     /**
+     * Looks for bytes that keep memory of {@link #writeMemory} and that no message of the peer has told of yet. A
+     * device with a time limit for incomplete messages applies it to them: a silent peer would keep the memory.
+     *
+     * @return a number that changes with each byte that is written or told of; negative when there are none
+     */
+    default long unannounced() {
+        return -1;
+    }
+
+    /**
      * A message is arriving, no receive is posted, and every completion was delivered. Called during data transfer: the
      * implementation must not call the queue pair.
      *

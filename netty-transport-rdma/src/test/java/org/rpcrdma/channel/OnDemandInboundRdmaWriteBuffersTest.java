@@ -116,6 +116,24 @@ class OnDemandInboundRdmaWriteBuffersTest {
         }
     }
 
+    @Test
+    void bytesAreUnannouncedUntilAMessageTellsOfThem() throws Exception {
+        assertThat(memory.unannounced()).isNegative();
+        arrive(100, 0);
+        long written = memory.unannounced();
+        assertThat(written).isNotNegative();
+        announce(60);
+        assertThat(memory.unannounced()).isNotNegative().isNotEqualTo(written);
+        announce(40);
+        assertThat(memory.unannounced()).isNegative();
+        arrive(20 << 10, 0);
+        arrive(20 << 10, 0);
+        announce(30 << 10);
+        assertThat(memory.unannounced()).isNotNegative();
+        announce(10 << 10);
+        assertThat(memory.unannounced()).isNegative();
+    }
+
     /** Segments, messages and reads of all sizes and in any order: what comes out is what went in, in order. */
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4, 5, 6, 7, 8})

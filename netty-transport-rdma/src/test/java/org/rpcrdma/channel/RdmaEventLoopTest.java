@@ -10,7 +10,9 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
+import io.netty.channel.ServerChannel;
 import io.netty.channel.nio.NioEventLoopGroup;
 import io.netty.channel.socket.nio.NioDatagramChannel;
 import io.netty.util.concurrent.DefaultEventExecutorChooserFactory;
@@ -21,6 +23,7 @@ import io.netty.util.concurrent.RejectedExecutionHandlers;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.SocketAddress;
 import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.List;
@@ -130,8 +133,10 @@ class RdmaEventLoopTest {
         shutDown(group);
     }
 
+    /** A refused channel is as it was: it can be registered where it belongs. */
     @Test
     void aChannelIsToldWhichGroupItNeeds() throws Exception {
+        RdmaEventLoopGroup group = group(PollMode.BLOCKING);
         NioEventLoopGroup nio = new NioEventLoopGroup(1);
         try {
             for (Channel channel :
@@ -140,13 +145,49 @@ class RdmaEventLoopTest {
                             new RdmaStreamChannel(),
                             new RdmaServerChannel(),
                             new RdmaServerStreamChannel())) {
-                assertThat(nio.register(channel).await().cause())
-                        .isInstanceOf(IllegalStateException.class)
-                        .hasMessageContaining("NioEventLoop")
-                        .hasMessageContaining(channel.getClass().getSimpleName())
-                        .hasMessageContaining("give the bootstrap an RdmaEventLoopGroup");
-                assertThat(channel.isOpen()).isFalse();
+                checkRefused(nio, channel);
+                group.register(channel).sync();
+                if (channel instanceof ServerChannel) {
+                    channel.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)).sync();
+                }
+                SocketAddress address = channel.localAddress();
+                channel.deregister().sync();
+                checkRefused(nio, channel);
+                group.register(channel).sync();
+                assertThat(channel.localAddress()).isEqualTo(address);
+                assertThat(channel.isActive()).isEqualTo(channel instanceof ServerChannel);
+                channel.close().sync();
             }
+        } finally {
+            nio.shutdownGracefully(0, 0, TimeUnit.SECONDS).sync();
+            shutDown(group);
+        }
+    }
+
+    private static void checkRefused(NioEventLoopGroup nio, Channel channel) throws Exception {
+        assertThat(nio.register(channel).await().cause())
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("NioEventLoop")
+                .hasMessageContaining(channel.getClass().getSimpleName())
+                .hasMessageContaining("give the bootstrap an RdmaEventLoopGroup");
+        assertThat(channel.isOpen()).isTrue();
+        assertThat(channel.isRegistered()).isFalse();
+    }
+
+    /** A bootstrap closes what it cannot register. */
+    @Test
+    void aBootstrapWithAWrongGroupFailsWithThatSentence() throws Exception {
+        NioEventLoopGroup nio = new NioEventLoopGroup(1);
+        try {
+            ChannelFuture connect =
+                    new Bootstrap()
+                            .group(nio)
+                            .channel(RdmaChannel.class)
+                            .handler(new ChannelInboundHandlerAdapter())
+                            .connect(InetAddress.getLoopbackAddress(), 1)
+                            .await();
+            assertThat(connect.cause()).hasMessageContaining("an RdmaEventLoopGroup in the place");
+            assertThat(connect.channel().isOpen()).isFalse();
         } finally {
             nio.shutdownGracefully(0, 0, TimeUnit.SECONDS).sync();
         }

@@ -30,7 +30,7 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
 
     private final TransportHeader header = new TransportHeader();
 
-    /** {@code null} before active. */
+    /** {@code null} before the channel is active. */
     private PcapConnection connection;
 
     private boolean isClosed;
@@ -75,6 +75,10 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         if (message instanceof ByteBuf received) {
             PcapConnection shown = connection();
+            if (shown == null) {
+                ctx.fireChannelRead(message);
+                return;
+            }
             if (decode(received)) {
                 written(shown, header.writes());
                 written(shown, header.reply());
@@ -86,35 +90,47 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        PcapConnection shown = connection();
+        if (shown == null) {
+            // There are no addresses yet, and what is flushed before the connection fails.
+            ctx.write(message, promise);
+        } else {
+            write(ctx, shown, message, promise);
+        }
+    }
+
+    private void write(
+            ChannelHandlerContext ctx,
+            PcapConnection shown,
+            Object message,
+            ChannelPromise promise) {
         if (message instanceof ByteBuf sent) {
-            connection().send(Way.SENT, sent);
-            readByPeer(sent);
+            shown.send(Way.SENT, sent);
+            readByPeer(shown, sent);
         } else if (message instanceof RdmaSendWithInvalidate sent) {
-            connection().sendWithInvalidate(Way.SENT, sent.content(), sent.invalidateHandle());
-            readByPeer(sent.content());
+            shown.sendWithInvalidate(Way.SENT, sent.content(), sent.invalidateHandle());
+            readByPeer(shown, sent.content());
         } else if (message instanceof RdmaWrite write) {
             ByteBuf data = write.content();
-            connection()
-                    .write(
-                            Way.SENT,
-                            write.handle(),
-                            write.offset(),
-                            data,
-                            data.readerIndex(),
-                            data.readableBytes());
+            shown.write(
+                    Way.SENT,
+                    write.handle(),
+                    write.offset(),
+                    data,
+                    data.readerIndex(),
+                    data.readableBytes());
         } else if (message instanceof RdmaRead read) {
-            ctx.write(message, watched(read, promise.unvoid()));
+            ctx.write(message, watched(shown, read, promise.unvoid()));
             return;
         }
         ctx.write(message, promise);
     }
 
     /** Captures the data before the promise completes, because the codec may then release them. */
-    private ChannelPromise watched(RdmaRead read, ChannelPromise promise) {
+    private ChannelPromise watched(PcapConnection shown, RdmaRead read, ChannelPromise promise) {
         ByteBuf sink = read.content();
         int index = sink.readerIndex();
         int length = sink.readableBytes();
-        PcapConnection shown = connection();
         int stag = shown.readRequest(Way.SENT, read.handle(), read.offset(), length);
         ByteBuf kept = sink.retainedDuplicate();
         ChannelPromise device = channel.newPromise();
@@ -154,7 +170,7 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
     }
 
     /** Captures the RDMA Reads that the peer may make on this message. */
-    private void readByPeer(ByteBuf sent) {
+    private void readByPeer(PcapConnection shown, ByteBuf sent) {
         if (exposed.isEmpty() || !decode(sent)) {
             return;
         }
@@ -163,14 +179,9 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
             Memory memory = exposed.get(reads.handle(i));
             if (memory != null) {
                 int stag =
-                        connection()
-                                .readRequest(
-                                        Way.RECEIVED,
-                                        reads.handle(i),
-                                        reads.offset(i),
-                                        memory.length);
-                connection()
-                        .readResponse(Way.SENT, stag, memory.buffer, memory.index, memory.length);
+                        shown.readRequest(
+                                Way.RECEIVED, reads.handle(i), reads.offset(i), memory.length);
+                shown.readResponse(Way.SENT, stag, memory.buffer, memory.index, memory.length);
             }
         }
     }
@@ -192,8 +203,9 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
                         >= 0;
     }
 
+    /** The connection with its addresses and private data; {@code null} before the channel is active. */
     private PcapConnection connection() {
-        if (connection == null) {
+        if (connection == null && channel.isActive()) {
             boolean connects = channel.parent() == null;
             byte[] own = orEmpty(channel.config().getOption(RdmaChannelOption.PRIVATE_DATA));
             byte[] theirs = orEmpty(channel.peerPrivateData());

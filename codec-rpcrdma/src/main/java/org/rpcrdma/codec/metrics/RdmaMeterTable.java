@@ -115,8 +115,9 @@ final class RdmaMeterTable extends MeterTable<RdmaEventLoopGroupStatistics> {
         add(RdmaCounter.STREAMS_OPENED);
         counters(
                 "rdma.streams.closed",
-                "Byte streams that have ended: orderly, reset by this end (SO_LINGER 0, or the peer"
-                        + " has broken the protocol), or without the peer's last message.");
+                "Byte streams that have ended: orderly, reset by this end (SO_LINGER 0, a close"
+                    + " that DRAIN_MILLIS has cut, or the peer has broken the protocol), or without"
+                    + " the peer's last message.");
         add(RdmaCounter.STREAMS_CLOSED, tag("reason", "orderly"));
         add(RdmaCounter.STREAMS_RESET, tag("reason", "reset"));
         add(RdmaCounter.STREAMS_RESET_BY_PEER, tag("reason", "reset_by_peer"));

@@ -21,6 +21,8 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.channels.NotYetConnectedException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -254,6 +256,42 @@ class ChannelCaptureTest {
                 .isEqualTo("MPA ID Req Frame");
         assertThat(payloads.stream().skip(1).map(fpdu -> fpdu[3] & 0x4f))
                 .containsExactly(RDMA_WRITE, SEND);
+    }
+
+    /** What is written before the connection has no addresses, and must not take those of the file with it. */
+    @Test
+    void aMessageBeforeTheConnectionLeavesItsAddressesAlone() throws Exception {
+        Path path = directory.resolve("early");
+        int own;
+        try (RdmaPcapFile file = RdmaPcapFile.create(path)) {
+            Channel listener =
+                    new ServerBootstrap()
+                            .group(group)
+                            .channel(RdmaServerChannel.class)
+                            .childHandler(new Receiver())
+                            .bind(InetAddress.getLoopbackAddress(), 0)
+                            .sync()
+                            .channel();
+            Channel client =
+                    new Bootstrap()
+                            .group(group)
+                            .channel(RdmaChannel.class)
+                            .handler(new RdmaCaptureHandler(file))
+                            .register()
+                            .sync()
+                            .channel();
+            assertThat(client.writeAndFlush(Unpooled.copyInt(1)).await().cause())
+                    .isInstanceOf(NotYetConnectedException.class);
+            client.connect(listener.localAddress()).sync();
+            own = ((InetSocketAddress) client.localAddress()).getPort();
+            client.writeAndFlush(Unpooled.copyInt(2)).sync();
+            awaitReceived(Integer.BYTES);
+            client.close().sync();
+            await().until(() -> !client.isRegistered()); // all events are over
+        }
+        int theirs = Packet.in(path).get(1).port();
+        assertThat(theirs).isNotZero();
+        assertThat(Packet.in(path)).extracting(Packet::port).containsOnly(own, theirs);
     }
 
     @Test

@@ -184,6 +184,11 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     }
 
     @Override
+    public long unannounced() {
+        return handler.unannounced();
+    }
+
+    @Override
     public void send(long id, int flags) {
         before(Step.SEND);
         isSend = true;

@@ -53,7 +53,10 @@ public final class ImpairedClient {
     private static final int WORKERS = 4;
     private static final int SHORTEST = 64;
     private static final int SIZES = 13;
-    private static final int PAUSE_MILLIS = 10;
+    private static final int PAUSE_MILLIS = 50;
+
+    /** The most calls that are made in the life of one, all workers together. */
+    static final int MOST_CALLS = WORKERS * 1000 * (TIMEOUT_SECONDS + SLACK_SECONDS) / PAUSE_MILLIS;
 
     private final RdmaEventLoopGroup loops = new RdmaEventLoopGroup(1);
     private final Report report = new Report(System.out);

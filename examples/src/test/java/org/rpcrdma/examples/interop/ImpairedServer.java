@@ -24,7 +24,8 @@ import org.rpcrdma.codec.rpc.RpcServerCall;
 import org.rpcrdma.codec.rpc.RpcServerHandler;
 
 /**
- * Echoes calls and streams for {@link ImpairedClient}, and executes each call once.
+ * Echoes calls and streams for {@link ImpairedClient}. Executes each call once, also one that comes again on the next
+ * connection: its reply is in the cache by then, because it is given before the next call is read.
  *
  * <pre>ImpairedServer ADDRESS PORT STREAM_PORT</pre>
  */
@@ -38,7 +39,10 @@ public final class ImpairedServer {
 
     static final int LONGEST = 1 << 18;
 
-    /** Replies that are remembered: more than there are in the life of a call. */
+    /**
+     * Replies that are remembered, more than {@link ImpairedClient#MOST_CALLS}: a call that was executed and comes
+     * again finds its reply, unless replies far longer than the average have used up the bytes first.
+     */
     private static final int REPLIES = 1024;
 
     private static final int LONGEST_REPLY = LONGEST + 256;

@@ -36,6 +36,7 @@ final class FpduReadLoop {
     private final FpduReceiver fpdus;
     private final IncompleteInputStallDetector frame;
     private final IncompleteInputStallDetector message;
+    private final IncompleteInputStallDetector written;
 
     /** Bytes that the last call has read. */
     private long bytes;
@@ -64,6 +65,9 @@ final class FpduReadLoop {
         this.fpdus = new FpduReceiver(null, receiver, crcIn);
         this.frame = new IncompleteInputStallDetector("an FPDU", loop.config.frameTimeout());
         this.message = new IncompleteInputStallDetector("a Send", loop.config.messageTimeout());
+        this.written =
+                new IncompleteInputStallDetector(
+                        "RDMA Writes that no message announces", loop.config.messageTimeout());
     }
 
     /** FPDUs received so far. */
@@ -166,7 +170,7 @@ final class FpduReadLoop {
         if (isFrameOpen()) {
             loop.streams.frames.begin();
         }
-        if (receiver.isSendOpen()) {
+        if (receiver.mayBeIncomplete()) {
             loop.streams.messages.begin();
         }
     }
@@ -185,13 +189,16 @@ final class FpduReadLoop {
     }
 
     /**
-     * Looks at a message of which some segments have arrived; returns whether there is one still.
+     * Looks at a message of which some segments have arrived, or the Writes that it has to announce; returns whether
+     * there is one still.
      *
      * @throws IOException when nothing more of it came for too long
      */
     boolean lookAtMessage() throws IOException {
         boolean isOpen = receiver.isSendOpen();
-        return look(message, isOpen, isOpen ? receiver.sendPosition() : 0);
+        long position = receiver.unannounced();
+        boolean isAwaited = look(written, position >= 0, position);
+        return look(message, isOpen, isOpen ? receiver.sendPosition() : 0) || isAwaited;
     }
 
     /** While a message waits for memory nothing is read, and the peer is not to blame. */

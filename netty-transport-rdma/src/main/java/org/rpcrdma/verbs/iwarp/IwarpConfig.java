@@ -355,9 +355,9 @@ public final class IwarpConfig {
         }
 
         /**
-         * How long a peer that has sent some segments of a Send may send no further byte of it before its connection
-         * ends, up to a quarter more; 30 s by default, at most a day, zero for any time. What is there of the message
-         * keeps a whole receive. Where messages wait for memory here, that time does not count.
+         * How long a peer that has sent some segments of a Send, or bytes of a stream that it has not announced, may
+         * send no further byte before its connection ends, up to a quarter more; 30 s by default, at most a day, zero
+         * for any time. What is there keeps memory. Where messages wait for memory here, that time does not count.
          *
          * @param time from zero to a day
          * @return this builder

@@ -63,6 +63,11 @@ final class QueuePairEvents
     }
 
     @Override
+    public long unannounced() {
+        return handler.unannounced();
+    }
+
+    @Override
     public boolean receivesFollow() {
         return undelivered > 0 || handler.receivesFollow();
     }

@@ -14,6 +14,11 @@ public interface OnDemandMemorySupplier {
         return null;
     }
 
+    /** Progress of Writes that no message has told of: {@link org.rpcrdma.verbs.QueuePairHandler#unannounced}. */
+    default long unannounced() {
+        return -1;
+    }
+
     /**
      * Whether receives will be posted independent of the peer: completions of the last ones are not delivered yet, or
      * the owner says so ({@link org.rpcrdma.verbs.QueuePairHandler#receivesFollow}).

@@ -55,6 +55,9 @@ public final class RdmapReceiver implements UlpduHandler {
     /** Whether the next Send is the peer's ready-to-receive message, which is not delivered to the ULP. */
     private boolean awaitsReadyToReceive;
 
+    /** Whether memory was taken for a Write since there were no unannounced bytes. */
+    private boolean isWriteMemoryTaken;
+
     private WorkStatus receiveStatus = WorkStatus.FLUSHED;
     private WorkStatus readStatus = WorkStatus.FLUSHED;
 
@@ -90,6 +93,18 @@ public final class RdmapReceiver implements UlpduHandler {
     /** Whether segments of a Send have come, but not its last. */
     public boolean isSendOpen() {
         return sendQueue.isMessageOpen();
+    }
+
+    /** Whether a Send is open, or memory was taken for a Write, which may have been told of meanwhile. */
+    public boolean mayBeIncomplete() {
+        return isWriteMemoryTaken || sendQueue.isMessageOpen();
+    }
+
+    /** Progress of Writes that no message has told of; negative if there are none. */
+    public long unannounced() {
+        long position = isWriteMemoryTaken ? source.unannounced() : -1;
+        isWriteMemoryTaken = position >= 0;
+        return position;
     }
 
     /** Progress of the open Send: changes with each received byte. */
@@ -216,6 +231,7 @@ public final class RdmapReceiver implements UlpduHandler {
                             + remaining
                             + " bytes");
         }
+        isWriteMemoryTaken = true;
         writeKey = given.region().localKey();
         writeAddress = given.address();
         return true;
