@@ -67,6 +67,10 @@ record Caller(int uid, int gid, List<Integer> groups, boolean isChecked) {
                 policy != Policy.AS_SERVER && !isTrusted);
     }
 
+    Caller unchecked() {
+        return new Caller(uid, gid, groups, false);
+    }
+
     boolean isInGroup(int group) {
         return gid == group || groups.contains(group);
     }

@@ -173,6 +173,15 @@ class ExportTest {
         }
     }
 
+    @Test
+    void aDirectoryThatLeavesTheExportWhileItIsUsedHasNoParent() throws IOException {
+        Files.createDirectory(directory.resolve("d"));
+        try (Located d = export.locate("d")) {
+            Files.move(directory.resolve("d"), outside.resolve("d"));
+            assertThatThrownBy(() -> export.locateParent(d)).hasMessage("moved out of the export");
+        }
+    }
+
     /** With two stale names for each of them, a way up that tried all would take 2^30 steps. */
     @Test
     void staleNamesOfDirectoriesCostNothing() throws IOException {
