@@ -289,6 +289,9 @@ class CommandLineTest {
             assertThat(out.toString()).contains("get file: 3 bytes in ");
             assertThat(nfs(fixture, "ls", url + "/d")).isZero();
             assertThat(out.toString()).containsPattern("-rw-r--r-- +1 .* 3 .* file\n");
+            Files.writeString(directory.resolve("d/a\u009bb\u202ec"), "");
+            assertThat(nfs(fixture, "ls", url + "/d")).isZero();
+            assertThat(out.toString()).contains(" a?b?c\n");
             assertThat(err.toString()).isEmpty();
             assertThat(nfs(fixture, "get", url + "/x", local.resolve("x").toString())).isEqualTo(1);
             assertThat(err.toString())

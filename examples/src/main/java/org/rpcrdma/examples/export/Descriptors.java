@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.lang.reflect.Field;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -45,6 +46,11 @@ final class Descriptors {
 
     static boolean areKnown() {
         return CHANNEL_DESCRIPTOR != null;
+    }
+
+    /** How a path to what is open itself has to be used. */
+    static LinkOption[] options() {
+        return areKnown() ? new LinkOption[0] : new LinkOption[] {LinkOption.NOFOLLOW_LINKS};
     }
 
     /** A symbolic link of the system's that leads to what is open; only where descriptors are known. */

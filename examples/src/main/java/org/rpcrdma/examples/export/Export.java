@@ -123,11 +123,6 @@ public final class Export implements AutoCloseable {
         return handles.encode(file.key());
     }
 
-    /** For a directory whose place need not be remembered. */
-    public NfsHandle handle(UnixAttributes attributes) {
-        return handles.encode(key(attributes));
-    }
-
     /** A file has lost a name. */
     public void forget(UnixAttributes file, FileKey directory, String name) {
         index.remove(key(file), new FileIndex.Link(directory, name));
@@ -323,7 +318,9 @@ public final class Export implements AutoCloseable {
 
     private UnixAttributes readOrRelease(OpenDirectory directory, Path path) throws IOException {
         try {
-            return attributesIfExists(path);
+            return path == directory.path()
+                    ? UnixAttributes.readIfExists(directory.self(), fsid, Descriptors.options())
+                    : attributesIfExists(path);
         } catch (IOException | RuntimeException e) {
             directory.release();
             throw e;
@@ -336,7 +333,7 @@ public final class Export implements AutoCloseable {
 
     /** {@code null} if there is no such file. */
     UnixAttributes attributesIfExists(Path path) throws IOException {
-        return UnixAttributes.readIfExists(path, fsid);
+        return UnixAttributes.readIfExists(path, fsid, LinkOption.NOFOLLOW_LINKS);
     }
 
     private void walk(Set<FileKey> sought) {
@@ -353,12 +350,10 @@ public final class Export implements AutoCloseable {
             OpenDirectory directory, FileKey key, ArrayDeque<Step> way, Set<FileKey> sought) {
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(directory.path())) {
             for (Path entry : entries) {
-                UnixAttributes found = attributesIfExists(entry);
                 if (sought.isEmpty() || Thread.currentThread().isInterrupted()) {
                     return;
-                } else if (found != null) {
-                    visit(directory, entry.getFileName().toString(), key, found, way, sought);
                 }
+                visit(directory, entry, key, way, sought);
             }
         } catch (DirectoryIteratorException e) {
             skip(e.getCause(), sought);
@@ -375,34 +370,37 @@ public final class Export implements AutoCloseable {
         }
     }
 
+    /** One entry that cannot be looked at does not hide the others either. */
     private void visit(
             OpenDirectory directory,
-            String name,
+            Path entry,
             FileKey directoryKey,
-            UnixAttributes found,
             ArrayDeque<Step> way,
-            Set<FileKey> sought)
-            throws IOException {
-        FileKey key = key(found);
-        if (sought.remove(key)) {
-            for (Step step : way) {
-                index.add(step.key(), true, step.link().directory(), step.link().name());
+            Set<FileKey> sought) {
+        try {
+            UnixAttributes found = attributesIfExists(entry);
+            if (found == null) {
+                return;
             }
-            index.add(key, found.isDirectory(), directoryKey, name);
-        }
-        if (found.isDirectory() && way.size() < DEPTH_MAX) {
-            OpenDirectory child = null;
-            try {
-                child = openChild(directory, name, key);
-            } catch (IOException e) {
-                skip(e, sought);
+            FileKey key = key(found);
+            FileIndex.Link link = new FileIndex.Link(directoryKey, entry.getFileName().toString());
+            if (sought.remove(key)) {
+                for (Step step : way) {
+                    index.add(step.key(), true, step.link().directory(), step.link().name());
+                }
+                index.add(key, found.isDirectory(), directoryKey, link.name());
             }
-            if (child != null) {
-                way.addLast(new Step(new FileIndex.Link(directoryKey, name), key));
-                walk(child, key, way, sought);
-                way.removeLast();
-                child.release();
+            if (found.isDirectory() && way.size() < DEPTH_MAX) {
+                OpenDirectory child = openChild(directory, link.name(), key);
+                if (child != null) {
+                    way.addLast(new Step(link, key));
+                    walk(child, key, way, sought);
+                    way.removeLast();
+                    child.release();
+                }
             }
+        } catch (IOException e) {
+            skip(e, sought);
         }
     }
 

@@ -51,6 +51,18 @@ public final class Located implements AutoCloseable {
         return path;
     }
 
+    /** For attributes, with {@link #options}. */
+    public Path self() {
+        return path == anchor.path() ? anchor.self() : path;
+    }
+
+    /** How {@link #self} has to be used. */
+    public LinkOption[] options() {
+        return path == anchor.path()
+                ? Descriptors.options()
+                : new LinkOption[] {LinkOption.NOFOLLOW_LINKS};
+    }
+
     /** As they were when the file was found. */
     public UnixAttributes attributes() {
         return attributes;
@@ -62,7 +74,7 @@ public final class Located implements AutoCloseable {
      * @throws NoSuchFileException when the name is another file's by now
      */
     public UnixAttributes currentAttributes() throws IOException {
-        UnixAttributes now = export.attributes(path, LinkOption.NOFOLLOW_LINKS);
+        UnixAttributes now = export.attributes(self(), options());
         if (!export.key(now).equals(key)) {
             throw new NoSuchFileException(path.toString(), null, "another file has the name");
         }

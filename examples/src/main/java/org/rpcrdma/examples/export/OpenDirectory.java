@@ -46,6 +46,11 @@ final class OpenDirectory extends AbstractReferenceCounted {
         return path;
     }
 
+    /** For its own attributes, with {@link Descriptors#options}: takes no right to search it, as its path does. */
+    Path self() {
+        return Descriptors.areKnown() ? Descriptors.path(descriptor) : path;
+    }
+
     /** Whether this directory is that one or below it, wherever somebody has moved it. */
     boolean isWithin(OpenDirectory other) throws IOException {
         return !Descriptors.areKnown()

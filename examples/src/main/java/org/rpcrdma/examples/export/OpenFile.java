@@ -10,9 +10,6 @@ import java.nio.file.Path;
 /** A regular file held open: what is done by this object is done to this very file, whatever becomes of its name. */
 public final class OpenFile implements AutoCloseable {
 
-    private static final LinkOption[] FOLLOW = {};
-    private static final LinkOption[] NO_FOLLOW = {LinkOption.NOFOLLOW_LINKS};
-
     private final Export export;
     private final FileKey key;
     private final FileChannel channel;
@@ -43,7 +40,7 @@ public final class OpenFile implements AutoCloseable {
 
     /** How {@link #path} has to be used. */
     public LinkOption[] options() {
-        return Descriptors.areKnown() ? FOLLOW : NO_FOLLOW;
+        return Descriptors.options();
     }
 
     /** As they are now. */

@@ -51,10 +51,11 @@ public final class UnixAttributes implements XdrEncodable {
         return new UnixAttributes(Files.readAttributes(path, NAMES, options), fsid);
     }
 
-    /** Of the file itself, even if it is a symbolic link; {@code null} where there is none. */
-    static UnixAttributes readIfExists(Path path, long fsid) throws IOException {
+    /** As {@link #read}; {@code null} where there is no file. */
+    static UnixAttributes readIfExists(Path path, long fsid, LinkOption... options)
+            throws IOException {
         try {
-            return read(path, fsid, LinkOption.NOFOLLOW_LINKS);
+            return read(path, fsid, options);
         } catch (NoSuchFileException e) {
             return null;
         }

@@ -23,6 +23,10 @@ record Caller(int uid, int gid, List<Integer> groups, boolean isChecked) {
 
     private static final int ROOT = 0;
     private static final int NOBODY = 65534;
+
+    /** What the system takes for "as it is" where an owner or group is set (chown(2)). */
+    private static final int NO_ID = -1;
+
     private static final int ALL = READ | WRITE | EXECUTE;
 
     /** What the server makes of credentials. */
@@ -40,6 +44,10 @@ record Caller(int uid, int gid, List<Integer> groups, boolean isChecked) {
             }
             return squashesRoot ? ROOT_SQUASHED : ROOT_TRUSTED;
         }
+
+        private int squashed(int id) {
+            return id == NO_ID || (id == ROOT && this == ROOT_SQUASHED) ? NOBODY : id;
+        }
     }
 
     static Caller of(RpcServerCall call, Policy policy) throws MalformedXdrException {
@@ -51,19 +59,16 @@ record Caller(int uid, int gid, List<Integer> groups, boolean isChecked) {
     }
 
     static Caller of(int uid, int gid, List<Integer> groups, Policy policy) {
-        if (policy != Policy.ROOT_SQUASHED) {
-            boolean isChecked = policy == Policy.ROOT_TRUSTED && uid != ROOT;
-            return new Caller(uid, gid, groups, isChecked);
-        }
+        boolean isTrusted = policy == Policy.ROOT_TRUSTED && uid == ROOT;
         return new Caller(
-                squashed(uid),
-                squashed(gid),
-                groups.stream().map(Caller::squashed).toList(),
-                /* isChecked= */ true);
+                policy.squashed(uid),
+                policy.squashed(gid),
+                groups.stream().map(policy::squashed).toList(),
+                policy != Policy.AS_SERVER && !isTrusted);
     }
 
-    private static int squashed(int id) {
-        return id == ROOT ? NOBODY : id;
+    Caller unchecked() {
+        return new Caller(uid, gid, groups, false);
     }
 
     boolean isInGroup(int group) {

@@ -25,6 +25,9 @@ record NewAttributes(
 
     private static final int PRIVILEGES = UnixAttributes.SET_UID | UnixAttributes.SET_GID;
 
+    /** Later than clients can say. */
+    private static final FileTime SERVER_TIME = FileTime.from(Instant.MAX);
+
     static NewAttributes read(XdrReader in) throws MalformedXdrException {
         return new NewAttributes(
                 readInt(in),
@@ -44,7 +47,7 @@ record NewAttributes(
         int how = in.readInt();
         return switch (how) {
             case 0 -> null;
-            case 1 -> FileTime.from(Instant.now());
+            case 1 -> SERVER_TIME;
             case 2 -> FileTime.from(readTime(in));
             default -> throw new MalformedXdrException("time_how " + how + " (expected: 0 to 2)");
         };
@@ -90,12 +93,25 @@ record NewAttributes(
             caller.requireOwnership(before, newUid(before), newGid(before));
         }
         if (hasTimes() || mode != null) {
-            caller.requireOwner(before);
+            if (mode != null || isGiven(accessed) || isGiven(modified)) {
+                caller.requireOwner(before);
+            } else {
+                caller.requireData(Caller.WRITE, before);
+            }
             // Java opens a file for these; opening a pipe or a device does more than that.
             if (!before.isRegularFile() && !before.isDirectory() && !before.isSymbolicLink()) {
                 throw new NfsException(Nfs3Status.NFS3ERR_NOTSUPP, "a special file");
             }
         }
+    }
+
+    /** Whether the client says which time, and not that it is the server's. */
+    private static boolean isGiven(FileTime time) {
+        return time != null && !time.equals(SERVER_TIME);
+    }
+
+    private static FileTime now(FileTime time) {
+        return SERVER_TIME.equals(time) ? FileTime.from(Instant.now()) : time;
     }
 
     private boolean hasTimes() {
@@ -113,13 +129,13 @@ record NewAttributes(
     /** After {@link #check}; the file is open for writing if the size changes. */
     void applyTo(OpenFile file, UnixAttributes before, Caller caller) throws IOException {
         if (size != null) {
+            dropPrivileges(file, before, caller);
             FileChannel channel = file.channel();
             if (channel.size() < size) {
                 channel.write(ByteBuffer.allocate(1), size - 1);
             } else {
                 channel.truncate(size);
             }
-            dropPrivileges(file, before, caller);
         }
         applyTo(file.path(), before, caller, file.options());
     }
@@ -136,7 +152,7 @@ record NewAttributes(
         }
         if (hasTimes()) {
             Files.getFileAttributeView(path, BasicFileAttributeView.class, options)
-                    .setTimes(modified, accessed, null);
+                    .setTimes(now(modified), now(accessed), null);
         }
         // The mode last: Java has to be able to open the file for the times.
         if (mode != null && !before.isSymbolicLink()) {
@@ -151,7 +167,7 @@ record NewAttributes(
         }
     }
 
-    /** As the system does when another user than root changes a file. */
+    /** As the system does before another user than root changes a file, so that a failure keeps nothing. */
     static void dropPrivileges(OpenFile file, UnixAttributes before, Caller caller)
             throws IOException {
         if (caller.isChecked() && (before.mode() & PRIVILEGES) != 0) {

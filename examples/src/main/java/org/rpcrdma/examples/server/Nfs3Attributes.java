@@ -4,7 +4,6 @@ package org.rpcrdma.examples.server;
 import java.io.IOException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.StandardOpenOption;
 import java.time.Instant;
 import org.rpcrdma.codec.rpc.XdrEncodable;
@@ -74,7 +73,7 @@ final class Nfs3Attributes {
                 wanted.applyTo(open, before, caller);
             }
         } else {
-            wanted.applyTo(file.path(), before, caller, LinkOption.NOFOLLOW_LINKS);
+            wanted.applyTo(file.self(), before, caller, file.options());
         }
         return new WccData(before, file.currentAttributes());
     }

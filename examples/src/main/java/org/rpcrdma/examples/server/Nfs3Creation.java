@@ -147,13 +147,13 @@ final class Nfs3Creation {
     private static void finishDirectory(Place place, String name, NewAttributes wanted)
             throws IOException {
         // Below a directory with the set-group bit it has that bit too, whatever mode a client
-        // wants for it.
+        // wants for it, and whoever is in the group (mkdir(2)).
         int inherited = place.directory.existing(name).mode() & UnixAttributes.SET_GID;
         giveToCaller(place, place.path, LinkOption.NOFOLLOW_LINKS);
         UnixAttributes before = place.directory.existing(name);
         wanted.check(before, place.caller);
-        wanted.withMode(inherited)
-                .applyTo(place.path, before, place.caller, LinkOption.NOFOLLOW_LINKS);
+        Caller maker = inherited == 0 ? place.caller : place.caller.unchecked();
+        wanted.withMode(inherited).applyTo(place.path, before, maker, LinkOption.NOFOLLOW_LINKS);
     }
 
     /** Java leaves out what does not matter in a path: of {@code a//b/} it makes {@code a/b}. */

@@ -97,11 +97,11 @@ final class Nfs3Data {
         try (OpenFile open = files.open(file, StandardOpenOption.WRITE)) {
             UnixAttributes before = open.attributes();
             caller.requireData(Caller.WRITE, before);
+            NewAttributes.dropPrivileges(open, before, caller);
             int put = 0;
             while (put < count) {
                 put += data.getBytes(put, open.channel(), offset + put, count - put);
             }
-            NewAttributes.dropPrivileges(open, before, caller);
             if (stable != UNSTABLE) {
                 open.channel().force(stable == FILE_SYNC);
             }

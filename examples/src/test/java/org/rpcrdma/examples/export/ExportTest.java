@@ -2,10 +2,13 @@
 package org.rpcrdma.examples.export;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -93,6 +96,20 @@ class ExportTest {
         assertThat(ofNames.links(new FileKey(0, 3, 0))).hasSize(3);
     }
 
+    /** Of all that a walk passes by, the index keeps what was looked for. */
+    @Test
+    void aWalkLeavesTheIndexToWhatClientsUse() throws IOException {
+        for (int i = 0; i < 5 * FILES_MAX; i++) {
+            Files.writeString(directory.resolve("f" + i), "");
+        }
+        Files.writeString(directory.resolve("gone"), "");
+        NfsHandle used = handle("f0");
+        NfsHandle gone = handle("gone");
+        Files.delete(directory.resolve("gone"));
+        assertThat(status(gone)).isEqualTo(Nfs3Status.NFS3ERR_STALE);
+        assertThatCode(() -> export.locate(used).close()).doesNotThrowAnyException();
+    }
+
     @Test
     void aFileThatIsThereIsNeverStale() throws IOException {
         Files.createDirectories(directory.resolve("a/b"));
@@ -108,6 +125,19 @@ class ExportTest {
             assertThat(status(file)).isZero();
             Files.move(directory.resolve("f"), directory.resolve("a/b/f"));
             assertThat(status(file)).isZero();
+        }
+    }
+
+    /** Users of the machine may put another file under the name after the last look at it. */
+    @Test
+    void whatWasOpenedIsTheFileOfTheHandle() throws IOException {
+        Path one = Files.writeString(directory.resolve("one"), "");
+        Path other = Files.writeString(directory.resolve("other"), "");
+        try (Located file = export.locate("one");
+                FileChannel opened = FileChannel.open(other)) {
+            assertThatThrownBy(() -> new OpenFile(export, file.key(), opened, one))
+                    .isInstanceOf(NoSuchFileException.class);
+            assertThat(opened.isOpen()).isFalse();
         }
     }
 
@@ -140,6 +170,15 @@ class ExportTest {
         Files.move(outside.resolve("d"), directory.resolve("back"));
         for (NfsHandle handle : List.of(file, sub, d)) {
             assertThat(status(handle)).isZero();
+        }
+    }
+
+    @Test
+    void aDirectoryThatLeavesTheExportWhileItIsUsedHasNoParent() throws IOException {
+        Files.createDirectory(directory.resolve("d"));
+        try (Located d = export.locate("d")) {
+            Files.move(directory.resolve("d"), outside.resolve("d"));
+            assertThatThrownBy(() -> export.locateParent(d)).hasMessage("moved out of the export");
         }
     }
 

@@ -8,9 +8,13 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.netty.buffer.Unpooled;
 import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.buffer.UnpooledHeapByteBuf;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
@@ -35,6 +39,11 @@ class CallerTest {
     private static final int USER = 1000;
     private static final int OTHER = 2000;
     private static final int NOTHING = -1;
+
+    /** {@code time_how}. */
+    private static final int SERVER_TIME = 1;
+
+    private static final int CLIENT_TIME = 2;
 
     @TempDir private Path directory;
     @TempDir private Path state;
@@ -123,6 +132,20 @@ class CallerTest {
         service.attributes().setattr(call(caller, arguments));
     }
 
+    /** With a size of 0. */
+    private void touch(Caller caller, String path, int how) throws IOException {
+        XdrWriter arguments = on(path);
+        for (int word : new int[] {0, 0, 0, 1, 0, 0, 0, how}) {
+            arguments.writeInt(word);
+        }
+        if (how == CLIENT_TIME) {
+            arguments.writeInt(7);
+            arguments.writeInt(0);
+        }
+        arguments.writeBoolean(false);
+        service.attributes().setattr(call(caller, arguments));
+    }
+
     private void create(Caller caller, String name, int mode, int uid) throws IOException {
         XdrWriter arguments = name("/", name);
         arguments.writeInt(0);
@@ -200,6 +223,70 @@ class CallerTest {
         assertThat((int) Files.getAttribute(directory.resolve("own"), "unix:uid")).isEqualTo(OTHER);
     }
 
+    /** What touch(1) and an opening that truncates ask for; what time it was is for the owner to say. */
+    @Test
+    void timesOfTheServerAreForThoseWhoMayWrite() throws IOException {
+        Path shared = file("shared", OTHER, 0666);
+        Files.setLastModifiedTime(shared, FileTime.fromMillis(0));
+        touch(user(USER), "shared", SERVER_TIME);
+        assertThat(Files.getLastModifiedTime(shared)).isGreaterThan(FileTime.fromMillis(0));
+        assertThat(shared).isEmptyFile();
+        refused(Nfs3Status.NFS3ERR_PERM, () -> touch(user(USER), "shared", CLIENT_TIME));
+        file("readable", OTHER, 0644);
+        refused(Nfs3Status.NFS3ERR_ACCES, () -> touch(user(USER), "readable", SERVER_TIME));
+        Path own = file("own", USER, 0644);
+        touch(user(USER), "own", CLIENT_TIME);
+        assertThat(Files.getLastModifiedTime(own)).isEqualTo(FileTime.fromMillis(7000));
+    }
+
+    /** It is no user: to the system, as an owner, it means that the owner stays. */
+    @Test
+    void whoSaysThatHeIsNoUserIsNobody() throws IOException {
+        mode(directory, 0777);
+        Caller none = user(-1);
+        create(none, "f", NOTHING, NOTHING);
+        XdrWriter link = attributes(name("/", "l"), NOTHING, NOTHING, NOTHING, NOTHING);
+        link.writeString("target");
+        service.creation().symlink(call(none, link));
+        for (String each : List.of("f", "l")) {
+            for (String owner : List.of("unix:uid", "unix:gid")) {
+                Path made = directory.resolve(each);
+                assertThat(Files.getAttribute(made, owner, LinkOption.NOFOLLOW_LINKS))
+                        .isEqualTo(65534);
+            }
+        }
+    }
+
+    /** Data of another user never have the rights of the owner, not even those before a failure. */
+    @Test
+    void rightsOfTheOwnerGoBeforeDataCome() throws IOException {
+        Path program = file("program", OTHER, 06777);
+        XdrWriter arguments = new XdrWriter(new PartlyWritten());
+        arguments.write(handle("program"));
+        arguments.writeLong(0);
+        for (int word : new int[] {4, 0, 4, 0x61626364}) {
+            arguments.writeInt(word);
+        }
+        assertThatThrownBy(() -> service.data().write(call(user(USER), arguments)))
+                .hasMessage("No space left on device");
+        assertThat(program).hasContent("aext");
+        assertThat(mode(program)).isEqualTo(0777);
+    }
+
+    /** The disk is full after one byte. */
+    private static final class PartlyWritten extends UnpooledHeapByteBuf {
+        PartlyWritten() {
+            super(UnpooledByteBufAllocator.DEFAULT, 256, Integer.MAX_VALUE);
+        }
+
+        @Override
+        public int getBytes(int index, FileChannel out, long position, int length)
+                throws IOException {
+            super.getBytes(index, out, position, 1);
+            throw new IOException("No space left on device");
+        }
+    }
+
     @Test
     void nobodyMakesASetUserFileOfAnother() throws IOException {
         mode(directory, 0777);
@@ -208,6 +295,9 @@ class CallerTest {
         assertThat(directory.resolve("f")).doesNotExist();
         Path program = file("program", OTHER, 04777);
         write(user(USER), "program");
+        assertThat(mode(program)).isEqualTo(0777);
+        mode(program, 06777);
+        set(user(USER), "program", NOTHING, NOTHING, NOTHING, 100);
         assertThat(mode(program)).isEqualTo(0777);
     }
 
@@ -250,7 +340,8 @@ class CallerTest {
         assertThat(mode(directory.resolve("g"))).isEqualTo(0755);
         mkdir(user(USER), "d", 0750);
         assertThat((int) Files.getAttribute(directory.resolve("d"), "unix:gid")).isEqualTo(OTHER);
-        assertThat(mode(directory.resolve("d")) & 0777).isEqualTo(0750);
+        // This bit is the directory's, whoever is in the group (mkdir(2)).
+        assertThat(mode(directory.resolve("d"))).isEqualTo(02750);
     }
 
     @Test

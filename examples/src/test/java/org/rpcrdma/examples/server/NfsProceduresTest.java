@@ -39,6 +39,7 @@ class NfsProceduresTest {
     private static final int SETATTR = 2;
     private static final int LOOKUP = 3;
     private static final int ACCESS = 4;
+    private static final int READLINK = 5;
     private static final int READ = 6;
     private static final int WRITE = 7;
     private static final int CREATE = 8;
@@ -432,6 +433,13 @@ class NfsProceduresTest {
         Xdr.writeOpaque(symlink, new byte[] {'g', 'r', (byte) 0xfc, 'n'});
         assertThat(status(SYMLINK, symlink)).isEqualTo(Nfs3Status.NFS3ERR_INVAL);
         assertThat(Files.exists(directory.resolve("l"), LinkOption.NOFOLLOW_LINKS)).isFalse();
+        Process ln =
+                new ProcessBuilder("sh", "-c", "ln -s \"$(printf 'gr\\374n')\" l")
+                        .directory(directory.toFile())
+                        .start();
+        assertThat(ln.onExit().join().exitValue()).isZero();
+        ByteBuf link = handle(fixture.nfs().lookup(root, "l").handle());
+        assertThat(status(READLINK, link)).isEqualTo(Nfs3Status.NFS3ERR_INVAL);
     }
 
     @Test

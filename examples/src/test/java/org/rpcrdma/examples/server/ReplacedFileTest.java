@@ -65,11 +65,15 @@ class ReplacedFileTest {
         Object run(ReplacedFileTest test) throws IOException;
     }
 
-    /** What a test does with the file, by its handle. */
-    private record Procedure(String name, Call call) {
+    /**
+     * What a test does with the file, by its handle.
+     *
+     * @param isFileBusy whether it has to wait for the file itself too, and not for the names alone
+     */
+    private record Procedure(String name, Call call, boolean isFileBusy) {
         @Override
         public String toString() {
-            return name;
+            return name + (isFileBusy ? " behind a change of the file" : "");
         }
     }
 
@@ -131,20 +135,26 @@ class ReplacedFileTest {
     }
 
     static Stream<Procedure> procedures() {
-        return Stream.of(
-                new Procedure("WRITE", ReplacedFileTest::write),
-                new Procedure("SETATTR", ReplacedFileTest::truncate),
-                new Procedure("READ", ReplacedFileTest::read),
-                new Procedure("COMMIT", ReplacedFileTest::commit),
-                new Procedure("LINK", ReplacedFileTest::link));
+        return Stream.of(true, false)
+                .flatMap(
+                        isFileBusy ->
+                                Stream.of(
+                                        new Procedure("WRITE", ReplacedFileTest::write, isFileBusy),
+                                        new Procedure(
+                                                "SETATTR", ReplacedFileTest::truncate, isFileBusy),
+                                        new Procedure("READ", ReplacedFileTest::read, isFileBusy),
+                                        new Procedure(
+                                                "COMMIT", ReplacedFileTest::commit, isFileBusy),
+                                        new Procedure("LINK", ReplacedFileTest::link, isFileBusy)));
     }
 
     /** Runs a call that finds the file, and has its name replaced while it waits for a lock. */
     private int statusWhen(Procedure procedure, FileLocks.Work<?> replacement) throws Exception {
         FutureTask<Object> call = new FutureTask<>(() -> procedure.call.run(this));
         Thread thread = new Thread(call);
+        FileKey busy = procedure.isFileBusy ? key : new FileKey(0, 0, 0);
         locks.holding(
-                key,
+                busy,
                 () ->
                         locks.changingNames(
                                 () -> {
@@ -221,6 +231,7 @@ class ReplacedFileTest {
     @Test
     void withoutAReplacementAllIsAsUsual() throws Exception {
         for (Procedure procedure : procedures().toList()) {
+            Files.deleteIfExists(directory.resolve("linked"));
             assertThat(statusWhen(procedure, () -> null)).isEqualTo(Nfs3Status.NFS3_OK);
         }
         assertThat(Files.size(name)).isZero();
