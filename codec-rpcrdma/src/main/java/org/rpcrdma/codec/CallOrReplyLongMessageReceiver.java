@@ -107,7 +107,7 @@ final class CallOrReplyLongMessageReceiver {
             pulls.hold(pull, () -> memoryIsBack(ctx, message));
             return CallOrReplyLongMessageState.Memory.LATER;
         }
-        if (pull.allocate()) {
+        if (pull.tryAllocate()) {
             return CallOrReplyLongMessageState.Memory.TAKEN;
         }
         if (mayWait && !isAwaited && pulls.canFit(pull)) {
@@ -122,7 +122,7 @@ final class CallOrReplyLongMessageReceiver {
         InboundMessageReadListPull pull = message.pull();
         boolean isAwaited = isReplyAwaited(pull.xid());
         CallOrReplyLongMessageState.Memory memory = CallOrReplyLongMessageState.Memory.NONE;
-        if (pull.allocate()) {
+        if (pull.tryAllocate()) {
             memory = CallOrReplyLongMessageState.Memory.TAKEN;
         } else if (!isAwaited) {
             pulls.retry(pull, () -> memoryIsBack(ctx, message));

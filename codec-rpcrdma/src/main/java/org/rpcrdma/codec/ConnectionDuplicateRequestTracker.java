@@ -53,7 +53,7 @@ final class ConnectionDuplicateRequestTracker {
      * Tries to admit a call to the handlers. A call that is not admitted is answered from the cache, or waits; {@code
      * served} keeps its message.
      */
-    boolean admit(InboundCall served, OncRpcHeaderDecoder rpc) {
+    boolean tryAdmit(InboundCall served, OncRpcHeaderDecoder rpc) {
         if (!cache.covers(rpc.program(), rpc.version(), rpc.procedure())) {
             return true;
         }
@@ -222,7 +222,7 @@ final class ConnectionDuplicateRequestTracker {
         }
 
         /** Stops waiting; {@code false} when the connection was lost, which has withdrawn all waiters. */
-        private boolean takeOut() {
+        private boolean tryRemove() {
             return waiting.remove(call.xid(), this);
         }
 
@@ -231,7 +231,7 @@ final class ConnectionDuplicateRequestTracker {
             boolean isTaken =
                     tryExecute(
                             () -> {
-                                if (takeOut()) {
+                                if (tryRemove()) {
                                     served.request.release();
                                     replay(served, reply);
                                 } else {
@@ -248,7 +248,7 @@ final class ConnectionDuplicateRequestTracker {
             boolean isTaken =
                     tryExecute(
                             () -> {
-                                if (takeOut()) {
+                                if (tryRemove()) {
                                     executing.put(call.xid(), call);
                                     target.execute(served);
                                 } else {

@@ -151,7 +151,7 @@ final class CreditGrantController implements ResponderConnectionLoad {
     }
 
     /** Posts receives for pull completions besides those for calls; {@code false} when there are too few. */
-    boolean reserveReceives(int completions) {
+    boolean tryReserveReceives(int completions) {
         int needed = promised() + beyondGrant + completions;
         return channel.isActive() && internals.keepReceives(needed) >= needed;
     }

@@ -140,7 +140,7 @@ final class CreditHandler extends CodecStageHandler {
 
     /** Admits a call; closes the connection when the peer had no credit for it. */
     private void receiveCall(InboundCall call) {
-        if (responder.admit()) {
+        if (responder.tryAcquireCredit()) {
             toUser(call);
             return;
         }

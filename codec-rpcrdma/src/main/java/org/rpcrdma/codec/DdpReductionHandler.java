@@ -81,7 +81,7 @@ final class DdpReductionHandler extends CodecStageHandler
             toNetwork(written, promise);
             return;
         }
-        boolean hasType = outbound.take(message);
+        boolean hasType = outbound.decodeStart(message);
         boolean mayHaveMark = !hasType || OutboundRecordMarkRemover.mayHaveMark(outbound, message);
         if (mayHaveMark && written == message) {
             writeUnmarked(ctx, message, promise);
@@ -96,7 +96,7 @@ final class DdpReductionHandler extends CodecStageHandler
         if (answer != null) {
             write(ctx, answer, ctx.newPromise());
         }
-        write(ctx, message, message, outbound.take(message), promise);
+        write(ctx, message, message, outbound.decodeStart(message), promise);
     }
 
     /** @param hasType whether {@link #outbound} has taken the XID and the type of the message */
@@ -295,7 +295,7 @@ final class DdpReductionHandler extends CodecStageHandler
                 && (isDecoded || rpc.decode(whole, whole.readerIndex(), whole.writerIndex()))) {
             request.name(UpperLayerBindingInvoker.name(rpc, link.config().bindings()));
         }
-        if (duplicates == null || !isDecoded || duplicates.admit(call, rpc)) {
+        if (duplicates == null || !isDecoded || duplicates.tryAdmit(call, rpc)) {
             handOn(call);
         }
     }

@@ -166,7 +166,7 @@ final class ExposedReadChunkReplies {
     }
 
     /** A pull completion has arrived; returns {@code false} when no reply waits for it (draft, 4.1.3). */
-    boolean complete(int xid) {
+    boolean tryComplete(int xid) {
         ExposedReadChunkReply reply = byXid.remove(xid);
         if (reply == null) {
             return false;

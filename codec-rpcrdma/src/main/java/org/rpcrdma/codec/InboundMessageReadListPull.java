@@ -91,7 +91,7 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
         return xid;
     }
 
-    /** Layout of the rebuilt message; computed before {@link #allocate}. */
+    /** Layout of the rebuilt message; computed before {@link #tryAllocate}. */
     ReadChunkLayout layout() {
         return layout;
     }
@@ -100,13 +100,13 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
         return header;
     }
 
-    /** Marks the message as the reply to an outbound call, before {@link #allocate}. */
+    /** Marks the message as the reply to an outbound call, before {@link #tryAllocate}. */
     void awaited() {
         isBegunByPeer = false;
     }
 
     /** Allocates the memory of the whole rebuilt message; {@code false} on failure, with a {@link #reason}. */
-    boolean allocate() {
+    boolean tryAllocate() {
         int total = layout.total();
         reason = pulls.count(total);
         if (reason != null) {

@@ -68,7 +68,7 @@ final class InboundReplyReceiver {
             link.drop(RpcRdmaCounter.DROPPED_BAD_REPLY, header.xid(), problem);
             return null;
         }
-        if (!answer(call, header, pull)) {
+        if (!tryCompleteCall(call, header, pull)) {
             return null;
         }
         int inline = 0;
@@ -107,7 +107,7 @@ final class InboundReplyReceiver {
                 && undetermined.layout().chunks() > 0) {
             problem = "results in Read chunks of their own";
         }
-        if (!answer(call, header, undetermined)) {
+        if (!tryCompleteCall(call, header, undetermined)) {
             return null;
         }
         call.reply.creditIsOld();
@@ -128,7 +128,7 @@ final class InboundReplyReceiver {
     }
 
     /** Completes the call; {@code false} if its memory cannot be invalidated, which ends the connection (4.5.4). */
-    private boolean answer(
+    private boolean tryCompleteCall(
             OutboundCall call, TransportHeader header, InboundMessageReadListPull pull) {
         call.answered(header.credit());
         if (!link.channel().isActive()) {

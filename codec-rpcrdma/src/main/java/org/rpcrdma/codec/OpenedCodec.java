@@ -95,7 +95,7 @@ final class OpenedCodec extends CodecAccess {
         private final XdrCursor arguments = new XdrCursor();
 
         @Override
-        public boolean isIdempotent(Object call, RpcRdmaConfig config) {
+        public boolean evaluate(Object call, RpcRdmaConfig config) {
             ByteBuf payload = RpcMessage.payloadOf(call);
             int start = payload.readerIndex();
             int end = payload.writerIndex();
@@ -110,7 +110,7 @@ final class OpenedCodec extends CodecAccess {
                 return false;
             }
             arguments.wrap(payload, start, rpc.argumentsIndex(), end, reduction(call));
-            return procedure.isIdempotent(arguments);
+            return procedure.evaluateIdempotence(arguments);
         }
     }
 

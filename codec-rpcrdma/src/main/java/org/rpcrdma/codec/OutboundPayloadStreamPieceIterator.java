@@ -30,7 +30,7 @@ final class OutboundPayloadStreamPieceIterator {
      * @param most the most bytes of the piece, from 1
      * @return {@code false} after the last one
      */
-    boolean next(long most) {
+    boolean advance(long most) {
         while (item < items.count() && items.index(item) == index) {
             index += items.bytesInMessage(item++);
         }

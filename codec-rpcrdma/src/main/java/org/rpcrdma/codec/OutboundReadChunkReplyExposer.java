@@ -43,7 +43,7 @@ final class OutboundReadChunkReplyExposer {
         ExposedReadChunkReplies waiting = responder.waiting();
         boolean hasReceive =
                 link.readChunkReplies().areAnnounced()
-                        || responder.grants().reserveReceives(waiting.count() + 1);
+                        || responder.grants().tryReserveReceives(waiting.count() + 1);
         if (!waiting.hasRoom(length) || !hasReceive) {
             return waiting.count()
                     + " replies of "
@@ -54,7 +54,7 @@ final class OutboundReadChunkReplyExposer {
         try {
             if (isInPlace(call.reply.payload, Math.min(MOST_PIECES, room / ReadList.ENTRY_BYTES))) {
                 stream.of(call.reply.payload);
-                while (stream.next(Integer.MAX_VALUE)) {
+                while (stream.advance(Integer.MAX_VALUE)) {
                     ContiguousBufferPrefix piece = stream.piece();
                     expose(
                             call,
@@ -84,7 +84,7 @@ final class OutboundReadChunkReplyExposer {
 
     private boolean isInPlace(OutboundPayloadStreamWithItems reply, int most) {
         stream.of(reply);
-        for (int pieces = 0; stream.next(Integer.MAX_VALUE); pieces++) {
+        for (int pieces = 0; stream.advance(Integer.MAX_VALUE); pieces++) {
             ContiguousBufferPrefix piece = stream.piece();
             if (pieces == most
                     || !link.internals()
@@ -100,7 +100,7 @@ final class OutboundReadChunkReplyExposer {
         ByteBuf copy = link.buffer(length);
         isLacking = false;
         stream.of(reply);
-        while (stream.next(Integer.MAX_VALUE)) {
+        while (stream.advance(Integer.MAX_VALUE)) {
             ContiguousBufferPrefix piece = stream.piece();
             copy.writeBytes(piece.memory(), piece.index(), piece.length());
         }

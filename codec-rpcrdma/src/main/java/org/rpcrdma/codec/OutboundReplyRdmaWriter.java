@@ -63,7 +63,7 @@ final class OutboundReplyRdmaWriter {
         for (int i = 0; i < chunk.segments(); i++) {
             long room = chunk.length(i);
             long filled = 0;
-            while (isUsed && filled < room && stream.next(room - filled)) {
+            while (isUsed && filled < room && stream.advance(room - filled)) {
                 writeSegment(ctx, call, stream.piece(), chunk.handle(i), chunk.offset(i) + filled);
                 filled += stream.piece().length();
             }

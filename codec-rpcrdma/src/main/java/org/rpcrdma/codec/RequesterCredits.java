@@ -82,8 +82,8 @@ final class RequesterCredits {
         inFlight--;
     }
 
-    /** A valid reply has arrived; returns {@code false} if its grant was 0, which counts as 1. */
-    boolean replied(int credit) {
+    /** Takes the grant of a valid reply; returns {@code false} if it was 0, which counts as 1. */
+    boolean updateGrant(int credit) {
         inFlight--;
         granted = Math.max(1, Integer.toUnsignedLong(credit));
         return credit != 0;

@@ -38,7 +38,7 @@ final class RequesterLongReplyReceiver {
                 pulls.hold(pull, () -> receiveHeld(ctx, call));
                 return;
             }
-            if (pull.allocate()) {
+            if (pull.tryAllocate()) {
                 pull.read(ctx, call.header.reads(), call.reply.stream(), this::replyPulled);
                 return;
             }

@@ -138,7 +138,7 @@ final class RequesterState {
             credits.failed(reply.credit());
         } else if (reply.isCreditOld()) {
             credits.repliedUndetermined();
-        } else if (!credits.replied(reply.credit())) {
+        } else if (!credits.updateGrant(reply.credit())) {
             metrics.increment(RpcRdmaCounter.ZERO_GRANTS);
         }
         if (reply.pull() != null) {

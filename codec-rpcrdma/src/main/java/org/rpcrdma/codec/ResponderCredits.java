@@ -44,8 +44,8 @@ final class ResponderCredits {
         return (int) (received - answered);
     }
 
-    /** Counts a call; {@code false} when the requester has no credit for it. */
-    boolean countReceived() {
+    /** Counts a call; {@code false} if the requester has no credit for it, which ends the connection. */
+    boolean tryAcquire() {
         return ++received <= promised;
     }
 

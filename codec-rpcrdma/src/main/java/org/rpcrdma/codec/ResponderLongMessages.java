@@ -63,21 +63,21 @@ final class ResponderLongMessages {
         if (pulls.mustHold(pull)) {
             pulls.hold(pull, () -> pullHeld(ctx, call));
             link.metrics().increment(RpcRdmaCounter.CALLS_HELD);
-        } else if (!pullNow(ctx, call)) {
+        } else if (!tryPull(ctx, call)) {
             link.metrics().increment(RpcRdmaCounter.CALLS_HELD);
             link.problem(call.xid, pull.noMemory(), "the call waits");
         }
     }
 
     private void pullHeld(ChannelHandlerContext ctx, InboundCall call) {
-        pullNow(ctx, call);
+        tryPull(ctx, call);
         link.flushes().flushRequested();
     }
 
     /** Pulls a call; returns {@code false} if the call has to wait for memory. */
-    private boolean pullNow(ChannelHandlerContext ctx, InboundCall call) {
+    private boolean tryPull(ChannelHandlerContext ctx, InboundCall call) {
         InboundMessageReadListPull pull = call.request.pull;
-        if (pull.allocate()) {
+        if (pull.tryAllocate()) {
             pull.read(ctx, call.chunks.header.reads(), call.request.message, whenPulled);
         } else if (pulls.canFit(pull)) {
             pulls.retry(pull, () -> pullHeld(ctx, call));

@@ -96,8 +96,8 @@ final class ResponderState {
     }
 
     /** Takes a credit for a call; {@code false} if the requester has none. */
-    boolean admit() {
-        if (!credits.countReceived()) {
+    boolean tryAcquireCredit() {
+        if (!credits.tryAcquire()) {
             return false;
         }
         metrics.set(RpcRdmaGauge.CALLS_IN_PROGRESS, credits.unanswered());

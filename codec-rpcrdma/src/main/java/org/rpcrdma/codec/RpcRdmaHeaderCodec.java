@@ -110,7 +110,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         boolean mayBeCompletion =
                 proc == TransportHeader.RDMA_DONE || proc == TransportHeader.RDMA2_OPTIONAL;
         if (mayBeCompletion && isCompletion(message, header)) {
-            boolean isExpected = responder.waiting().complete(header.xid());
+            boolean isExpected = responder.waiting().tryComplete(header.xid());
             metrics.increment(
                     isExpected
                             ? RpcRdmaCounter.PULL_COMPLETIONS_RECEIVED

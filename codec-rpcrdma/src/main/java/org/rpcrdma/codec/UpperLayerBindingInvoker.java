@@ -97,8 +97,8 @@ final class UpperLayerBindingInvoker {
         return isReducible;
     }
 
-    /** Whether the call is idempotent; {@code false} if the binding throws. Releases the cursor. */
-    boolean isIdempotent(XdrCursor arguments) {
+    /** Asks the binding whether the call is idempotent; {@code false} if it throws. Releases the cursor. */
+    boolean evaluateIdempotence(XdrCursor arguments) {
         try {
             return binding.isIdempotent(version, number, arguments);
         } catch (MalformedMessageException e) {

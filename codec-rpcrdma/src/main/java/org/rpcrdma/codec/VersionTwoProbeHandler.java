@@ -63,7 +63,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
         if (state == State.OVER || connection.writeProblem() != null) {
             // The write fails in a later stage, and the duplicate request cache may store a reply.
             toNetwork(message, promise);
-        } else if (message instanceof RpcRdmaCancel cancel && cancelHeld(cancel)) {
+        } else if (message instanceof RpcRdmaCancel cancel && tryCancelHeld(cancel)) {
             promise.trySuccess();
         } else if (message instanceof ByteBuf bytes) {
             hold(ctx, RecordMarkDetector.without(bytes, ctx.alloc()), promise);
@@ -147,7 +147,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
     }
 
     /** Fails a held call; {@code false} if the call is not held. */
-    private boolean cancelHeld(RpcRdmaCancel cancel) {
+    private boolean tryCancelHeld(RpcRdmaCancel cancel) {
         for (Held call : held) {
             if (call.xid() == cancel.xid()) {
                 held.remove(call);

@@ -30,26 +30,26 @@ class CreditsTest {
         expect(credits, 1, 0, 1); // connected
         credits.sent();
         expect(credits, 1, 1, 0); // call A
-        credits.replied(16);
+        credits.updateGrant(16);
         expect(credits, 16, 0, 16);
         for (int i = 0; i < 10; i++) {
             credits.sent();
         }
         expect(credits, 16, 10, 6);
-        credits.replied(4);
+        credits.updateGrant(4);
         expect(credits, 4, 9, 0); // shrunk below what is out
         for (int i = 0; i < 5; i++) {
-            credits.replied(4);
+            credits.updateGrant(4);
         }
         expect(credits, 4, 4, 0);
-        credits.replied(4);
+        credits.updateGrant(4);
         expect(credits, 4, 3, 1);
-        credits.replied(64);
+        credits.updateGrant(64);
         expect(credits, 64, 2, 30);
         credits.sent();
         expect(credits, 64, 3, 29);
         // A cancelled call changes nothing.
-        assertThat(credits.replied(0)).isFalse();
+        assertThat(credits.updateGrant(0)).isFalse();
         expect(credits, 1, 2, 0);
         expect(new RequesterCredits(32), 1, 0, 1); // reconnected
     }
@@ -60,13 +60,13 @@ class CreditsTest {
     void pullCompletionsAreInFlightUntilALaterCallIsAnswered() {
         RequesterCredits credits = new RequesterCredits(32);
         credits.sent();
-        credits.replied(4);
+        credits.updateGrant(4);
         long before = credits.sent();
         credits.sent();
         credits.sent();
         expect(credits, 4, 3, 1);
         credits.answered(before);
-        credits.replied(4);
+        credits.updateGrant(4);
         credits.completionDue();
         expect(credits, 4, 2, 1); // the credit of the reply is the completion's
         credits.completionSent();
@@ -74,14 +74,14 @@ class CreditsTest {
         long after = credits.sent();
         expect(credits, 4, 3, 0);
         credits.answered(after);
-        credits.replied(4);
+        credits.updateGrant(4);
         expect(credits, 4, 2, 2); // that reply shows that both were received
 
         // Replies to calls from before the completion show nothing.
         credits.completionDue();
         credits.completionSent();
         credits.answered(before);
-        credits.replied(4);
+        credits.updateGrant(4);
         expect(credits, 4, 1, 2);
     }
 
@@ -90,7 +90,7 @@ class CreditsTest {
     void withOneCreditOneCallMayPassPullCompletions() {
         RequesterCredits credits = new RequesterCredits(32);
         credits.answered(credits.sent());
-        credits.replied(1);
+        credits.updateGrant(1);
         credits.completionDue();
         expect(credits, 1, 0, 0); // first the completion
         credits.completionSent();
@@ -110,7 +110,7 @@ class CreditsTest {
         credits.failed(64);
         expect(credits, 1, 0, 1);
         credits.sent();
-        assertThat(credits.replied(64)).isTrue();
+        assertThat(credits.updateGrant(64)).isTrue();
         credits.sent();
         credits.failed(8);
         expect(credits, 8, 0, 8);
@@ -121,7 +121,7 @@ class CreditsTest {
     void hugeGrantsAndTinyConfigurations() {
         RequesterCredits credits = new RequesterCredits(32);
         credits.sent();
-        credits.replied(0xFFFFFFFF);
+        credits.updateGrant(0xFFFFFFFF);
         expect(credits, 0xFFFFFFFFL, 0, 32);
         assertThat(new ResponderCredits(64, 0).granted()).isEqualTo(1);
         assertThat(new ResponderCredits(64, 16).granted()).isEqualTo(16);
@@ -131,12 +131,12 @@ class CreditsTest {
     @Proves("V1-CRED-15")
     void unansweredCallsAreBounded() {
         ResponderCredits credits = new ResponderCredits(2, 80);
-        assertThat(credits.countReceived()).isTrue();
-        assertThat(credits.countReceived()).isTrue();
+        assertThat(credits.tryAcquire()).isTrue();
+        assertThat(credits.tryAcquire()).isTrue();
         credits.answered();
         credits.grant(2);
-        assertThat(credits.countReceived()).isTrue();
-        assertThat(credits.countReceived()).isFalse();
+        assertThat(credits.tryAcquire()).isTrue();
+        assertThat(credits.tryAcquire()).isFalse();
         assertThat(credits.granted()).isEqualTo(2);
     }
 
@@ -146,7 +146,7 @@ class CreditsTest {
     void loweredGrantKeepsWhatWasPromised() {
         ResponderCredits credits = new ResponderCredits(32, 80);
         for (int i = 0; i < 20; i++) {
-            assertThat(credits.countReceived()).isTrue();
+            assertThat(credits.tryAcquire()).isTrue();
         }
         assertThat(credits.outstanding()).isEqualTo(12);
         credits.answered();
@@ -154,7 +154,7 @@ class CreditsTest {
         // Twelve more may be on their way under the old grant.
         for (int i = 12; i > 0; i--) {
             assertThat(credits.outstanding()).isEqualTo(i);
-            assertThat(credits.countReceived()).isTrue();
+            assertThat(credits.tryAcquire()).isTrue();
         }
         assertThat(credits.outstanding()).isZero();
         while (credits.unanswered() > 8) {
@@ -165,8 +165,8 @@ class CreditsTest {
         credits.answered();
         credits.grant(8);
         assertThat(credits.outstanding()).isEqualTo(1);
-        assertThat(credits.countReceived()).isTrue();
-        assertThat(credits.countReceived()).isFalse();
+        assertThat(credits.tryAcquire()).isTrue();
+        assertThat(credits.tryAcquire()).isFalse();
     }
 
     @Property
@@ -179,10 +179,10 @@ class CreditsTest {
             while (requester.allowed() > 0) {
                 requester.sent();
                 assertThat(responder.outstanding()).isPositive();
-                assertThat(responder.countReceived()).isTrue();
+                assertThat(responder.tryAcquire()).isTrue();
             }
             responder.answered();
-            requester.replied(responder.grant(grant));
+            requester.updateGrant(responder.grant(grant));
             assertThat(responder.granted()).isBetween(1, 32);
         }
     }
@@ -198,7 +198,7 @@ class CreditsTest {
                         .isLessThanOrEqualTo(Math.min(32, credits.granted()));
             }
             assertThat(credits.inFlight()).isPositive();
-            credits.replied(grant);
+            credits.updateGrant(grant);
             assertThat(credits.granted()).isPositive();
         }
     }

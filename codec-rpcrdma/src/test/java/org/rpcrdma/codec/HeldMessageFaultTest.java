@@ -44,7 +44,7 @@ class HeldMessageFaultTest {
                                 1, HeldMessageFaultTest::fail, pair.serverChannel.newPromise());
                         replies.hold(
                                 1, HeldMessageFaultTest::fail, pair.serverChannel.newPromise());
-                        return replies.complete(3);
+                        return replies.tryComplete(3);
                     });
             assertThat(pair.server.awaitInactive()).isTrue();
             assertThat(pair.client.awaitInactive()).isTrue();

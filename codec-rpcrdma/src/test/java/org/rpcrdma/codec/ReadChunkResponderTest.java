@@ -318,8 +318,8 @@ class ReadChunkResponderTest {
         int kept = on(pair.serverChannel, ChannelInternals.of(pair.serverChannel)::keptReceives);
         assertThat(kept).isGreaterThanOrEqualTo(64 + 2);
         CreditGrantController grants = pair.serverConnection().responder().grants();
-        assertThat(on(pair.serverChannel, () -> grants.reserveReceives(2))).isTrue();
-        assertThat(on(pair.serverChannel, () -> grants.reserveReceives(kept))).isFalse();
+        assertThat(on(pair.serverChannel, () -> grants.tryReserveReceives(2))).isTrue();
+        assertThat(on(pair.serverChannel, () -> grants.tryReserveReceives(kept))).isFalse();
     }
 
     @Test

@@ -111,7 +111,7 @@ class RpcRdmaReverseRequesterTest {
                                     callback = callbackBuilder().attachTo(channel);
                                     attached.add(true);
                                 } else {
-                                    attached.add(callback.attach(channel));
+                                    attached.add(callback.tryAttach(channel));
                                 }
                             }
                             channel.writeAndFlush(Rpc.reply(Rpc.xid(call)));
@@ -501,7 +501,7 @@ class RpcRdmaReverseRequesterTest {
                         new RpcMessage(BlobBinding.call(BlobBinding.GET, 9000, 4, new byte[0]))
                                 .addSink(sink));
         Received before = take();
-        on(second, () -> callback.attach(second));
+        on(second, () -> callback.tryAttach(second));
         Received again = take();
         assertThat(again.xid()).isEqualTo(before.xid());
         byte[] data = Rpc.random(9000);
@@ -537,7 +537,7 @@ class RpcRdmaReverseRequesterTest {
                         });
         Future<ByteBuf> call = callback.call(Rpc.echo(0, 8));
         take();
-        on(second, () -> callback.attach(second));
+        on(second, () -> callback.tryAttach(second));
         ConnectionLostException lost = failure(call, ConnectionLostException.class);
         assertThat(lost.isSent()).isTrue();
         assertThat(lost).hasStackTraceContaining("a call of 9 bytes");
@@ -567,7 +567,7 @@ class RpcRdmaReverseRequesterTest {
         assertThat(attached.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isNotNull();
         client.call(Rpc.echo(0, 0)).sync().getNow().release();
         RdmaChannel next = server.accepted.get(1);
-        assertThat(on(next, () -> callback.attach(next))).isFalse();
+        assertThat(on(next, () -> callback.tryAttach(next))).isFalse();
         client.call(Rpc.echo(0, 0)).sync().getNow().release();
         assertThat(deadly).hasValue(1);
         assertThat(server.accepted).hasSize(2);
@@ -800,10 +800,10 @@ class RpcRdmaReverseRequesterTest {
     void oneCallbackForAChannel() throws Exception {
         connect();
         RdmaChannel channel = server.accepted.get(0);
-        assertThat(on(channel, () -> callback.attach(channel))).isTrue();
+        assertThat(on(channel, () -> callback.tryAttach(channel))).isTrue();
         assertThatThrownBy(() -> on(channel, () -> callbackBuilder().attachTo(channel)))
                 .hasStackTraceContaining("another RpcRdmaReverseRequester is attached");
-        assertThatThrownBy(() -> callback.attach(new RdmaChannel()))
+        assertThatThrownBy(() -> callback.tryAttach(new RdmaChannel()))
                 .isInstanceOf(IllegalArgumentException.class);
         works();
     }
@@ -852,7 +852,7 @@ class RpcRdmaReverseRequesterTest {
                                                 state -> {
                                                     states.add(state);
                                                     if (state == State.DOWN && callback != null) {
-                                                        callback.attach(second);
+                                                        callback.tryAttach(second);
                                                     }
                                                 })
                                         .attachTo(first));
@@ -881,7 +881,7 @@ class RpcRdmaReverseRequesterTest {
         awaitState(State.UP);
         works();
         Future<ByteBuf> lost = callback.call(Rpc.echo(0, 8), ONCE);
-        lost.addListener(failed -> callback.attach(second));
+        lost.addListener(failed -> callback.tryAttach(second));
         Future<ByteBuf> inDoubt = callback.call(Rpc.echo(0, 8));
         take();
         Received before = take();
@@ -912,16 +912,16 @@ class RpcRdmaReverseRequesterTest {
         Consumer<State> listener =
                 state -> {
                     if (state == State.UP && told.equals("state")) {
-                        callback.attach(unsettled);
+                        callback.tryAttach(unsettled);
                     }
                 };
         callback = on(unsettled, () -> callbackBuilder().onState(listener).attachTo(unsettled));
         Future<ByteBuf> tooLong = callback.call(Rpc.echo(0, 8000));
         if (told.equals("call")) {
-            tooLong.addListener(failed -> callback.attach(unsettled));
+            tooLong.addListener(failed -> callback.tryAttach(unsettled));
         }
         Future<ByteBuf> behind = callback.call(Rpc.echo(0, 8));
-        assertThat(on(settled, () -> callback.attach(settled))).isTrue();
+        assertThat(on(settled, () -> callback.tryAttach(settled))).isTrue();
         Awaitility.await()
                 .atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
                 .until(
@@ -954,9 +954,9 @@ class RpcRdmaReverseRequesterTest {
         awaitState(State.UP);
         works();
         Future<ByteBuf> lost = callback.call(Rpc.echo(0, 8), ONCE);
-        lost.addListener(failed -> attached.add(callback.attach(first)));
+        lost.addListener(failed -> attached.add(callback.tryAttach(first)));
         Received before = take();
-        assertThat(on(second, () -> callback.attach(second))).isTrue();
+        assertThat(on(second, () -> callback.tryAttach(second))).isTrue();
         failure(lost, ConnectionLostException.class);
         awaitAttached(true);
         settle(first);
@@ -1030,7 +1030,7 @@ class RpcRdmaReverseRequesterTest {
         client.call(Rpc.echo(0, 0)).sync().getNow().release();
         RdmaChannel channel = server.accepted.get(0);
         assertThat(channel.isActive()).isTrue();
-        assertThat(on(channel, () -> callback.attach(channel))).isFalse();
+        assertThat(on(channel, () -> callback.tryAttach(channel))).isFalse();
     }
 
     @Test

@@ -297,7 +297,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
     /** Releases the queue pair, if any, then its memory. */
     final void free() {
-        if (queuePair.free()) {
+        if (queuePair.releaseQueuePair()) {
             traffic.freed();
         }
     }
@@ -406,8 +406,8 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         }
 
         @Override
-        public boolean writtenWithImmediate(long id, int length, int immediate) {
-            return traffic.writtenWithImmediate(id, length, immediate);
+        public boolean acceptWriteWithImmediate(long id, int length, int immediate) {
+            return traffic.acceptWriteWithImmediate(id, length, immediate);
         }
 
         @Override

@@ -105,9 +105,9 @@ abstract class ChannelProtocol<C extends AbstractRdmaConnection> {
 
     /**
      * The peer has used RDMA Write with immediate data instead of a Send, see {@link
-     * QueuePairHandler#writtenWithImmediate}.
+     * QueuePairHandler#acceptWriteWithImmediate}.
      */
-    boolean writtenWithImmediate(long id, int length, int immediate) {
+    boolean acceptWriteWithImmediate(long id, int length, int immediate) {
         return false;
     }
 

@@ -64,7 +64,7 @@ final class ChannelQueuePairLifecycle {
         state = State.CREATED;
     }
 
-    /** Creates the queue pair of the request. On failure, {@link #free} refuses the request. */
+    /** Creates the queue pair of the request. On failure, {@link #releaseQueuePair} refuses the request. */
     QueuePair ofRequest(VerbsContext context, QueuePairConfig size, QueuePairHandler events)
             throws IOException {
         queuePair = context.createQueuePair(request, size, events);
@@ -131,7 +131,7 @@ final class ChannelQueuePairLifecycle {
 
     // ------------------------------------------------------------------ end
 
-    /** No new queue pair after this; the caller must {@linkplain #free free} the current one. */
+    /** No new queue pair after this; the caller must {@linkplain #releaseQueuePair free} the current one. */
     void closed() {
         state = State.CLOSED;
     }
@@ -146,7 +146,7 @@ final class ChannelQueuePairLifecycle {
      *
      * @return whether there was one: neither device nor peer accesses its memory from now on
      */
-    boolean free() {
+    boolean releaseQueuePair() {
         if (request != null) {
             request.reject(NO_DATA);
             request = null;

@@ -165,7 +165,7 @@ final class ConnectionEstablishment {
         queuePair.connected();
         PendingConnect succeeded = attempt;
         attempt = null;
-        boolean isWanted = succeeded == null ? channel.parent() != null : succeeded.succeed();
+        boolean isWanted = succeeded == null ? channel.parent() != null : succeeded.trySuccess();
         channel.pipeline().fireChannelActive();
         if (!isWanted) {
             channel.unsafe().close(channel.voidPromise());

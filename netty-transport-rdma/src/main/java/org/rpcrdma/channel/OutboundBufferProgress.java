@@ -55,7 +55,7 @@ final class OutboundBufferProgress {
      *
      * @return whether any message was completed
      */
-    boolean done(ChannelOutboundBuffer outbound, long bytes) {
+    boolean addCompletedBytes(ChannelOutboundBuffer outbound, long bytes) {
         long left = bytes;
         boolean hasCompleted = false;
         for (Object message = outbound.current(); message != null; message = outbound.current()) {

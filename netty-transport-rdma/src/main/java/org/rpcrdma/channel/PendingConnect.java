@@ -58,7 +58,7 @@ final class PendingConnect {
     }
 
     /** Completes the promise; {@code false} if the user has cancelled it. */
-    boolean succeed() {
+    boolean trySuccess() {
         stopTimer();
         return promise.trySuccess();
     }

@@ -128,7 +128,7 @@ final class PublishedStreamReceiveBuffers {
      * @throws RuntimeException when the device cannot end the peer's access to a full buffer
      */
     void received(int bytes) throws StreamProtocolException {
-        boolean isFull = published.received(bytes);
+        boolean isFull = published.addReceived(bytes);
         memory.received(bytes);
         if (isFull) {
             int slot = slot(full);

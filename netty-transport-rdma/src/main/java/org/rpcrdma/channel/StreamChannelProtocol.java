@@ -274,7 +274,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
 
     /** Immediate data as a message, which announces the written bytes. A protocol error if messages are Sends. */
     @Override
-    boolean writtenWithImmediate(long id, int length, int immediate) {
+    boolean acceptWriteWithImmediate(long id, int length, int immediate) {
         if (wire.receivedBytes() > 0) {
             return false;
         }

@@ -156,7 +156,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
                 doorbell();
             }
             // A listener notified of an empty buffer may flush more.
-        } while (posted.done(in, 0) && !blocked);
+        } while (posted.addCompletedBytes(in, 0) && !blocked);
     }
 
     @Override
@@ -216,7 +216,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         if (length >= LEAST_IN_PLACE && memory.isUsable(buffer, start, length)) {
             postCopy();
             work.write(table.offset(), table.key(), memory, buffer, start, length);
-            isBufferFull = table.written(length);
+            isBufferFull = table.addWritten(length);
             return length;
         }
         ByteBuf target = copyTarget(length);
@@ -225,7 +225,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         }
         int bytes = Math.min(length, target.writableBytes());
         target.writeBytes(buffer, start, bytes);
-        isBufferFull = table.written(bytes);
+        isBufferFull = table.addWritten(bytes);
         return bytes;
     }
 
@@ -248,7 +248,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
                             + ": "
                             + region);
         }
-        isBufferFull = table.written(bytes);
+        isBufferFull = table.addWritten(bytes);
         return bytes;
     }
 
@@ -371,7 +371,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     private void dataSent(int bytes, ChannelOutboundBuffer in) {
         bytesUnderWay -= bytes;
         if (in != null) {
-            posted.done(in, bytes);
+            posted.addCompletedBytes(in, bytes);
         }
     }
 

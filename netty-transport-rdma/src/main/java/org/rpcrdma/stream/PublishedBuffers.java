@@ -59,7 +59,7 @@ public final class PublishedBuffers {
      * @return whether it has filled its buffer, which the peer must not reach any more
      * @throws StreamProtocolException when it counts nothing, or more than the buffer has left
      */
-    public boolean received(int bytes) throws StreamProtocolException {
+    public boolean addReceived(int bytes) throws StreamProtocolException {
         int left = left();
         if (bytes <= 0 || bytes > left) {
             throw new StreamProtocolException(

@@ -90,7 +90,7 @@ public final class TargetTable {
      *
      * @return whether the buffer is full: its bytes must be announced before any are written to the next one
      */
-    public boolean written(int bytes) {
+    public boolean addWritten(int bytes) {
         if (bytes > left) {
             throw new IllegalArgumentException(bytes + " bytes written, expected at most " + left);
         }

@@ -108,12 +108,12 @@ public final class DirectMemoryBudget {
 
     /**
      * Requests that unused bytes stay allocated for reuse: at most a sixteenth of the limit, and 16 MiB, for the whole
-     * JVM. Revert a granted request by {@link #unspare}.
+     * JVM. Revert a granted request by {@link #releaseSpare}.
      *
      * @param bytes from 0
      * @return {@code false} if the caller must free them
      */
-    public boolean spare(long bytes) {
+    public boolean tryReserveSpare(long bytes) {
         long most = Math.min(limit / 16, MOST_SPARE);
         long kept;
         do {
@@ -132,7 +132,7 @@ public final class DirectMemoryBudget {
      *
      * @param bytes as granted
      */
-    public void unspare(long bytes) {
+    public void releaseSpare(long bytes) {
         spare.addAndGet(-bytes);
     }
 

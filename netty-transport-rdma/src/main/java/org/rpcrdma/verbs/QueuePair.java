@@ -146,7 +146,7 @@ public interface QueuePair {
 
     /**
      * Opens an RDMA Write to the peer's memory that also consumes a receive of the peer and passes a number to {@link
-     * QueuePairHandler#writtenWithImmediate}. Without gathered memory, offset and key are ignored.
+     * QueuePairHandler#acceptWriteWithImmediate}. Without gathered memory, offset and key are ignored.
      *
      * @param id comes back with the completion
      * @param flags {@link #SIGNALED} and others of this interface, or 0

@@ -38,7 +38,7 @@ public interface QueuePairHandler {
      * @param immediate as the peer has given it
      * @return whether such Writes are expected: if not, the receive completes as flushed, and the connection ends
      */
-    default boolean writtenWithImmediate(long id, int length, int immediate) {
+    default boolean acceptWriteWithImmediate(long id, int length, int immediate) {
         return false;
     }
 

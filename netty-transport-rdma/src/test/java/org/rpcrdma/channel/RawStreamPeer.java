@@ -308,7 +308,7 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
     }
 
     @Override
-    public boolean writtenWithImmediate(long id, int length, int immediate) {
+    public boolean acceptWriteWithImmediate(long id, int length, int immediate) {
         messages.add(immediate);
         postReceive();
         return true;

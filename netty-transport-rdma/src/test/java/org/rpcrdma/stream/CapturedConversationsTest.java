@@ -83,7 +83,7 @@ class CapturedConversationsTest {
             assertThat(write.key()).isEqualTo(table.key());
             assertThat(write.offset()).isEqualTo(table.offset());
             assertThat((long) write.length()).isLessThanOrEqualTo(table.room());
-            full = table.written(write.length());
+            full = table.addWritten(write.length());
             written += write.length();
         }
 
@@ -116,7 +116,7 @@ class CapturedConversationsTest {
                     full = false;
                     peer.ends.dataReceived();
                     peer.receiveCredits.received();
-                    peer.buffers.received(StreamMessage.value(message));
+                    peer.buffers.addReceived(StreamMessage.value(message));
                 }
                 case SGL -> {
                     receiveCredits.grant();

@@ -112,13 +112,13 @@ class StreamRulesTest {
         table.open(BUFFER);
         peerWrites(1, 0x5000, 50);
         table.update();
-        assertThat(table.written(99)).isFalse();
+        assertThat(table.addWritten(99)).isFalse();
         assertThat(table.offset()).isEqualTo(0xffff_ffff_ffff_0063L);
-        assertThat(table.written(1)).isTrue();
+        assertThat(table.addWritten(1)).isTrue();
         assertThat(table.offset()).isEqualTo(0x5000);
         assertThat(table.key()).isEqualTo(5);
         assertThat(table.room()).isEqualTo(50);
-        assertThat(table.written(50)).isTrue();
+        assertThat(table.addWritten(50)).isTrue();
         assertThat(table.room()).isZero();
         peerWrites(0, 0x6000, 0xffff_ffff);
         table.update();
@@ -130,7 +130,7 @@ class StreamRulesTest {
     void anEntryCountsOnceItsMessageHasCome() {
         table.open(BUFFER);
         peerWrites(1, 0x5000, 50);
-        table.written(100);
+        table.addWritten(100);
         assertThat(table.room()).isZero();
         table.update();
         assertThat(table.room()).isEqualTo(50);
@@ -143,9 +143,9 @@ class StreamRulesTest {
         table.update();
         peerWrites(1, 0x7777, 70);
         table.update();
-        table.written(100);
+        table.addWritten(100);
         assertThat(table.offset()).isEqualTo(0x5000);
-        table.written(50);
+        table.addWritten(50);
         table.update();
         assertThat(table.room()).describedAs("entry 0 was not written").isZero();
     }
@@ -153,7 +153,7 @@ class StreamRulesTest {
     @Test
     void aMessageWithoutAnEntryBringsNoRoom() {
         table.open(BUFFER);
-        table.written(100);
+        table.addWritten(100);
         table.update();
         assertThat(table.room()).isZero();
     }
@@ -234,16 +234,16 @@ class StreamRulesTest {
         buffers.open(PEER);
         assertThat(buffers.publish(50)).isEqualTo(0x1010);
         assertThatThrownBy(() -> buffers.publish(50)).isInstanceOf(IllegalStateException.class);
-        assertThatThrownBy(() -> buffers.received(101)).hasMessageContaining("1 to 100");
-        assertThatThrownBy(() -> buffers.received(0)).hasMessageContaining("0 bytes");
-        assertThat(buffers.received(99)).isFalse();
-        assertThatThrownBy(() -> buffers.received(2)).hasMessageContaining("1 to 1,");
-        assertThat(buffers.received(1)).isTrue();
+        assertThatThrownBy(() -> buffers.addReceived(101)).hasMessageContaining("1 to 100");
+        assertThatThrownBy(() -> buffers.addReceived(0)).hasMessageContaining("0 bytes");
+        assertThat(buffers.addReceived(99)).isFalse();
+        assertThatThrownBy(() -> buffers.addReceived(2)).hasMessageContaining("1 to 1,");
+        assertThat(buffers.addReceived(1)).isTrue();
         assertThat(buffers.publish(70)).isEqualTo(0x1000);
         assertThat(buffers.left()).isEqualTo(50);
-        assertThat(buffers.received(50)).isTrue();
-        assertThat(buffers.received(70)).isTrue();
-        assertThatThrownBy(() -> buffers.received(1)).hasMessageContaining("1 to 0");
+        assertThat(buffers.addReceived(50)).isTrue();
+        assertThat(buffers.addReceived(70)).isTrue();
+        assertThatThrownBy(() -> buffers.addReceived(1)).hasMessageContaining("1 to 0");
     }
 
     @Test
@@ -253,7 +253,7 @@ class StreamRulesTest {
         long[] offsets = new long[4];
         for (int i = 0; i < offsets.length; i++) {
             offsets[i] = buffers.publish(1);
-            buffers.received(1);
+            buffers.addReceived(1);
         }
         assertThat(offsets).containsExactly(0x1010, 0x1020, 0x1000, 0x1010);
     }

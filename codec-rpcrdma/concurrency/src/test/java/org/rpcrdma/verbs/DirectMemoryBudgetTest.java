@@ -53,13 +53,13 @@ class DirectMemoryBudgetTest {
         }
 
         @Operation
-        public boolean trySpare(@Param(name = "bytes") int bytes) {
-            return budget.spare(bytes);
+        public boolean tryReserveSpare(@Param(name = "bytes") int bytes) {
+            return budget.tryReserveSpare(bytes);
         }
 
         @Operation
-        public void unspare(@Param(name = "bytes") int bytes) {
-            budget.unspare(bytes);
+        public void releaseSpare(@Param(name = "bytes") int bytes) {
+            budget.releaseSpare(bytes);
         }
     }
 }

@@ -136,7 +136,7 @@ public abstract class CodecAccess {
          * @param call a {@code ByteBuf} or an {@link RpcMessage}
          * @param config whose bindings are asked
          */
-        boolean isIdempotent(Object call, RpcRdmaConfig config);
+        boolean evaluate(Object call, RpcRdmaConfig config);
     }
 
     /** {@return a lookup for any number of calls, one at a time} */

@@ -115,7 +115,7 @@ final class ClientChannelConnector {
     }
 
     /** A channel failed to connect; returns whether it belongs to the current attempt. */
-    boolean failed(Channel failed) {
+    boolean recordFailure(Channel failed) {
         if (attempt != null && attempt != failed) {
             return false;
         }

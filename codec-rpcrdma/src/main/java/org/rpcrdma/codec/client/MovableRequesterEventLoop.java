@@ -79,13 +79,13 @@ final class MovableRequesterEventLoop {
      * Runs a task as an event on the event loop that is current by then, always asynchronously. {@code false} after
      * termination.
      */
-    boolean run(Runnable task) {
+    boolean tryExecute(Runnable task) {
         return execute(
                 () -> {
                     if (isHere()) {
                         event(task);
                     } else {
-                        run(task);
+                        tryExecute(task);
                     }
                 });
     }

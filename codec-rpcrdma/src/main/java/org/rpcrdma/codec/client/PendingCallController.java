@@ -20,9 +20,9 @@ import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
  * Calls of one requester without an outcome: sends, retransmits after the loss of a channel, and repeats after
  * ERR_CHUNK. Uses one channel at a time, which its owner provides; so it serves both directions of RFC 8167.
  *
- * <p>All state belongs to the event loop of the channel; {@link #intake}, {@link #cancelled} and {@link #run} may be
- * called from any thread. {@link #moveTo} hands all state over to another event loop. User code is called at the end of
- * an {@link #event}, the owner within one.
+ * <p>All state belongs to the event loop of the channel; {@link #intake}, {@link #cancelled} and {@link #tryExecute}
+ * may be called from any thread. {@link #moveTo} hands all state over to another event loop. User code is called at the
+ * end of an {@link #event}, the owner within one.
  */
 final class PendingCallController implements CallSubmissionQueue.Starter {
 
@@ -103,12 +103,12 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
     @Override
     public void cancelled(CallReplyFuture<?> call) {
         // After termination of the event loop the call has no resources left.
-        run(() -> giveUp(call));
+        tryExecute(() -> giveUp(call));
     }
 
-    /** As {@link MovableRequesterEventLoop#run}. */
-    boolean run(Runnable task) {
-        return loop.run(task);
+    /** As {@link MovableRequesterEventLoop#tryExecute}. */
+    boolean tryExecute(Runnable task) {
+        return loop.tryExecute(task);
     }
 
     // ------------------------------------------------------------------ events
@@ -196,7 +196,7 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
      *
      * @return whether the message was taken; otherwise the caller still owns it
      */
-    boolean received(Object message) {
+    boolean tryReceive(Object message) {
         if (message instanceof CallFailureMessage failure) {
             CallReplyFuture<?> call = out(failure.xid());
             if (call != null) {
@@ -374,9 +374,9 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
                     if (loop.isHere() && !channel.isThere() && owner.end() == null) {
                         deadlines.stop();
                         loop.moveTo(next);
-                        run(deadlines::armAll);
+                        tryExecute(deadlines::armAll);
                     }
-                    run(then);
+                    tryExecute(then);
                 });
     }
 

@@ -94,14 +94,14 @@ final class ReconnectingClientConnection implements PendingCallController.Owner 
     /** Makes one connection attempt now, without back-off. */
     Future<Void> connectNow() {
         Promise<Void> promise = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
-        if (!calls.run(() -> connectFor(promise))) {
+        if (!calls.tryExecute(() -> connectFor(promise))) {
             promise.setFailure(new RejectedExecutionException("the event loop is shut down"));
         }
         return promise;
     }
 
     Future<Void> close() {
-        if (!calls.run(this::closeNow)) {
+        if (!calls.tryExecute(this::closeNow)) {
             closed.trySuccess(null);
         }
         return closed;
@@ -243,7 +243,7 @@ final class ReconnectingClientConnection implements PendingCallController.Owner 
     }
 
     private void connectFailed(Channel failed, Throwable cause) {
-        if (!connector.failed(failed)) {
+        if (!connector.recordFailure(failed)) {
             return;
         }
         lastFailure = cause;
@@ -374,7 +374,7 @@ final class ReconnectingClientConnection implements PendingCallController.Owner 
 
         @Override
         public void channelRead(ChannelHandlerContext ctx, Object message) {
-            if (!calls.received(message)) {
+            if (!calls.tryReceive(message)) {
                 ctx.fireChannelRead(message);
             }
         }

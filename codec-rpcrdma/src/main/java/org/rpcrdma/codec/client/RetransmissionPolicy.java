@@ -60,7 +60,8 @@ final class RetransmissionPolicy {
 
     ConnectionLostException lost(CallReplyFuture<?> call, String why, Throwable cause) {
         boolean isSent = call.wasSent || call.isInDoubt;
-        return CodecAccess.CODEC.connectionLost(why, isSent, !isSent || isIdempotent(call), cause);
+        return CodecAccess.CODEC.connectionLost(
+                why, isSent, !isSent || evaluateIdempotence(call), cause);
     }
 
     // ------------------------------------------------------------------ more room
@@ -89,7 +90,7 @@ final class RetransmissionPolicy {
         return switch (call.options.repetition()) {
             case NEVER -> false;
             case ALWAYS -> true;
-            case IF_IDEMPOTENT -> isIdempotent(call);
+            case IF_IDEMPOTENT -> evaluateIdempotence(call);
         };
     }
 
@@ -110,7 +111,7 @@ final class RetransmissionPolicy {
         call.clearGrownBytes();
     }
 
-    private boolean isIdempotent(CallReplyFuture<?> call) {
-        return lookup.isIdempotent(call.message(), settings.config());
+    private boolean evaluateIdempotence(CallReplyFuture<?> call) {
+        return lookup.evaluate(call.message(), settings.config());
     }
 }

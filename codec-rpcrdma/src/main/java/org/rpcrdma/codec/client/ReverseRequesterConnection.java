@@ -19,7 +19,7 @@ import org.rpcrdma.codec.access.CodecAccess;
 /**
  * The connection of an {@link RpcRdmaReverseRequester}: the current channel of the client, and the channel attached
  * last, which replaces it. Belongs to the event loop of the current channel, and moves to that of the next one.
- * {@link #state} and {@link #close} may be called from any thread, {@link #attach} on the event loop of its channel.
+ * {@link #state} and {@link #close} may be called from any thread, {@link #tryAttach} on the event loop of its channel.
  */
 final class ReverseRequesterConnection implements PendingCallController.Owner {
 
@@ -73,7 +73,7 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
     }
 
     Future<Void> close() {
-        if (!calls.run(this::closeNow)) {
+        if (!calls.tryExecute(this::closeNow)) {
             closed.trySuccess(null);
         }
         return closed;
@@ -97,8 +97,8 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
         return connection;
     }
 
-    /** As {@link RpcRdmaReverseRequester#attach}. */
-    boolean attach(Channel channel) {
+    /** As {@link RpcRdmaReverseRequester#tryAttach}. */
+    boolean tryAttach(Channel channel) {
         RpcRdmaConnection connection = of(channel);
         if (isOver()) {
             return false;
@@ -119,7 +119,7 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
         if (isOthers || present == null) {
             CodecAccess.CODEC.addAfterCodec(pipeline, new Replies());
         }
-        calls.run(() -> attached(channel));
+        calls.tryExecute(() -> attached(channel));
         return true;
     }
 
@@ -152,7 +152,8 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
             calls.moveTo(channel.eventLoop(), this::proceed);
         } else {
             // DOWN until the first reply on the channel settles the version.
-            CodecAccess.CODEC.whenVersionSettled(channel, () -> calls.run(() -> start(channel)));
+            CodecAccess.CODEC.whenVersionSettled(
+                    channel, () -> calls.tryExecute(() -> start(channel)));
         }
     }
 
@@ -308,7 +309,7 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
 
         @Override
         public void channelRead(ChannelHandlerContext ctx, Object message) {
-            if (!isUsed(ctx.channel()) || !calls.received(message)) {
+            if (!isUsed(ctx.channel()) || !calls.tryReceive(message)) {
                 ctx.fireChannelRead(message);
             }
         }

@@ -17,7 +17,7 @@ import org.rpcrdma.codec.rpc.RpcTransport;
 
 /**
  * Requester of the accepting side: sends reverse calls to one client (RFC 8167), over the connections that the client
- * makes. The upper layer creates one for each client that accepts reverse calls, {@linkplain #attach attaches} it to
+ * makes. The upper layer creates one for each client that accepts reverse calls, {@linkplain #tryAttach attaches} it to
  * the client's channel, and attaches it again after each reconnection of the client.
  *
  * <pre>{@code
@@ -33,8 +33,8 @@ import org.rpcrdma.codec.rpc.RpcTransport;
  * loss of a connection are retransmitted with the same XID on the next attached channel; calls that must not be
  * retransmitted, or to a client that has never answered any, fail at once.
  *
- * <p>Thread-safe, except {@link #attach}, which is called on the event loop of the channel. Listeners run on the event
- * loop: do not block there.
+ * <p>Thread-safe, except {@link #tryAttach}, which is called on the event loop of the channel. Listeners run on the
+ * event loop: do not block there.
  */
 public final class RpcRdmaReverseRequester implements RpcTransport {
 
@@ -122,8 +122,8 @@ public final class RpcRdmaReverseRequester implements RpcTransport {
      * @throws IllegalStateException if another reverse requester is attached to the channel, or reverse calls are not
      * configured
      */
-    public boolean attach(Channel channel) {
-        return connection.attach(channel);
+    public boolean tryAttach(Channel channel) {
+        return connection.tryAttach(channel);
     }
 
     /** Any thread. */
@@ -165,14 +165,14 @@ public final class RpcRdmaReverseRequester implements RpcTransport {
         /**
          * Creates the reverse requester, attached to its first channel.
          *
-         * @param channel as for {@link RpcRdmaReverseRequester#attach}
-         * @return the reverse requester; attach it to later channels by {@link RpcRdmaReverseRequester#attach}
+         * @param channel as for {@link RpcRdmaReverseRequester#tryAttach}
+         * @return the reverse requester; attach it to later channels by {@link RpcRdmaReverseRequester#tryAttach}
          */
         public RpcRdmaReverseRequester attachTo(Channel channel) {
             RpcRdmaMetrics metrics = ReverseRequesterConnection.of(channel).metrics();
             RpcRdmaReverseRequester made = new RpcRdmaReverseRequester(this, metrics, channel);
             try {
-                made.attach(channel);
+                made.tryAttach(channel);
             } catch (RuntimeException e) {
                 made.connection.forget(); // removes the event loop's reference
                 throw e;

@@ -53,7 +53,7 @@ final class StreamCallController implements CallSubmissionQueue.Starter {
 
     @Override
     public void cancelled(CallReplyFuture<?> call) {
-        loop.run(
+        loop.tryExecute(
                 () -> {
                     if (calls.get(call.xid) == call) {
                         remove(call);
@@ -102,7 +102,7 @@ final class StreamCallController implements CallSubmissionQueue.Starter {
      *
      * @return whether it was taken; otherwise the caller still owns it
      */
-    boolean received(ByteBuf reply) {
+    boolean tryReceive(ByteBuf reply) {
         CallReplyFuture<?> call = calls.get(reply.getInt(reply.readerIndex()));
         if (call == null) {
             return false;

@@ -19,7 +19,7 @@ final class StreamReplyHandler extends ChannelInboundHandlerAdapter {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         boolean isReply = message instanceof ByteBuf reply && ReplyHeader.isIn(reply);
-        if (!isReply || !calls.received((ByteBuf) message)) {
+        if (!isReply || !calls.tryReceive((ByteBuf) message)) {
             ctx.fireChannelRead(message);
         }
     }

@@ -82,22 +82,22 @@ public final class OncRpcHeaderDecoder {
     }
 
     /**
-     * Takes the first words of a message: {@link #xid()}, {@link #type()}, and what {@link #decodeCall} looks at.
+     * Decodes the first words of a message: {@link #xid()}, {@link #type()}, and what {@link #decodeCall} looks at.
      *
      * @return whether there are an XID and a type
      */
-    public boolean take(ByteBuf message) {
+    public boolean decodeStart(ByteBuf message) {
         taken = Math.min(MINIMUM_CALL_BYTES, message.readableBytes());
         message.getBytes(message.readerIndex(), words, 0, taken);
         return taken >= DIRECTION_BYTES;
     }
 
-    /** Of the message that was {@linkplain #take taken} last. */
+    /** Of the message that was {@linkplain #decodeStart decoded} last. */
     public int xid() {
         return (int) INT.get(words, 0);
     }
 
-    /** Of the message that was {@linkplain #take taken} last: {@link #CALL}, {@link #REPLY} or an invalid one. */
+    /** Of the message that was {@linkplain #decodeStart decoded} last: {@link #CALL}, {@link #REPLY} or invalid. */
     public int type() {
         return (int) INT.get(words, 4);
     }
@@ -133,7 +133,7 @@ public final class OncRpcHeaderDecoder {
         return decodeCall(in, start, end);
     }
 
-    /** As {@link #decode}, for the message that was {@linkplain #take taken} last. */
+    /** As {@link #decode}, for the message that was {@linkplain #decodeStart decoded} last. */
     public boolean decodeCall(ByteBuf in, int start, int end) {
         reductionAllowed = false;
         if (taken < MINIMUM_CALL_BYTES) {

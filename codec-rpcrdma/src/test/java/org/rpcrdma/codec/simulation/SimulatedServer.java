@@ -318,7 +318,7 @@ final class SimulatedServer {
                             .callTimeout(Duration.ofMillis(world.callMillis))
                             .attachTo(channel));
         } else {
-            known.attach(channel);
+            known.tryAttach(channel);
         }
     }
 

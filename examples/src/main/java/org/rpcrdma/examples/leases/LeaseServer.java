@@ -106,7 +106,7 @@ public final class LeaseServer implements AutoCloseable {
     /** A client says that it takes calls on this connection: for the first time, or again after a loss. */
     private RpcRdmaReverseRequester hello(String name, Channel channel) {
         RpcRdmaReverseRequester known = clients.get(name);
-        if (known == null || !known.attach(channel)) {
+        if (known == null || !known.tryAttach(channel)) {
             known = RpcRdmaReverseRequester.builder(config).callTimeout(RECALL).attachTo(channel);
             clients.put(name, known);
         }

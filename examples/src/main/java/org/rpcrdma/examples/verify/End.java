@@ -128,7 +128,7 @@ final class End implements QueuePairHandler {
     }
 
     @Override
-    public boolean writtenWithImmediate(long id, int bytes, int immediate) {
+    public boolean acceptWriteWithImmediate(long id, int bytes, int immediate) {
         immediates.add(immediate);
         return true;
     }

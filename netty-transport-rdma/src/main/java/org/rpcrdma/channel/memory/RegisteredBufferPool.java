@@ -251,7 +251,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     private boolean tryAllowSpare() {
         long more = spareBytes() - allowedBytes;
         if (more > 0) {
-            if (!budget.spare(more)) {
+            if (!budget.tryReserveSpare(more)) {
                 return false;
             }
             allowedBytes += more;
@@ -262,7 +262,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     /** Returns the spare grant to the budget: the spare slabs are in use. */
     private void disallow() {
         long spare = spareBytes();
-        budget.unspare(allowedBytes - spare);
+        budget.releaseSpare(allowedBytes - spare);
         allowedBytes = spare;
     }
 

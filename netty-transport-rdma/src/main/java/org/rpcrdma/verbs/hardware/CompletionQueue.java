@@ -73,8 +73,8 @@ final class CompletionQueue {
         return failed[error.ordinal()];
     }
 
-    /** Whether there is something to deliver. */
-    boolean fetch() throws IOException {
+    /** Polls the device if nothing is left of the last poll; returns whether there is something to deliver. */
+    boolean tryFetch() throws IOException {
         if (next == end) {
             next = 0;
             end = 0;
@@ -151,7 +151,7 @@ final class CompletionQueue {
     /** Delivers up to that many completions; returns their number. */
     int deliver(int budget) throws IOException {
         int delivered = 0;
-        while (delivered < budget && fetch()) {
+        while (delivered < budget && tryFetch()) {
             int i = next++ * WorkRequestLayout.WC_SIZE;
             delivered++;
             long workId = taken.bytes.getLong(i + WorkRequestLayout.WC_ID);

@@ -82,7 +82,7 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
      * @throws IOException when it was answered before
      */
     void take() throws IOException {
-        if (!answer()) {
+        if (!tryAnswer()) {
             throw new IOException(
                     "The connection request of " + remote + " was answered or withdrawn before");
         }
@@ -110,7 +110,7 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
      */
     @Override
     public void reject(byte[] privateData) {
-        if (answer()) {
+        if (tryAnswer()) {
             try {
                 id.reject(privateData);
             } catch (IOException e) {
@@ -120,7 +120,7 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
         }
     }
 
-    private boolean answer() {
+    private boolean tryAnswer() {
         pending.remove(this);
         return answered.compareAndSet(false, true);
     }

@@ -227,7 +227,7 @@ final class HardwareConnectionStateMachine implements CmTarget {
      * @param status of a work request that the device has completed
      * @return whether anybody minds
      */
-    boolean admitCompletion(int status) {
+    boolean acceptCompletion(int status) {
         if (state == State.CONNECTING || state == State.ACCEPTING) {
             if (status == VerbsConstants.FLUSHED) {
                 return false; // the connection manager reports the cause

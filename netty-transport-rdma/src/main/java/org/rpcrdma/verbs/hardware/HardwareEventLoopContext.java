@@ -102,7 +102,7 @@ public final class HardwareEventLoopContext implements VerbsContext {
             return;
         }
         device.arm();
-        if (!completions.fetch() && !loop.hasPending()) {
+        if (!completions.tryFetch() && !loop.hasPending()) {
             device.sleep(limit);
         }
     }

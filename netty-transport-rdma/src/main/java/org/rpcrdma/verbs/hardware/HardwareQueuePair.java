@@ -210,7 +210,7 @@ final class HardwareQueuePair
 
     @Override
     public void completed(long workId, int status, int length, int invalidatedKey) {
-        if (!connection.admitCompletion(status)) {
+        if (!connection.acceptCompletion(status)) {
             return;
         }
         if (status != VerbsConstants.SUCCESS) {
@@ -229,10 +229,10 @@ final class HardwareQueuePair
 
     @Override
     public void written(long workId, int length, int immediate) {
-        if (!connection.admitCompletion(VerbsConstants.SUCCESS)) {
+        if (!connection.acceptCompletion(VerbsConstants.SUCCESS)) {
             return;
         }
-        if (!work.receiveWritten(workId, length, immediate)) {
+        if (!work.acceptWriteWithImmediate(workId, length, immediate)) {
             connection.unexpected("an RDMA Write with Immediate");
         }
         connection.proceedToEnd();
@@ -299,7 +299,7 @@ final class HardwareQueuePair
 
     /** Only if no other work is in flight on this queue pair, which would delay this request. */
     @Override
-    public boolean unbind(NativeWindow window) {
+    public boolean tryUnbind(NativeWindow window) {
         if (!loop.device().invalidatesWindows() || !connection.isOpen() || !sends.isEmpty()) {
             return false;
         }

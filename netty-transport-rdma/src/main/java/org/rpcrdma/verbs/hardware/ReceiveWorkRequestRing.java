@@ -35,7 +35,7 @@ final class ReceiveWorkRequestRing extends AbstractWorkRequestRing {
     }
 
     /** Completes the oldest receive if it has that position; {@code false} if the receive is already complete. */
-    boolean complete(int position) {
+    boolean tryComplete(int position) {
         if (position != head || isEmpty()) {
             return false;
         }

@@ -65,7 +65,7 @@ final class SendAndReceiveQueues {
      */
     void receiveCompleted(long workId, int status, int length, int invalidatedKey) {
         int position = WorkRequestId.position(workId, receives.head());
-        if (receives.complete(position)) {
+        if (receives.tryComplete(position)) {
             report(receives.id(position), status, length, invalidatedKey);
         }
     }
@@ -75,14 +75,14 @@ final class SendAndReceiveQueues {
      *
      * @return whether anybody expects such a thing; its receive is flushed otherwise
      */
-    boolean receiveWritten(long workId, int length, int immediate) {
+    boolean acceptWriteWithImmediate(long workId, int length, int immediate) {
         int position = WorkRequestId.position(workId, receives.head());
-        if (!receives.complete(position)) {
+        if (!receives.tryComplete(position)) {
             return true;
         }
         long number = receives.id(position);
         try {
-            if (handler.writtenWithImmediate(number, length, immediate)) {
+            if (handler.acceptWriteWithImmediate(number, length, immediate)) {
                 return true;
             }
         } catch (Throwable t) {
@@ -128,7 +128,7 @@ final class SendAndReceiveQueues {
     void flushReceives() {
         while (!isClosed && !receives.isEmpty()) {
             int position = receives.head();
-            receives.complete(position);
+            receives.tryComplete(position);
             report(receives.id(position), VerbsConstants.FLUSHED, 0, 0);
         }
     }

@@ -21,5 +21,5 @@ interface WindowBinder {
      *
      * @return whether it has: else only the end of the window does
      */
-    boolean unbind(NativeWindow window);
+    boolean tryUnbind(NativeWindow window);
 }

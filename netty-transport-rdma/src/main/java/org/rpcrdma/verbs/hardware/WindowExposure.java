@@ -29,7 +29,7 @@ final class WindowExposure extends HardwareExposure {
 
     @Override
     void revoke() {
-        if (binder.unbind(window)) {
+        if (binder.tryUnbind(window)) {
             windows.give(this);
         } else {
             windows.free(this);

@@ -5,7 +5,7 @@ package org.rpcrdma.verbs.iwarp;
 interface ByteTransportListener {
 
     /** There may be bytes, or the end. Returns whether some were read. */
-    boolean readable();
+    boolean readAvailable();
 
     /** There may be room. */
     void writable();

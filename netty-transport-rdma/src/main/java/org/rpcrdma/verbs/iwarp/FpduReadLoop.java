@@ -128,7 +128,7 @@ final class FpduReadLoop {
      *
      * @throws IOException also when it has waited for too long
      */
-    boolean retryHeld() throws IOException {
+    boolean tryPlaceHeld() throws IOException {
         long before = fpdus.fpdus();
         try {
             fpdus.resume();
@@ -184,8 +184,8 @@ final class FpduReadLoop {
      *
      * @throws IOException when nothing more of it came for too long
      */
-    boolean lookAtFrame() throws IOException {
-        return look(frame, isFrameOpen(), stripper == null ? received : stripper.received());
+    boolean checkFrameStall() throws IOException {
+        return checkStall(frame, isFrameOpen(), stripper == null ? received : stripper.received());
     }
 
     /**
@@ -194,15 +194,15 @@ final class FpduReadLoop {
      *
      * @throws IOException when nothing more of it came for too long
      */
-    boolean lookAtMessage() throws IOException {
+    boolean checkMessageStall() throws IOException {
         boolean isOpen = receiver.isSendOpen();
         long position = receiver.unannounced();
-        boolean isAwaited = look(written, position >= 0, position);
-        return look(message, isOpen, isOpen ? receiver.sendPosition() : 0) || isAwaited;
+        boolean isAwaited = checkStall(written, position >= 0, position);
+        return checkStall(message, isOpen, isOpen ? receiver.sendPosition() : 0) || isAwaited;
     }
 
     /** While a message waits for memory nothing is read, and the peer is not to blame. */
-    private boolean look(IncompleteInputStallDetector stall, boolean isOpen, long position)
+    private boolean checkStall(IncompleteInputStallDetector stall, boolean isOpen, long position)
             throws IOException {
         if (!isOpen || isHeld) {
             stall.end();

@@ -51,13 +51,13 @@ final class IncompleteInputStallTimer implements DeadlineTask {
     @Override
     public void expired() {
         isOn = false;
-        if (look()) {
+        if (checkStreams()) {
             begin();
         }
     }
 
     /** Looks at all streams; returns whether something is begun on one of them. */
-    boolean look() {
+    boolean checkStreams() {
         boolean isBegun = false;
         for (MaintainedStream stream : List.copyOf(streams)) {
             isBegun |= look.test(stream);

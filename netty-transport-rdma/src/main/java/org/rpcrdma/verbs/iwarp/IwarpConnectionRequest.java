@@ -81,7 +81,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
      * @throws IOException when it was answered before, or the peer has gone away or sent something
      */
     IwarpConnectionRequest take(SocketPoller poller) throws IOException {
-        if (!answer()) {
+        if (!tryAnswer()) {
             throw new IOException(
                     "The connection request of " + remote + " was answered or withdrawn before");
         }
@@ -122,7 +122,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     @Override
     public void reject(byte[] privateData) {
         byte[] checked = options.checked(privateData, request.enhanced());
-        if (answer()) {
+        if (tryAnswer()) {
             try {
                 refuse(channel, request, checked);
             } finally {
@@ -135,7 +135,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
      * Takes the answer upon this thread. The listener's one has to be woken behind it: it may wait for room, and a
      * closed socket keeps its descriptor until that thread has selected.
      */
-    private boolean answer() {
+    private boolean tryAnswer() {
         if (!answered.compareAndSet(false, true)) {
             return false;
         }

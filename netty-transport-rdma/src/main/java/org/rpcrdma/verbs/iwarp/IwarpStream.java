@@ -110,7 +110,7 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
     }
 
     @Override
-    public boolean readable() {
+    public boolean readAvailable() {
         return receive();
     }
 
@@ -167,20 +167,20 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
     }
 
     @Override
-    public boolean lookAtFrame() {
-        return look(FpduReadLoop::lookAtFrame);
+    public boolean checkFrameStall() {
+        return checkStall(FpduReadLoop::checkFrameStall);
     }
 
     @Override
-    public boolean lookAtMessage() {
-        return look(FpduReadLoop::lookAtMessage);
+    public boolean checkMessageStall() {
+        return checkStall(FpduReadLoop::checkMessageStall);
     }
 
     private interface Look {
         boolean at(FpduReadLoop fpdus) throws IOException;
     }
 
-    private boolean look(Look look) {
+    private boolean checkStall(Look look) {
         try {
             return state != State.ENDED && look.at(fpdusIn);
         } catch (IOException e) {
@@ -190,10 +190,10 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
     }
 
     @Override
-    public boolean retryHeld() {
+    public boolean tryPlaceHeld() {
         boolean isHeard = false;
         try {
-            isHeard = state != State.ENDED && fpdusIn.retryHeld();
+            isHeard = state != State.ENDED && fpdusIn.tryPlaceHeld();
         } catch (IOException | RuntimeException | Error e) {
             receiveFailed(e);
         }

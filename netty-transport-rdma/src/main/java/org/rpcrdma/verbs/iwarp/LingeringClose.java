@@ -64,7 +64,7 @@ final class LingeringClose implements ByteTransportListener, DeadlineTask, AutoC
     }
 
     @Override
-    public boolean readable() {
+    public boolean readAvailable() {
         try {
             int read = carrier.read(discarded.clear());
             if (read < 0) {

@@ -8,13 +8,13 @@ interface MaintainedStream {
     void resolveBroken();
 
     /** Tries to place a message that waits for memory; returns whether the stream has to wait on. */
-    boolean retryHeld();
+    boolean tryPlaceHeld();
 
     /** Looks at an FPDU that has arrived in part; returns whether there is one still. */
-    boolean lookAtFrame();
+    boolean checkFrameStall();
 
     /** Looks at a message of which some segments have arrived; returns whether there is one still. */
-    boolean lookAtMessage();
+    boolean checkMessageStall();
 
     /** Returns all borrowed views of registered memory. */
     void detach();

@@ -24,10 +24,10 @@ final class OpenStreamMaintainer {
     OpenStreamMaintainer(Timers timers, IwarpConfig config) {
         frames =
                 new IncompleteInputStallTimer(
-                        timers, open, MaintainedStream::lookAtFrame, config.frameTimeout());
+                        timers, open, MaintainedStream::checkFrameStall, config.frameTimeout());
         messages =
                 new IncompleteInputStallTimer(
-                        timers, open, MaintainedStream::lookAtMessage, config.messageTimeout());
+                        timers, open, MaintainedStream::checkMessageStall, config.messageTimeout());
     }
 
     void add(MaintainedStream stream) {
@@ -45,7 +45,7 @@ final class OpenStreamMaintainer {
         broken.add(stream);
     }
 
-    /** Has {@link MaintainedStream#retryHeld} called until it tells that nothing waits. */
+    /** Has {@link MaintainedStream#tryPlaceHeld} called until it tells that nothing waits. */
     void hold(MaintainedStream stream) {
         held.add(stream);
     }
@@ -70,7 +70,7 @@ final class OpenStreamMaintainer {
 
     private void retryHeld() {
         for (MaintainedStream stream : List.copyOf(held)) {
-            if (!stream.retryHeld()) {
+            if (!stream.tryPlaceHeld()) {
                 held.remove(stream);
             }
         }

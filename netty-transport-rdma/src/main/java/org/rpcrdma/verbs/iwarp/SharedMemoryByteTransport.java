@@ -107,7 +107,7 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
     /**
      * Has the peer ring from now on. Returns false when there is something to do at once, and so no sleep.
      */
-    boolean sleep() throws IOException {
+    boolean trySleep() throws IOException {
         in.sleeps(wantsBytes);
         out.sleeps(wantsRoom);
         if (hasWork()) {
@@ -152,7 +152,7 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
             user.writable();
         }
         if (bytes && wantsBytes && !closed) {
-            user.readable();
+            user.readAvailable();
         }
         return 0;
     }

@@ -76,7 +76,7 @@ final class SharedMemoryPollSet {
         SharedMemoryByteTransport ring = rings[i];
         try {
             int vain = ring.look();
-            if (count > FEW && vain > VAIN_LOOKS / count && ring.sleep()) {
+            if (count > FEW && vain > VAIN_LOOKS / count && ring.trySleep()) {
                 removeAt(i);
             }
         } catch (IOException | RuntimeException e) {
@@ -87,11 +87,11 @@ final class SharedMemoryPollSet {
     }
 
     /** Has all peers ring from now on; returns false when there is something to do at once. */
-    boolean sleep() {
+    boolean trySleep() {
         while (count > 0) {
             SharedMemoryByteTransport ring = rings[count - 1];
             try {
-                if (!ring.sleep()) {
+                if (!ring.trySleep()) {
                     return false;
                 }
                 rings[--count] = null;

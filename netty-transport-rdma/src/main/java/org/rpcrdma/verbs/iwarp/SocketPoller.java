@@ -114,7 +114,7 @@ final class SocketPoller {
                             ? 0
                             : Math.max(1, TimeUnit.NANOSECONDS.toMillis(limitNanos + 999_999));
             try {
-                if (rings.sleep()) {
+                if (rings.trySleep()) {
                     selector.select(onReady, millis);
                 }
             } finally {

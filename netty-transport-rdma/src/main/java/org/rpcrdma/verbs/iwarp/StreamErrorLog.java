@@ -18,14 +18,14 @@ final class StreamErrorLog {
     private long suppressed;
 
     void warn(String message, Object subject, Throwable cause) {
-        if (!logger.isWarnEnabled() || !admit()) {
+        if (!logger.isWarnEnabled() || !tryAcquire()) {
             return;
         }
         logger.warn(message, subject, cause.toString());
         logger.debug("Cause:", cause);
     }
 
-    private boolean admit() {
+    private boolean tryAcquire() {
         long now = System.nanoTime();
         if (now - periodStart >= PERIOD_NANOS) {
             if (suppressed > 0) {

@@ -50,7 +50,7 @@ final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, Busy
         if (ready.isWritable()) {
             user.writable();
         }
-        if (ready.isValid() && ready.isReadable() && user.readable() && ready.isValid()) {
+        if (ready.isValid() && ready.isReadable() && user.readAvailable() && ready.isValid()) {
             busy.add(this);
         }
     }
@@ -62,7 +62,7 @@ final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, Busy
 
     @Override
     public boolean poll() {
-        return user.readable();
+        return user.readAvailable();
     }
 
     @Override

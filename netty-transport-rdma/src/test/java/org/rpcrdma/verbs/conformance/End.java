@@ -82,7 +82,7 @@ final class End implements QueuePairHandler {
     }
 
     @Override
-    public boolean writtenWithImmediate(long id, int length, int immediate) {
+    public boolean acceptWriteWithImmediate(long id, int length, int immediate) {
         heard.add(new Written(id, length, immediate));
         return takesImmediates;
     }

@@ -332,7 +332,7 @@ class PostedWorkTest {
                     VerbsConstants.SUCCESS);
             for (Seen receive : device.posts.get(2 * round + 1)) {
                 assertThat(
-                                receives.complete(
+                                receives.tryComplete(
                                         WorkRequestId.position(receive.workId(), receives.head())))
                         .isTrue();
             }
@@ -381,8 +381,8 @@ class PostedWorkTest {
         receives.add(1, 100, 10, 5);
         receives.add(2, 200, 20, 6);
         receives.post(device);
-        assertThat(receives.complete(1)).as("not the oldest").isFalse();
-        assertThat(receives.complete(0)).isTrue();
+        assertThat(receives.tryComplete(1)).as("not the oldest").isFalse();
+        assertThat(receives.tryComplete(0)).isTrue();
         receives.add(3, 300, 30, 7);
         receives.add(4, 400, 40, 8);
         receives.post(device);
@@ -408,7 +408,7 @@ class PostedWorkTest {
                 .containsExactly(List.of(receive(tag, ""), receive(tag | 1, "200+1@5")));
         assertThatThrownBy(() -> receives.add(3, 0, -1, 0))
                 .isInstanceOf(IllegalStateException.class);
-        receives.complete(0);
+        receives.tryComplete(0);
         assertThatThrownBy(() -> receives.add(3, 0, -1, 0))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("Length is -1");
@@ -473,7 +473,7 @@ class PostedWorkTest {
             sends.removeHead();
         }
         for (int i = 0; i < 16; i++) {
-            receives.complete(position + i);
+            receives.tryComplete(position + i);
         }
     }
 }

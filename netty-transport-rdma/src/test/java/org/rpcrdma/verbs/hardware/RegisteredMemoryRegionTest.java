@@ -34,7 +34,7 @@ class RegisteredMemoryRegionTest {
         }
 
         @Override
-        public boolean unbind(NativeWindow window) {
+        public boolean tryUnbind(NativeWindow window) {
             bound.bound--;
             return true;
         }

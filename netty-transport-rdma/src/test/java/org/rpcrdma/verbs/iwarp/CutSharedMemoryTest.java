@@ -228,7 +228,7 @@ class CutSharedMemoryTest {
             carrier.carry(
                     new ByteTransportListener() {
                         @Override
-                        public boolean readable() {
+                        public boolean readAvailable() {
                             throw new AssertionError("nothing can be read");
                         }
 

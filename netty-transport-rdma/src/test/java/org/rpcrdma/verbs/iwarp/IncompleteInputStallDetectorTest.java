@@ -93,14 +93,14 @@ class IncompleteInputStallDetectorTest {
         peer.send(bytes);
         pair.until(
                 () -> {
-                    watch.look();
+                    watch.checkStreams();
                     return victim.isEnded();
                 });
     }
 
     private void look(IncompleteInputStallTimer watch, int times) {
         for (int i = 0; i < times; i++) {
-            watch.look();
+            watch.checkStreams();
         }
     }
 

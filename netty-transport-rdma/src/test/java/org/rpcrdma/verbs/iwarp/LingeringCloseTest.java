@@ -87,7 +87,7 @@ class LingeringCloseTest {
         new LingeringClose(loop, transport);
         assertThat(transport.isShutDown).isTrue();
         pass(CONFIG.drainTimeout().toNanos() / 2);
-        assertThat(transport.user.readable()).isTrue();
+        assertThat(transport.user.readAvailable()).isTrue();
         pass(CONFIG.drainTimeout().toNanos() / 2);
         assertThat(transport.isOpen()).isFalse();
     }

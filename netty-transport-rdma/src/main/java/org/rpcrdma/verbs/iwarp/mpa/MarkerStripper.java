@@ -85,7 +85,7 @@ public final class MarkerStripper extends StagingBufferHolder implements Scatter
                 target.position(target.position() + count);
                 plain += count;
                 total += count;
-            } else if (!strip()) {
+            } else if (!tryStrip()) {
                 int read = fill();
                 if (read < 0 && total == 0 && start != end) {
                     throw new IOException("The peer closed the connection inside an FPDU");
@@ -117,7 +117,7 @@ public final class MarkerStripper extends StagingBufferHolder implements Scatter
     }
 
     /** Removes the markers of the next FPDU, in place; returns whether the FPDU was complete. */
-    private boolean strip() throws StreamException {
+    private boolean tryStrip() throws StreamException {
         int first = Markers.distance(position);
         int begin = first == 0 ? start + Markers.BYTES : start;
         if (end - begin < Fpdu.LENGTH_BYTES) {

@@ -143,7 +143,7 @@ public final class RdmapReceiver implements UlpduHandler {
         remaining = segment.payloadBytes();
         switch (code) {
             case Rdmap.WRITE -> {
-                if (!beginWrite()) {
+                if (!tryBeginWrite()) {
                     return NOT_NOW;
                 }
             }
@@ -151,7 +151,7 @@ public final class RdmapReceiver implements UlpduHandler {
             case Rdmap.READ_REQUEST -> beginReadRequest(bytes, body);
             case Rdmap.TERMINATE -> throw terminated(bytes, body);
             default -> {
-                if (!beginSend()) {
+                if (!tryBeginSend()) {
                     return NOT_NOW;
                 }
             }
@@ -160,7 +160,7 @@ public final class RdmapReceiver implements UlpduHandler {
     }
 
     /** Returns whether it can be taken now: whether there is memory. */
-    private boolean beginWrite() throws StreamException {
+    private boolean tryBeginWrite() throws StreamException {
         if (writeOpen && segment.stag() != writeStag) {
             throw new StreamException(
                     DdpError.TAGGED_INVALID_STAG,
@@ -244,7 +244,7 @@ public final class RdmapReceiver implements UlpduHandler {
     }
 
     /** Returns whether it can be taken now: whether there is a receive for it, and memory. */
-    private boolean beginSend() throws StreamException {
+    private boolean tryBeginSend() throws StreamException {
         if (sendQueue.isMessageOpen() && opcode != sendOpcode) {
             throw new StreamException(
                     RdmapError.OPERATION_UNEXPECTED_OPCODE,

@@ -118,7 +118,7 @@ public final class RingReader {
         if (head != published) {
             publish();
         }
-        owesBell = head != before && tail - head <= capacity / 2 && takeWriterSleeps();
+        owesBell = head != before && tail - head <= capacity / 2 && testAndClearWriterSleeps();
         memory.verify();
         return (int) (head - before);
     }
@@ -128,7 +128,7 @@ public final class RingReader {
         published = head;
     }
 
-    private boolean takeWriterSleeps() {
+    private boolean testAndClearWriterSleeps() {
         boolean sleeps = memory.isAnnounced(control + RingLayout.WRITER_SLEEPS);
         if (sleeps) {
             memory.withdraw(control + RingLayout.WRITER_SLEEPS);

@@ -118,7 +118,7 @@ public final class RingWriter {
         if (tail != published) {
             publish();
         }
-        owesBell = bytes > 0 && takeReaderSleeps();
+        owesBell = bytes > 0 && testAndClearReaderSleeps();
         memory.verify();
         return bytes;
     }
@@ -130,7 +130,7 @@ public final class RingWriter {
         published = tail;
     }
 
-    private boolean takeReaderSleeps() {
+    private boolean testAndClearReaderSleeps() {
         boolean sleeps = memory.isAnnounced(control + RingLayout.READER_SLEEPS);
         if (sleeps) {
             memory.withdraw(control + RingLayout.READER_SLEEPS);
