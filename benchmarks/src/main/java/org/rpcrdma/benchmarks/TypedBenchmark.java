@@ -35,8 +35,9 @@ import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 
 /**
- * READ of 4 KiB over one connection of the loopback: by the typed layer of {@link org.rpcrdma.codec.rpc}, and by programs
- * that read and write each word, at either end. Round trips and pipelined runs are those of {@link RpcBenchmark}.
+ * READ of 4 KiB over one connection of the loopback: by the typed layer of {@link org.rpcrdma.codec.rpc}, and by
+ * programs that read and write each word, at either end. Round trips and pipelined runs are those of {@link
+ * RpcBenchmark}.
  */
 @State(Scope.Benchmark)
 @Fork(1)
