@@ -80,7 +80,7 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
                 length < VERSION_END ? NEITHER : payload.getLong(payload.readerIndex() + 4);
         if (payload == null
                 || typeAndVersion >>> 32 == REPLY
-                || length < VERSION_END && ReplyHeader.isIn(payload)) {
+                || (length < VERSION_END && ReplyHeader.isIn(payload))) {
             ctx.fireChannelRead(message);
             return;
         }
