@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.domain.JavaCodeUnit;
+import com.tngtech.archunit.core.domain.JavaField;
+import com.tngtech.archunit.core.domain.JavaMember;
 import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
@@ -190,7 +192,7 @@ class StabilityTest {
         }
     }
 
-    /** Constructors and methods for users name no type that a user's module cannot see. */
+    /** What users inherit, call, read or catch names no type that a user's module cannot see. */
     @Test
     void signaturesForUsersNameNoInternalType() throws IOException {
         Set<String> internal = names(packages(), Described::isInternal);
@@ -202,11 +204,16 @@ class StabilityTest {
             if (!isForUsers(type) || internal.contains(type.getPackageName()) || isMpa(type)) {
                 continue;
             }
-            for (JavaCodeUnit member : type.getCodeUnits()) {
+            List<JavaClass> supertypes = new ArrayList<>(type.getRawInterfaces());
+            type.getRawSuperclass().ifPresent(supertypes::add);
+            assertThat(packagesOf(supertypes.stream()))
+                    .as("what " + type.getName() + " inherits")
+                    .noneMatch(internal::contains);
+            for (JavaMember member : type.getMembers()) {
                 if (member.getModifiers().contains(JavaModifier.PUBLIC)
                         || (member.getModifiers().contains(JavaModifier.PROTECTED)
                                 && !type.getModifiers().contains(JavaModifier.FINAL))) {
-                    assertThat(named(member))
+                    assertThat(packagesOf(named(member)))
                             .as(member.getFullName())
                             .noneMatch(internal::contains);
                 }
@@ -223,13 +230,18 @@ class StabilityTest {
                 && type.getEnclosingClass().map(StabilityTest::isForUsers).orElse(true);
     }
 
-    /** The packages of the result and of the parameters. */
-    private static List<String> named(JavaCodeUnit member) {
+    /** The type of a field; those of results, parameters and exceptions, and what they are generic in. */
+    private static Stream<JavaClass> named(JavaMember member) {
+        if (member instanceof JavaField field) {
+            return field.getAllInvolvedRawTypes().stream();
+        }
+        JavaCodeUnit unit = (JavaCodeUnit) member;
         return Stream.concat(
-                        Stream.of(member.getRawReturnType()),
-                        member.getRawParameterTypes().stream())
-                .map(type -> type.getBaseComponentType().getPackageName())
-                .toList();
+                unit.getAllInvolvedRawTypes().stream(), unit.getExceptionTypes().stream());
+    }
+
+    private static List<String> packagesOf(Stream<JavaClass> types) {
+        return types.map(type -> type.getBaseComponentType().getPackageName()).toList();
     }
 
     // ------------------------------------------------------------------ what there is

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples;
 
-import org.rpcrdma.examples.rpc.Printable;
+import org.rpcrdma.examples.common.Printable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 

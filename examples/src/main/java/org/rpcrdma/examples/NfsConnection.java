@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.examples.client.NfsSession;
-import org.rpcrdma.examples.rpc.ReliableReplies;
+import org.rpcrdma.examples.common.ReliableReplies;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;

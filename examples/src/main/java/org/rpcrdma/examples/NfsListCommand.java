@@ -11,7 +11,7 @@ import org.rpcrdma.examples.client.Nfs3Client;
 import org.rpcrdma.examples.client.NfsAttributes;
 import org.rpcrdma.examples.client.NfsSession;
 import org.rpcrdma.examples.client.NfsStatusException;
-import org.rpcrdma.examples.rpc.Printable;
+import org.rpcrdma.examples.common.Printable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;

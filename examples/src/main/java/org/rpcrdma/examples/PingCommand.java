@@ -12,7 +12,7 @@ import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.rpc.XdrDecoder;
 import org.rpcrdma.codec.rpc.XdrEncodable;
-import org.rpcrdma.examples.rpc.RpcConnection;
+import org.rpcrdma.examples.common.RpcConnection;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;

@@ -5,7 +5,7 @@ import java.io.Console;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongConsumer;
-import org.rpcrdma.examples.rpc.Printable;
+import org.rpcrdma.examples.common.Printable;
 
 /** A line on the terminal, if there is one and if it takes longer than a second; it changes once a second. */
 final class Progress implements LongConsumer, AutoCloseable {

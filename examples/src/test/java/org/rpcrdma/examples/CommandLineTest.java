@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaMetrics;
-import org.rpcrdma.examples.rpc.ReliableReplies;
+import org.rpcrdma.examples.common.ReliableReplies;
 import picocli.CommandLine;
 
 class CommandLineTest {

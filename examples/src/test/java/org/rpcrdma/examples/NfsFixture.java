@@ -10,9 +10,9 @@ import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.examples.client.Nfs3Client;
 import org.rpcrdma.examples.client.NfsSession;
+import org.rpcrdma.examples.common.RpcConnection;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.nfs.NfsHandle;
-import org.rpcrdma.examples.rpc.RpcConnection;
 import org.rpcrdma.examples.server.Admission;
 import org.rpcrdma.examples.server.NfsServer;
 

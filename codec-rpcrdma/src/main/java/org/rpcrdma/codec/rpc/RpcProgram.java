@@ -56,13 +56,9 @@ public final class RpcProgram {
         return high;
     }
 
-    boolean has(int version) {
-        return versions.containsKey(version);
-    }
-
-    /** {@code null} if there is none. */
-    RpcProcedureHandler procedure(int version, int number) {
-        return versions.get(version).get(number);
+    /** Those of a version; {@code null} if there is no such version. */
+    IntObjectMap<RpcProcedureHandler> procedures(int version) {
+        return versions.get(version);
     }
 
     /** {@code null} for the event loop. */

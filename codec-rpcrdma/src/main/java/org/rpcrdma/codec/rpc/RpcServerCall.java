@@ -118,12 +118,14 @@ public final class RpcServerCall {
         return channel;
     }
 
+    /** Whether credential and verifier are AUTH_NONE; 16 bytes for them are there. */
+    boolean isFromNobody() {
+        int credential = start + CREDENTIAL_OFFSET;
+        return payload.getLong(credential) == 0 && payload.getLong(credential + 8) == 0;
+    }
+
     /** As {@link RpcServerAuthenticator#NONE_OR_SYS}; allocates nothing. */
     int checkUnprovenCredential() {
-        int credential = start + CREDENTIAL_OFFSET;
-        if (payload.getLong(credential) == 0 && payload.getLong(credential + 8) == 0) {
-            return RpcServerAuthenticator.AUTH_OK; // AUTH_NONE twice
-        }
         int flavor = flavor();
         int length = payload.getInt(start + CREDENTIAL_OFFSET + 4);
         if (flavor != OpaqueAuth.AUTH_NONE && flavor != OpaqueAuth.AUTH_SYS) {
@@ -226,7 +228,24 @@ public final class RpcServerCall {
      * @throws IllegalStateException if the call was answered
      */
     public void reply(XdrEncodable results) {
-        XdrWriter out = XdrWriter.ofMessage(newReply(Status.SUCCESS, FIRST_RESULT_BYTES));
+        reply(FIRST_RESULT_BYTES, results);
+    }
+
+    /**
+     * As {@link #reply(XdrEncodable)}, with memory for results of about this length, which is not made larger and
+     * copied while they are written.
+     *
+     * @param expectedBytes of the results in XDR, from 0, without items ({@link XdrWriter#writeItem}); may be exceeded
+     * @param results as there
+     * @throws IllegalArgumentException if the length is negative
+     * @throws IllegalStateException if the call was answered
+     */
+    public void reply(int expectedBytes, XdrEncodable results) {
+        if (expectedBytes < 0) {
+            throw new IllegalArgumentException(
+                    "results of " + expectedBytes + " bytes (expected: at least 0)");
+        }
+        XdrWriter out = XdrWriter.ofMessage(newReply(Status.SUCCESS, expectedBytes));
         try {
             results.writeTo(out);
         } catch (Throwable t) {
@@ -284,7 +303,7 @@ public final class RpcServerCall {
 
     private ByteBuf newReply(Status status, int resultBytes) {
         requireUnanswered();
-        ByteBuf reply = channel.alloc().buffer(24 + resultBytes);
+        ByteBuf reply = channel.alloc().buffer(Math.addExact(24, resultBytes));
         // Two words at a time: the XID and REPLY; the state of the reply; AUTH_NONE, whose end the
         // status follows.
         return reply.writeLong((long) xid() << 32 | 1)

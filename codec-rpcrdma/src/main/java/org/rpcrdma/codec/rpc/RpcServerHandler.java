@@ -6,6 +6,7 @@ import io.netty.channel.ChannelHandler.Sharable;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.ReferenceCounted;
+import io.netty.util.collection.IntObjectMap;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.List;
@@ -34,6 +35,11 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
     private static final LogRateLimiter LIMIT = new LogRateLimiter(System::nanoTime);
 
     private static final int CALL = 0;
+    private static final int REPLY = 1;
+
+    /** A type and a version that there are not. */
+    private static final long NEITHER = -1;
+
     private static final int RPC_VERSION = 2;
     private static final int VERSION_END = 12;
     private static final int CREDENTIAL_OFFSET = 24;
@@ -68,35 +74,41 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
                 message instanceof ByteBuf buffer
                         ? buffer
                         : message instanceof RpcMessage parts ? parts.content() : null;
-        if (payload == null || ReplyHeader.isIn(payload)) {
+        int length = payload == null ? 0 : payload.readableBytes();
+        // Two words at a time: the message type and the RPC version of a call.
+        long typeAndVersion =
+                length < VERSION_END ? NEITHER : payload.getLong(payload.readerIndex() + 4);
+        if (payload == null
+                || typeAndVersion >>> 32 == REPLY
+                || (length < VERSION_END && ReplyHeader.isIn(payload))) {
             ctx.fireChannelRead(message);
             return;
         }
         RpcServerCall call = new RpcServerCall(ctx.channel(), (ReferenceCounted) message, payload);
         try {
-            receive(ctx, call, payload);
+            if (typeAndVersion >>> 32 != CALL) {
+                close(ctx, call, length);
+            } else if ((int) typeAndVersion != RPC_VERSION) {
+                call.refuse(ReplyHeader.rpcMismatch(call.xid(), RPC_VERSION, RPC_VERSION));
+            } else if (length < SHORTEST_CALL) {
+                close(ctx, call, length);
+            } else {
+                receive(call, payload);
+            }
         } catch (Throwable t) {
             fail(call, t);
         }
     }
 
-    private void receive(ChannelHandlerContext ctx, RpcServerCall call, ByteBuf payload) {
+    private void receive(RpcServerCall call, ByteBuf payload) {
         int start = payload.readerIndex();
-        int length = payload.readableBytes();
-        long typeAndVersion = length < VERSION_END ? -1 : payload.getLong(start + 4);
-        if (typeAndVersion >>> 32 != CALL) {
-            close(ctx, call, length);
-        } else if ((int) typeAndVersion != RPC_VERSION) {
-            call.refuse(ReplyHeader.rpcMismatch(call.xid(), RPC_VERSION, RPC_VERSION));
-        } else if (length < SHORTEST_CALL) {
-            close(ctx, call, length);
+        long programAndVersion = payload.getLong(start + 12);
+        int procedure = payload.getInt(start + 20);
+        int authStatus = skipHeader(call, payload);
+        if (authStatus == RpcServerAuthenticator.AUTH_OK) {
+            dispatch(call, (int) (programAndVersion >>> 32), (int) programAndVersion, procedure);
         } else {
-            int authStatus = skipHeader(call, payload);
-            if (authStatus == RpcServerAuthenticator.AUTH_OK) {
-                dispatch(call);
-            } else {
-                call.refuseAuthentication(authStatus);
-            }
+            call.refuseAuthentication(authStatus);
         }
     }
 
@@ -107,8 +119,13 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
 
     /** Moves to the arguments; {@code auth_stat}. */
     private int skipHeader(RpcServerCall call, ByteBuf payload) {
+        int start = payload.readerIndex();
+        if (authenticator == RpcServerAuthenticator.NONE_OR_SYS && call.isFromNobody()) {
+            payload.readerIndex(start + SHORTEST_CALL);
+            return RpcServerAuthenticator.AUTH_OK;
+        }
         int end = payload.writerIndex();
-        int verifier = endOfAuth(payload, payload.readerIndex() + CREDENTIAL_OFFSET, end - 8);
+        int verifier = endOfAuth(payload, start + CREDENTIAL_OFFSET, end - 8);
         if (verifier < 0) {
             return RpcServerAuthenticator.AUTH_BADCRED;
         }
@@ -131,21 +148,24 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
         return next <= end ? next : -1;
     }
 
-    private void dispatch(RpcServerCall call) {
-        RpcProgram program = find(call.program());
+    private void dispatch(RpcServerCall call, int number, int version, int procedure) {
+        RpcProgram program = find(number);
         if (program == null) {
             call.refuse(Status.PROG_UNAVAIL);
-        } else if (!program.has(call.version())) {
+            return;
+        }
+        IntObjectMap<RpcProcedureHandler> procedures = program.procedures(version);
+        if (procedures == null) {
             call.refuse(
                     ReplyHeader.programMismatch(
                             call.xid(), program.lowestVersion(), program.highestVersion()));
+            return;
+        }
+        RpcProcedureHandler handler = procedures.get(procedure);
+        if (handler == null) {
+            call.refuse(Status.PROC_UNAVAIL);
         } else {
-            RpcProcedureHandler procedure = program.procedure(call.version(), call.procedure());
-            if (procedure == null) {
-                call.refuse(Status.PROC_UNAVAIL);
-            } else {
-                execute(program.executor(), procedure, call);
-            }
+            execute(program.executor(), handler, call);
         }
     }
 

@@ -187,7 +187,10 @@ public final class XdrWriter {
     }
 
     private XdrWriter pad(int length) {
-        out.writeZero(-length & MAXIMUM_PADDING);
+        int padding = -length & MAXIMUM_PADDING;
+        if (padding > 0) {
+            out.writeZero(padding);
+        }
         return this;
     }
 

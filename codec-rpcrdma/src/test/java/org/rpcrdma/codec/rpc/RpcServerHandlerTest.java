@@ -132,9 +132,10 @@ class RpcServerHandlerTest {
         assertThat(channel.isActive()).isFalse();
     }
 
-    @Test
-    void repliesArePassedOn() {
-        ByteBuf reply = hex(OK);
+    @ParameterizedTest
+    @ValueSource(strings = {OK, "00000007 00000001", "00000007 00000001 00000001"})
+    void repliesArePassedOn(String message) {
+        ByteBuf reply = hex(message);
         channel.writeInbound(reply);
         assertThat(channel.<Object>readInbound()).isSameAs(reply);
         reply.release();
@@ -180,6 +181,29 @@ class RpcServerHandlerTest {
         assertThat(results.refCnt()).isEqualTo(1);
         reply.release();
         assertThat(results.refCnt()).isZero();
+    }
+
+    /** Memory for what is expected, with the header, and for more if there is more. */
+    @ParameterizedTest
+    @CsvSource({"5000, 5000, 5024", "0, 4, 28"})
+    void resultsOfAnExpectedLengthAreNotMoved(int expected, int written, int least) {
+        channel.writeInbound(hex(call(4, 3)));
+        int[] capacity = new int[1];
+        RpcServerCall call = waiting.get(0);
+        assertThatThrownBy(() -> call.reply(-1, XdrEncodable.VOID))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("results of -1 bytes (expected: at least 0)");
+        call.reply(
+                expected,
+                out -> {
+                    capacity[0] = out.buffer().capacity();
+                    out.buffer().writeZero(written);
+                });
+        assertThat(capacity[0]).isEqualTo(24 + expected);
+        ByteBuf reply = channel.readOutbound();
+        assertThat(reply.readableBytes()).isEqualTo(24 + written);
+        assertThat(reply.capacity()).isGreaterThanOrEqualTo(least);
+        reply.release();
     }
 
     @Test

@@ -7,14 +7,19 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import org.commonmark.Extension;
 import org.commonmark.ext.gfm.tables.TablesExtension;
 import org.commonmark.node.AbstractVisitor;
 import org.commonmark.node.Code;
+import org.commonmark.node.FencedCodeBlock;
 import org.commonmark.node.Heading;
 import org.commonmark.node.HtmlBlock;
 import org.commonmark.node.Image;
+import org.commonmark.node.IndentedCodeBlock;
 import org.commonmark.node.Link;
 import org.commonmark.node.Node;
 import org.commonmark.node.Text;
@@ -88,8 +93,36 @@ final class Page {
         return sections;
     }
 
-    /** Its text, with {@code destination} applied to what its links and pictures name. To be called once. */
-    String html(UnaryOperator<String> destination) {
+    /** The anchors and the words of all headings. */
+    Map<String, String> titles() {
+        Map<String, String> titles = new LinkedHashMap<>();
+        headings.forEach((anchor, heading) -> titles.put(anchor, words(heading)));
+        return titles;
+    }
+
+    /** For the anchor of each heading the words between it and the next one, in small letters. */
+    Map<String, Set<String>> words() {
+        Map<Node, String> anchors = anchors();
+        Map<String, Set<String>> words = new LinkedHashMap<>();
+        Set<String> section = new TreeSet<>();
+        for (Node node = document.getFirstChild(); node != null; node = node.getNext()) {
+            if (node instanceof Heading) {
+                section = new TreeSet<>();
+                words.put(anchors.get(node), section);
+            } else {
+                String text = text(node).toLowerCase(Locale.ROOT);
+                section.addAll(List.of(text.split("[^\\p{L}\\p{N}_]+")));
+            }
+            section.remove("");
+        }
+        return words;
+    }
+
+    /**
+     * Its text, with {@code destination} applied to what its links and pictures name, and links from the code for which
+     * {@code code} knows a file of the site. To be called once.
+     */
+    String html(UnaryOperator<String> destination, Function<String, Path> code) {
         document.accept(
                 new AbstractVisitor() {
                     @Override
@@ -103,8 +136,8 @@ final class Page {
                         image.setDestination(destination.apply(image.getDestination()));
                     }
                 });
-        Map<Node, String> anchors = new HashMap<>();
-        headings.forEach((anchor, heading) -> anchors.put(heading, anchor));
+        linkCode(code);
+        Map<Node, String> anchors = anchors();
         return HtmlRenderer.builder()
                 .extensions(EXTENSIONS)
                 .escapeHtml(true)
@@ -136,6 +169,34 @@ final class Page {
         return free;
     }
 
+    /** Makes links of the code in its text for which {@code target} knows a file of the site. */
+    private void linkCode(Function<String, Path> target) {
+        document.accept(
+                new AbstractVisitor() {
+                    @Override
+                    public void visit(Code code) {
+                        Path file = target.apply(code.getLiteral());
+                        if (file != null) {
+                            Link link = new Link(linkTo(file), null);
+                            code.insertBefore(link);
+                            link.appendChild(code);
+                        }
+                    }
+
+                    @Override
+                    public void visit(Heading heading) {}
+
+                    @Override
+                    public void visit(Link link) {}
+                });
+    }
+
+    private Map<Node, String> anchors() {
+        Map<Node, String> anchors = new HashMap<>();
+        headings.forEach((anchor, heading) -> anchors.put(heading, anchor));
+        return anchors;
+    }
+
     private static String words(Heading heading) {
         StringBuilder words = new StringBuilder();
         heading.accept(
@@ -151,5 +212,33 @@ final class Page {
                     }
                 });
         return words.toString();
+    }
+
+    /** All of it, with a space after each piece. */
+    private static String text(Node node) {
+        StringBuilder all = new StringBuilder();
+        node.accept(
+                new AbstractVisitor() {
+                    @Override
+                    public void visit(Text text) {
+                        all.append(text.getLiteral()).append(' ');
+                    }
+
+                    @Override
+                    public void visit(Code code) {
+                        all.append(code.getLiteral()).append(' ');
+                    }
+
+                    @Override
+                    public void visit(FencedCodeBlock block) {
+                        all.append(block.getLiteral()).append(' ');
+                    }
+
+                    @Override
+                    public void visit(IndentedCodeBlock block) {
+                        all.append(block.getLiteral()).append(' ');
+                    }
+                });
+        return all.toString();
     }
 }

@@ -15,15 +15,18 @@ import java.util.TreeSet;
 
 /**
  * The documents of the repository as HTML pages, in directories as they are there. Files below {@code docs} that they
- * name are copied; links to other files lead to the public repository.
+ * name are copied; links to other files lead to the public repository, and names of types to their Javadoc.
  */
 public final class Site {
 
     private static final Path DOCS = Path.of("docs");
+    private static final Path INDEX = Path.of("index.html");
+    private static final Path SEARCH = Path.of("search.html");
 
     private final Path repository;
     private final Path output;
     private final String publicRepository;
+    private final ApiDocs apiDocs;
 
     /** The headings of the navigation, and the pages under each. */
     private final Map<String, List<Page>> groups = new LinkedHashMap<>();
@@ -32,28 +35,33 @@ public final class Site {
     private final TreeSet<Path> copies = new TreeSet<>();
     private final List<String> broken = new ArrayList<>();
 
-    private Site(Path repository, Path output, String publicRepository) {
+    private Site(Path repository, Path output, String publicRepository, ApiDocs apiDocs) {
         this.repository = repository.toAbsolutePath().normalize();
         this.output = output;
         this.publicRepository = publicRepository;
+        this.apiDocs = apiDocs;
     }
 
     /**
-     * Writes the site.
+     * Writes the site, and the Javadoc into it.
      *
      * @param args the repository, the directory to write to, and where the repository is in public
      * @throws IOException if a file cannot be read or written
      * @throws IllegalStateException if a link leads nowhere, with all such links
      */
     public static void main(String[] args) throws IOException {
-        build(resource("navigation.txt"), Path.of(args[0]), Path.of(args[1]), args[2]);
+        Path output = Path.of(args[1]);
+        build(resource("navigation.txt"), Path.of(args[0]), output, args[2]).write(output);
     }
 
-    static void build(String navigation, Path repository, Path output, String publicRepository)
+    /** Writes all but the Javadoc, which is returned. */
+    static ApiDocs build(String navigation, Path repository, Path output, String publicRepository)
             throws IOException {
-        Site site = new Site(repository, output, publicRepository);
+        ApiDocs apiDocs = new ApiDocs(repository);
+        Site site = new Site(repository, output, publicRepository, apiDocs);
         site.readPages(navigation);
         site.write();
+        return apiDocs;
     }
 
     private void readPages(String navigation) throws IOException {
@@ -73,14 +81,23 @@ public final class Site {
     private void write() throws IOException {
         String template = resource("page.html");
         Map<Path, String> written = new LinkedHashMap<>();
+        written.put(Path.of("search-index.js"), SearchIndex.of(pages.values()));
         for (Page page : pages.values()) {
-            String content = page.html(destination -> resolve(page, destination));
+            String content = page.html(destination -> resolve(page, destination), apiDocs::page);
             written.put(page.target(), fill(template, page, content));
         }
         if (!broken.isEmpty()) {
             throw new IllegalStateException("links that lead nowhere: " + broken);
         }
-        written.put(Path.of("style.css"), resource("style.css"));
+        written.put(
+                SEARCH,
+                fill(
+                        template,
+                        new Page(Path.of("search.md"), "# Search"),
+                        resource("search.html")));
+        for (String name : List.of("style.css", "search.js")) {
+            written.put(Path.of(name), resource(name));
+        }
         for (Map.Entry<Path, String> file : written.entrySet()) {
             Files.writeString(withDirectory(file.getKey()), file.getValue());
         }
@@ -124,7 +141,7 @@ public final class Site {
     }
 
     private String fill(String template, Page page, String content) {
-        boolean isIndex = page.target().equals(Path.of("index.html"));
+        boolean isIndex = page.target().equals(INDEX);
         String name = pages.values().iterator().next().title();
         return template.replace(
                         "{title}", escaped(isIndex ? name : page.title() + " \u00b7 " + name))

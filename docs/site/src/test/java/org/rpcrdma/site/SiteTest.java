@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
@@ -15,6 +16,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import javax.xml.XMLConstants;
 import javax.xml.parsers.DocumentBuilderFactory;
@@ -36,6 +39,9 @@ class SiteTest {
     /** By their paths in the site. Each is well-formed, for a parser of XML has read it. */
     private static final Map<Path, Document> pages = new LinkedHashMap<>();
 
+    /** The one page that is no document. */
+    private static Document search;
+
     @BeforeAll
     static void build() throws Exception {
         Site.build(Site.resource("navigation.txt"), ROOT, site, PUBLIC);
@@ -46,6 +52,7 @@ class SiteTest {
                 pages.put(site.relativize(file), factory.newDocumentBuilder().parse(file.toFile()));
             }
         }
+        search = pages.remove(Path.of("search.html"));
     }
 
     @Test
@@ -120,7 +127,89 @@ class SiteTest {
                     && attributes(pages.get(file).getElementsByTagName("*"), "id")
                             .contains(target.substring(hash + 1));
         }
-        return Files.isRegularFile(site.resolve(file));
+        return file.startsWith("apidocs") ? isDescribed(file) : isFile(site.resolve(file));
+    }
+
+    /** Javadoc, which is not written here, is of the public types that are there. */
+    private static boolean isDescribed(Path page) {
+        Path type = Path.of("apidocs").relativize(page);
+        if (type.equals(Path.of("index.html"))) {
+            return true;
+        }
+        String source = type.toString().replaceAll("html$", "java");
+        return Stream.of("netty-transport-rdma", "codec-rpcrdma")
+                .map(library -> ROOT.resolve(library).resolve("src/main/java").resolve(source))
+                .anyMatch(SiteTest::declaresItsPublicType);
+    }
+
+    private static boolean declaresItsPublicType(Path source) {
+        String name = source.getFileName().toString().replaceAll("\\.java$", "");
+        try {
+            return isFile(source)
+                    && Files.readString(source)
+                            .matches("(?s).*\npublic [^\n]*\\b" + name + "\\b.*");
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static boolean isFile(Path file) {
+        return Files.isRegularFile(file);
+    }
+
+    @Test
+    void codeThatNamesATypeForUsersLeadsToItsJavadoc() throws IOException {
+        ApiDocs apiDocs = new ApiDocs(ROOT);
+        Path client = Path.of("apidocs/org/rpcrdma/codec/rpc/RpcClient.html");
+        assertThat(apiDocs.page("RpcClient")).isEqualTo(client);
+        assertThat(apiDocs.page("RpcClient.call(1)")).isEqualTo(client);
+        assertThat(apiDocs.page("rpcrdma")).isNull();
+        assertThat(apiDocs.page("TransportHeader")).as("internal").isNull();
+        assertThat(apiDocs.page("CreditHandler")).as("not public").isNull();
+        assertThat(
+                        attributes(
+                                pages.get(Path.of("docs/client.html")).getElementsByTagName("a"),
+                                "href"))
+                .contains("../" + client);
+    }
+
+    @Test
+    void theIndexOfTheSearchHasEachSectionOfEachPage() throws IOException {
+        Pattern entry =
+                Pattern.compile("\\[\"([^\"]+)\",\"((?:[^\"\\\\]|\\\\.)*)\",\"([^\"]*)\"\\],?");
+        Map<String, String> words = new LinkedHashMap<>();
+        for (String line : Files.readAllLines(site.resolve("search-index.js"))) {
+            Matcher section = entry.matcher(line);
+            if (section.matches()) {
+                assertThat(isThere(Path.of("index.html"), section.group(1))).as(line).isTrue();
+                words.put(section.group(1), ' ' + section.group(3) + ' ');
+            } else {
+                assertThat(line).isIn("const SECTIONS = [", "];");
+            }
+        }
+        long headings =
+                pages.values().stream()
+                        .flatMap(
+                                page ->
+                                        Stream.of("h1", "h2", "h3", "h4")
+                                                .map(page::getElementsByTagName))
+                        .mapToLong(NodeList::getLength)
+                        .sum();
+        assertThat(words).hasSize((int) headings);
+        assertThat(words.get("docs/client.html#the-first-client")).contains(" rpcrdmaclient ");
+    }
+
+    @Test
+    void eachPageAsksThePageThatSearches() {
+        pages.forEach(
+                (path, page) -> {
+                    String action = only(page, "form").getAttribute("action");
+                    assertThat(path.resolveSibling(action).normalize()).hasToString("search.html");
+                });
+        for (String script : attributes(search.getElementsByTagName("script"), "src")) {
+            assertThat(site.resolve(script)).isRegularFile();
+        }
+        assertThat(search.getElementsByTagName("script").getLength()).isEqualTo(2);
     }
 
     @Test

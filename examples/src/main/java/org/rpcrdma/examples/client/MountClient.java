@@ -7,8 +7,8 @@ import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.codec.rpc.RpcClient;
 import org.rpcrdma.codec.rpc.RpcFuture;
 import org.rpcrdma.codec.rpc.XdrDecoder;
+import org.rpcrdma.examples.common.RpcConnection;
 import org.rpcrdma.examples.nfs.NfsHandle;
-import org.rpcrdma.examples.rpc.RpcConnection;
 
 /** The MOUNT program, version 3 (RFC 1813, appendix I). */
 public final class MountClient {

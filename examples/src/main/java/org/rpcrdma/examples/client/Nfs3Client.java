@@ -14,8 +14,8 @@ import org.rpcrdma.codec.rpc.XdrDecoder;
 import org.rpcrdma.codec.rpc.XdrEncodable;
 import org.rpcrdma.codec.rpc.XdrReader;
 import org.rpcrdma.codec.rpc.XdrWriter;
+import org.rpcrdma.examples.common.RpcConnection;
 import org.rpcrdma.examples.nfs.NfsHandle;
-import org.rpcrdma.examples.rpc.RpcConnection;
 
 /**
  * The NFSv3 procedures that copying files needs (RFC 1813, 3.3). They wait for their results, but READ and WRITE, of

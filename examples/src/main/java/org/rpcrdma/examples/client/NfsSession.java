@@ -7,8 +7,8 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
+import org.rpcrdma.examples.common.RpcConnection;
 import org.rpcrdma.examples.nfs.NfsHandle;
-import org.rpcrdma.examples.rpc.RpcConnection;
 
 /** A connection to an NFS server, and the files on it by their paths. */
 public final class NfsSession implements AutoCloseable {

@@ -14,9 +14,9 @@ import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.ArrayDeque;
 import java.util.Set;
+import org.rpcrdma.examples.common.Printable;
 import org.rpcrdma.examples.nfs.Nfs3Status;
 import org.rpcrdma.examples.nfs.NfsHandle;
-import org.rpcrdma.examples.rpc.Printable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

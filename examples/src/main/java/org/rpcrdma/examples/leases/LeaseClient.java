@@ -14,7 +14,7 @@ import org.rpcrdma.codec.rpc.RpcServerCall;
 import org.rpcrdma.codec.rpc.RpcServerHandler;
 import org.rpcrdma.codec.rpc.RpcTransport;
 import org.rpcrdma.codec.rpc.XdrDecoder;
-import org.rpcrdma.examples.rpc.Waits;
+import org.rpcrdma.examples.common.Waits;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

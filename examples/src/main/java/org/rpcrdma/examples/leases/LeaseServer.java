@@ -22,8 +22,8 @@ import org.rpcrdma.codec.rpc.RpcProgram;
 import org.rpcrdma.codec.rpc.RpcServerCall;
 import org.rpcrdma.codec.rpc.RpcServerHandler;
 import org.rpcrdma.codec.rpc.XdrDecoder;
-import org.rpcrdma.examples.rpc.Shutdown;
-import org.rpcrdma.examples.rpc.Waits;
+import org.rpcrdma.examples.common.Shutdown;
+import org.rpcrdma.examples.common.Waits;
 
 /**
  * Lends each lease to one client at a time. When another one asks for it, the holder is called back over the connection

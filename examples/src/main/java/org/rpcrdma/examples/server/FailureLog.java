@@ -3,7 +3,7 @@ package org.rpcrdma.examples.server;
 
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import org.rpcrdma.examples.rpc.Printable;
+import org.rpcrdma.examples.common.Printable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

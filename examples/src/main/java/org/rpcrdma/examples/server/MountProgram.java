@@ -6,12 +6,12 @@ import java.util.concurrent.Executor;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.codec.rpc.RpcProgram;
 import org.rpcrdma.codec.rpc.RpcServerCall;
+import org.rpcrdma.examples.common.Printable;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.FailureStatus;
 import org.rpcrdma.examples.export.Located;
 import org.rpcrdma.examples.nfs.Nfs3Status;
 import org.rpcrdma.examples.nfs.NfsHandle;
-import org.rpcrdma.examples.rpc.Printable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

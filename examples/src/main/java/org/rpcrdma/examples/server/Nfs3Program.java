@@ -9,9 +9,9 @@ import org.rpcrdma.codec.rpc.MalformedXdrException;
 import org.rpcrdma.codec.rpc.RpcProgram;
 import org.rpcrdma.codec.rpc.RpcServerCall;
 import org.rpcrdma.codec.rpc.XdrEncodable;
+import org.rpcrdma.examples.common.Printable;
 import org.rpcrdma.examples.export.FailureStatus;
 import org.rpcrdma.examples.nfs.Nfs3Status;
-import org.rpcrdma.examples.rpc.Printable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

@@ -33,10 +33,10 @@ import org.rpcrdma.codec.metrics.RdmaMeterBinder;
 import org.rpcrdma.codec.metrics.RpcRdmaMeterBinder;
 import org.rpcrdma.codec.rpc.RecordMarkingHandler;
 import org.rpcrdma.codec.rpc.RpcServerHandler;
+import org.rpcrdma.examples.common.Shutdown;
+import org.rpcrdma.examples.common.Waits;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.FileLocks;
-import org.rpcrdma.examples.rpc.Shutdown;
-import org.rpcrdma.examples.rpc.Waits;
 
 /**
  * RPC programs on two transports. Compare the two {@link ServerBootstrap}s: over RDMA the channel class and the framing
@@ -89,7 +89,7 @@ public final class NfsServer implements AutoCloseable {
      * As above.
      *
      * @param directoryMax the most bytes of a directory in one reply, if that is more than usual: for clients that can
-     *     take them ({@link org.rpcrdma.examples.rpc.ReliableReplies})
+     *     take them ({@link org.rpcrdma.examples.common.ReliableReplies})
      * @param squashesRoot whether a client's root is nobody, if the server runs as root
      * @param admission who may connect
      */

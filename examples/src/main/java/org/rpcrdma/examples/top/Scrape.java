@@ -10,7 +10,7 @@ import java.util.SortedSet;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Predicate;
-import org.rpcrdma.examples.rpc.Printable;
+import org.rpcrdma.examples.common.Printable;
 
 /** The samples of one scrape, in the text format 0.0.4 of Prometheus. */
 public final class Scrape {

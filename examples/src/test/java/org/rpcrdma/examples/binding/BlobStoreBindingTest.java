@@ -29,9 +29,9 @@ import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.binding.BindingRegistry;
-import org.rpcrdma.examples.rpc.Calls;
-import org.rpcrdma.examples.rpc.RpcConnection;
-import org.rpcrdma.examples.rpc.Xdr;
+import org.rpcrdma.examples.common.Calls;
+import org.rpcrdma.examples.common.RpcConnection;
+import org.rpcrdma.examples.common.Xdr;
 
 /** Nobody names the binding: the class path is all that it takes. */
 class BlobStoreBindingTest {

@@ -28,9 +28,9 @@ import org.junit.jupiter.api.Test;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.codec.rpc.RecordMarkingHandler;
 import org.rpcrdma.codec.rpc.XdrReader;
+import org.rpcrdma.examples.common.RpcConnection;
+import org.rpcrdma.examples.common.Xdr;
 import org.rpcrdma.examples.nfs.NfsHandle;
-import org.rpcrdma.examples.rpc.RpcConnection;
-import org.rpcrdma.examples.rpc.Xdr;
 
 /** Directories of servers that get to no end. */
 class ListingTest {

@@ -19,7 +19,7 @@ import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.client.RpcRdmaClient;
-import org.rpcrdma.examples.rpc.Xdr;
+import org.rpcrdma.examples.common.Xdr;
 
 /**
  * The backchannel of NFSv4.1 (RFC 8881, 2.10.3.1) on a client's own RDMA connection (RFC 8167): the server recalls a

@@ -26,7 +26,7 @@ import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.client.RpcRdmaReverseRequester;
-import org.rpcrdma.examples.rpc.Xdr;
+import org.rpcrdma.examples.common.Xdr;
 
 /**
  * So much of an NFSv4.1 server that a Linux client makes a session with a backchannel (RFC 8881, 18.36), and then calls

@@ -14,7 +14,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.rpcrdma.codec.RpcMessage;
-import org.rpcrdma.examples.rpc.Xdr;
+import org.rpcrdma.examples.common.Xdr;
 
 /**
  * Every procedure of NFSv3 (RFC 1813, 3.3), and what RPC-over-RDMA makes of large and of unaligned ones. Each effect is

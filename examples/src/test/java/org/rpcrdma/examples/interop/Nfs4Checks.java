@@ -10,7 +10,7 @@ import io.netty.buffer.Unpooled;
 import java.util.HashSet;
 import java.util.Random;
 import java.util.Set;
-import org.rpcrdma.examples.rpc.Xdr;
+import org.rpcrdma.examples.common.Xdr;
 
 /** One session of NFSv4.1 (RFC 8881): COMPOUNDs with READ, WRITE and READDIR among their operations. */
 final class Nfs4Checks {

@@ -11,7 +11,7 @@ import java.util.Arrays;
 import java.util.Random;
 import java.util.function.Consumer;
 import org.rpcrdma.codec.RpcMessage;
-import org.rpcrdma.examples.rpc.Xdr;
+import org.rpcrdma.examples.common.Xdr;
 
 /**
  * Several READs in one COMPOUND of NFSv4.2, each with a Write chunk (RFC 8267, 6.4.1). Those behind the end of the file

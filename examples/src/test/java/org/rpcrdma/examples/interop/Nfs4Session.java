@@ -7,7 +7,7 @@ import io.netty.buffer.ByteBuf;
 import java.util.function.Consumer;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.binding.Nfs4Binding;
-import org.rpcrdma.examples.rpc.Xdr;
+import org.rpcrdma.examples.common.Xdr;
 
 /** One session of NFSv4.1 with one slot (RFC 8881, 2.10), and the COMPOUNDs in it. */
 final class Nfs4Session {

@@ -14,7 +14,7 @@ import java.util.function.Consumer;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.rpc.CallOptions;
-import org.rpcrdma.examples.rpc.Xdr;
+import org.rpcrdma.examples.common.Xdr;
 
 /** An NFS server, called as root: builds calls, waits for replies. */
 final class Peer {

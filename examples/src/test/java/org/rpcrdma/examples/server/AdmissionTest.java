@@ -14,8 +14,8 @@ import org.rpcrdma.channel.admission.AddressAllowList;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.rpc.XdrDecoder;
 import org.rpcrdma.codec.rpc.XdrEncodable;
+import org.rpcrdma.examples.common.RpcConnection;
 import org.rpcrdma.examples.export.Export;
-import org.rpcrdma.examples.rpc.RpcConnection;
 
 /** Each listener of the server asks who may connect. */
 class AdmissionTest {

@@ -25,13 +25,13 @@ import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.codec.rpc.XdrWriter;
 import org.rpcrdma.examples.NfsFixture;
 import org.rpcrdma.examples.client.Nfs3Client;
+import org.rpcrdma.examples.common.RpcConnection;
 import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.FileLocks;
 import org.rpcrdma.examples.export.Located;
 import org.rpcrdma.examples.export.NfsException;
 import org.rpcrdma.examples.nfs.Nfs3Status;
 import org.rpcrdma.examples.nfs.NfsHandle;
-import org.rpcrdma.examples.rpc.RpcConnection;
 
 /** What a server of root lets others do: what the modes of files let them. */
 class CallerTest {

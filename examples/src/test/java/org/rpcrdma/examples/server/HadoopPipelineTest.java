@@ -48,8 +48,8 @@ import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.examples.NfsFixture.Transport;
-import org.rpcrdma.examples.rpc.Calls;
-import org.rpcrdma.examples.rpc.RpcConnection;
+import org.rpcrdma.examples.common.Calls;
+import org.rpcrdma.examples.common.RpcConnection;
 
 /** The swap: Hadoop's own stages as Hadoop arranges them, with its frame decoder on TCP and the codec on RDMA. */
 class HadoopPipelineTest {

@@ -2,6 +2,7 @@
 package org.rpcrdma.examples.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
@@ -111,6 +112,19 @@ class MetricsServerTest {
                     String[] words = base.split("_", -1);
                     assertThat(words).as("no word stands twice").doesNotHaveDuplicates();
                 });
+    }
+
+    /** Timers of one name, some of them histograms, would fail each scrape with all that the application measures. */
+    @Test
+    void aSecondBinderWithOtherBucketsIsRefusedAndScrapesGoOn() throws Exception {
+        String before = scrapeAfterSomeCalls();
+        RpcRdmaMeterBinder plain = new RpcRdmaMeterBinder(new RpcRdmaMetrics());
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> plain.bindTo(meters))
+                .withMessageContaining("give all binders of one registry the same");
+        assertThat(meters.scrape().lines().filter(line -> line.startsWith("# TYPE ")))
+                .hasSameElementsAs(
+                        before.lines().filter(line -> line.startsWith("# TYPE ")).toList());
     }
 
     @Test

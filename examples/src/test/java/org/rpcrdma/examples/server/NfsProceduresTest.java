@@ -27,11 +27,11 @@ import org.rpcrdma.examples.client.MountClient;
 import org.rpcrdma.examples.client.Nfs3Client;
 import org.rpcrdma.examples.client.NfsAttributes;
 import org.rpcrdma.examples.client.NfsStatusException;
+import org.rpcrdma.examples.common.Calls;
+import org.rpcrdma.examples.common.RpcConnection;
+import org.rpcrdma.examples.common.Xdr;
 import org.rpcrdma.examples.nfs.Nfs3Status;
 import org.rpcrdma.examples.nfs.NfsHandle;
-import org.rpcrdma.examples.rpc.Calls;
-import org.rpcrdma.examples.rpc.RpcConnection;
-import org.rpcrdma.examples.rpc.Xdr;
 
 /** Every procedure (RFC 1813, 3.3) by its bytes on the wire; the transport is TCP, on which nothing else depends. */
 class NfsProceduresTest {

@@ -31,9 +31,9 @@ import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.rpc.RecordMarkingHandler;
 import org.rpcrdma.codec.rpc.XdrWriter;
 import org.rpcrdma.examples.NfsFixture;
+import org.rpcrdma.examples.common.Xdr;
 import org.rpcrdma.examples.nfs.Nfs3Status;
 import org.rpcrdma.examples.nfs.NfsHandle;
-import org.rpcrdma.examples.rpc.Xdr;
 
 /** A client that has lost its connection sends its calls again on another one, with the same XIDs. */
 class RetransmissionTest {

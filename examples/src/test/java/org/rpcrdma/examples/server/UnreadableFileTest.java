@@ -15,10 +15,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.codec.rpc.XdrWriter;
 import org.rpcrdma.examples.NfsFixture;
+import org.rpcrdma.examples.common.Calls;
+import org.rpcrdma.examples.common.Xdr;
 import org.rpcrdma.examples.nfs.Nfs3Status;
 import org.rpcrdma.examples.nfs.NfsHandle;
-import org.rpcrdma.examples.rpc.Calls;
-import org.rpcrdma.examples.rpc.Xdr;
 
 /** A server that is not root, and files whose modes keep its user out: refused, not lost. */
 class UnreadableFileTest {

@@ -20,7 +20,7 @@ import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaMetrics;
-import org.rpcrdma.examples.rpc.Shutdown;
+import org.rpcrdma.examples.common.Shutdown;
 
 /**
  * Hadoop's NFS gateway, as it is, on RDMA: its programs and its handlers, with the codec where its frame decoder was.

@@ -31,7 +31,7 @@ import org.rpcrdma.examples.client.FileTransfer;
 import org.rpcrdma.examples.client.Nfs3Client;
 import org.rpcrdma.examples.client.NfsSession;
 import org.rpcrdma.examples.client.NfsStatusException;
-import org.rpcrdma.examples.rpc.RpcConnection;
+import org.rpcrdma.examples.common.RpcConnection;
 
 /**
  * Hadoop's NFS gateway on RDMA: files go through it into HDFS and back. Hadoop 3.4 asks the JDK whom a thread acts for

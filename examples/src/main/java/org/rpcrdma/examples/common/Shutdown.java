@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package org.rpcrdma.examples.rpc;
+package org.rpcrdma.examples.common;
 
 import io.netty.util.concurrent.EventExecutorGroup;
 import io.netty.util.concurrent.Future;

@@ -14,6 +14,7 @@ import org.rpcrdma.codec.rpc.XdrWriter;
 public final class TypedProgram {
 
     private static final byte[] DATA = new byte[ReadProcedure.COUNT];
+    private static final int RESULT_BYTES = 20 + ReadProcedure.COUNT;
 
     private TypedProgram() {}
 
@@ -28,7 +29,7 @@ public final class TypedProgram {
 
     private static void execute(RpcServerCall call) throws IOException {
         call.read(TypedProgram::readArguments);
-        call.reply(TypedProgram::writeResults);
+        call.reply(RESULT_BYTES, TypedProgram::writeResults);
     }
 
     private static Void readArguments(XdrReader in) throws MalformedXdrException {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package org.rpcrdma.examples.rpc;
+package org.rpcrdma.examples.common;
 
 /** Text that others have chosen as a terminal or a log can have it: nothing in it steers, reorders or breaks a line. */
 public final class Printable {
