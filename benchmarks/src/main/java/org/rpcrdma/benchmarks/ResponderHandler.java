@@ -2,15 +2,14 @@
 package org.rpcrdma.benchmarks;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.ChannelHandler.Sharable;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.SimpleChannelInboundHandler;
 
-/** The server's RPC handler, the same on every transport: whole calls come in, whole replies go out. */
-@Sharable
+/** The server's RPC handler of a connection, the same on every transport: whole calls come in, whole replies go out. */
 public final class ResponderHandler extends SimpleChannelInboundHandler<ByteBuf> {
 
     private final ByteBuf file;
+    private ConnectionMessages messages;
 
     /**
      * @param file what READ returns and WRITE writes to, at most 1 MiB, all of it readable; stays the caller's
@@ -20,15 +19,19 @@ public final class ResponderHandler extends SimpleChannelInboundHandler<ByteBuf>
     }
 
     @Override
+    public void handlerAdded(ChannelHandlerContext ctx) {
+        messages = new ConnectionMessages(ctx.channel());
+    }
+
+    @Override
     protected void channelRead0(ChannelHandlerContext ctx, ByteBuf call) {
         int xid = call.getInt(call.readerIndex() + Nfs3Messages.XID_OFFSET);
         int procedure = call.getInt(call.readerIndex() + Nfs3Messages.PROCEDURE_OFFSET);
         ByteBuf reply =
                 switch (procedure) {
-                    case Nfs3Messages.PROCEDURE_READ ->
-                            Nfs3Messages.readReply(ctx.alloc(), xid, data(count(call)));
-                    case Nfs3Messages.PROCEDURE_WRITE -> written(ctx, xid, call);
-                    default -> Nfs3Messages.nullReply(ctx.alloc(), xid);
+                    case Nfs3Messages.PROCEDURE_READ -> messages.readReply(xid, data(count(call)));
+                    case Nfs3Messages.PROCEDURE_WRITE -> written(xid, call);
+                    default -> messages.nullReply(xid);
                 };
         ctx.write(reply, ctx.voidPromise());
     }
@@ -39,14 +42,14 @@ public final class ResponderHandler extends SimpleChannelInboundHandler<ByteBuf>
     }
 
     /** Copies the data into the file, as a server's page cache would. */
-    private ByteBuf written(ChannelHandlerContext ctx, int xid, ByteBuf call) {
+    private ByteBuf written(int xid, ByteBuf call) {
         int count = count(call);
         call.getBytes(
                 call.readerIndex() + Nfs3Messages.WRITE_CALL_OVERHEAD,
                 file,
                 file.readerIndex(),
                 count);
-        return Nfs3Messages.writeReply(ctx.alloc(), xid, count);
+        return messages.writeReply(xid, count);
     }
 
     private static int count(ByteBuf call) {

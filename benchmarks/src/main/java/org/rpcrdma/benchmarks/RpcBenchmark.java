@@ -81,7 +81,7 @@ public class RpcBenchmark {
         clientGroup = transport.newGroup();
         Channel server =
                 transport
-                        .server(serverGroup, new ResponderHandler(file))
+                        .server(serverGroup, () -> new ResponderHandler(file))
                         .bind(transport.serverAddress(directory))
                         .syncUninterruptibly()
                         .channel();

@@ -201,9 +201,9 @@ public enum Transport {
                 : Integer.toString(((InetSocketAddress) address).getPort());
     }
 
-    /** A server whose connections end in the given handler, which must be sharable. */
-    public ServerBootstrap server(EventLoopGroup group, ChannelHandler handler) {
-        return bareServer(group, pipeline(() -> handler));
+    /** A server whose connections end in a handler each. */
+    public ServerBootstrap server(EventLoopGroup group, Supplier<ChannelHandler> handlers) {
+        return bareServer(group, pipeline(handlers));
     }
 
     /**

@@ -2,11 +2,11 @@
 package org.rpcrdma.benchmarks.compare;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
 import io.netty.util.ReferenceCountUtil;
+import org.rpcrdma.benchmarks.ConnectionMessages;
 import org.rpcrdma.benchmarks.Nfs3Messages;
 import org.rpcrdma.codec.RpcMessage;
 
@@ -20,6 +20,7 @@ final class Caller extends ChannelInboundHandlerAdapter {
     private final boolean isPlaced;
     private final Calls calls;
     private ChannelHandlerContext ctx;
+    private ConnectionMessages messages;
     private Work work;
     private ByteBuf argument;
 
@@ -53,12 +54,11 @@ final class Caller extends ChannelInboundHandlerAdapter {
                 work = kind;
                 argument = memory.slice(0, kind.bytes());
             }
-            ByteBufAllocator allocator = ctx.alloc();
             ctx.write(
                     switch (kind.procedure()) {
-                        case READ -> read(Nfs3Messages.readCall(allocator, xid, kind.bytes()));
-                        case WRITE -> Nfs3Messages.writeCall(allocator, xid, argument);
-                        default -> Nfs3Messages.nullCall(allocator, xid);
+                        case READ -> read(messages.readCall(xid, kind.bytes()));
+                        case WRITE -> messages.writeCall(xid, argument);
+                        default -> messages.nullCall(xid);
                     },
                     ctx.voidPromise());
         }
@@ -78,6 +78,7 @@ final class Caller extends ChannelInboundHandlerAdapter {
     @Override
     public void handlerAdded(ChannelHandlerContext added) {
         ctx = added;
+        messages = new ConnectionMessages(added.channel());
     }
 
     @Override

@@ -11,6 +11,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.rpcrdma.benchmarks.ConnectionMessages;
 import org.rpcrdma.benchmarks.Nfs3Messages;
 
 /**
@@ -38,6 +39,7 @@ final class ColdCaller extends ChannelInboundHandlerAdapter {
     private long calls;
     private long lastCalls;
     private long begin;
+    private ConnectionMessages messages;
     private int xid;
     private int out;
 
@@ -53,6 +55,7 @@ final class ColdCaller extends ChannelInboundHandlerAdapter {
 
     @Override
     public void channelActive(ChannelHandlerContext ctx) {
+        messages = new ConnectionMessages(ctx.channel());
         begin = System.nanoTime();
         for (int i = 0; i < outstanding; i++) {
             call(ctx);
@@ -62,7 +65,7 @@ final class ColdCaller extends ChannelInboundHandlerAdapter {
 
     private void call(ChannelHandlerContext ctx) {
         out++;
-        ctx.write(Nfs3Messages.nullCall(ctx.alloc(), ++xid), ctx.voidPromise());
+        ctx.write(messages.nullCall(++xid), ctx.voidPromise());
     }
 
     @Override

@@ -80,7 +80,7 @@ final class ColdWorker {
     private static String listen(Transport transport, EventLoopGroup group) throws Exception {
         return transport.toText(
                 transport
-                        .server(group, new ResponderHandler(Unpooled.EMPTY_BUFFER))
+                        .server(group, () -> new ResponderHandler(Unpooled.EMPTY_BUFFER))
                         .bind(transport.serverAddress(Path.of("")))
                         .sync()
                         .channel()

@@ -20,7 +20,7 @@ class RpcSide extends NettySide {
     public String listen() throws Exception {
         return transport.toText(
                 transport
-                        .server(tools.group(), new ResponderHandler(tools.memory()))
+                        .server(tools.group(), () -> new ResponderHandler(tools.memory()))
                         .bind(transport.serverAddress(tools.directory()))
                         .sync()
                         .channel()

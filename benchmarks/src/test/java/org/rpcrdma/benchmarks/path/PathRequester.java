@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.ReferenceCountUtil;
+import org.rpcrdma.benchmarks.ConnectionMessages;
 
 /** Makes a call for each reply; what a batch of replies was followed by goes out with one flush. */
 final class PathRequester extends ChannelInboundHandlerAdapter {
@@ -15,7 +16,7 @@ final class PathRequester extends ChannelInboundHandlerAdapter {
     private final PathCall call;
     private final ByteBuf data;
     private ChannelHandlerContext ctx;
-    private PathMessages messages;
+    private ConnectionMessages messages;
     private Thread thread;
     private long replies;
     private int xid = FIRST_XID;
@@ -48,7 +49,7 @@ final class PathRequester extends ChannelInboundHandlerAdapter {
 
     private void begin(int outstanding) {
         thread = Thread.currentThread();
-        messages = new PathMessages(ctx, call, data);
+        messages = new ConnectionMessages(ctx.channel());
         for (int i = 0; i < outstanding; i++) {
             call();
         }
@@ -56,7 +57,7 @@ final class PathRequester extends ChannelInboundHandlerAdapter {
     }
 
     private void call() {
-        ctx.write(messages.call(++xid), ctx.voidPromise());
+        ctx.write(call.call(messages, ++xid, data), ctx.voidPromise());
     }
 
     @Override

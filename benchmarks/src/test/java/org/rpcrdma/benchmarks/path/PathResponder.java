@@ -4,13 +4,14 @@ package org.rpcrdma.benchmarks.path;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import org.rpcrdma.benchmarks.ConnectionMessages;
 
 /** Answers each call at once; the replies to a batch of calls go out with one flush. */
 final class PathResponder extends ChannelInboundHandlerAdapter {
 
     private final PathCall kind;
     private final ByteBuf data;
-    private PathMessages messages;
+    private ConnectionMessages messages;
     private Thread thread;
     private long calls;
     private Throwable failure;
@@ -38,7 +39,7 @@ final class PathResponder extends ChannelInboundHandlerAdapter {
     @Override
     public void channelActive(ChannelHandlerContext ctx) {
         thread = Thread.currentThread();
-        messages = new PathMessages(ctx, kind, data);
+        messages = new ConnectionMessages(ctx.channel());
     }
 
     @Override
@@ -47,7 +48,7 @@ final class PathResponder extends ChannelInboundHandlerAdapter {
         int xid = call.getInt(call.readerIndex());
         call.release();
         calls++;
-        ctx.write(messages.reply(xid), ctx.voidPromise());
+        ctx.write(kind.reply(messages, xid, data), ctx.voidPromise());
     }
 
     @Override
