@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.examples.client.Nfs3Client;
 import org.rpcrdma.examples.client.NfsSession;
 import org.rpcrdma.examples.nfs.NfsHandle;
-import org.rpcrdma.examples.rpc.RpcConnection;
+import org.rpcrdma.examples.common.RpcConnection;
 
 /** The server as users start it, as root. */
 class ServeNfsCommandTest {
