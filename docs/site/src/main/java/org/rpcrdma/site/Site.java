@@ -43,15 +43,19 @@ public final class Site {
     }
 
     /**
-     * Writes the site, and the Javadoc into it.
+     * Writes the site, and the Javadoc into it if that is wanted.
      *
-     * @param args the repository, the directory to write to, and where the repository is in public
+     * @param args the repository, the directory to write to, where the repository is in public, and {@code true} for
+     *     the Javadoc
      * @throws IOException if a file cannot be read or written
      * @throws IllegalStateException if a link leads nowhere, with all such links
      */
     public static void main(String[] args) throws IOException {
         Path output = Path.of(args[1]);
-        build(resource("navigation.txt"), Path.of(args[0]), output, args[2]).write(output);
+        ApiDocs apiDocs = build(resource("navigation.txt"), Path.of(args[0]), output, args[2]);
+        if (Boolean.parseBoolean(args[3])) {
+            apiDocs.write(output);
+        }
     }
 
     /** Writes all but the Javadoc, which is returned. */
