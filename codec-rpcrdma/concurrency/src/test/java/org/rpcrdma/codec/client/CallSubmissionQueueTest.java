@@ -19,7 +19,7 @@ import org.rpcrdma.codec.rpc.CallOptions;
 class CallSubmissionQueueTest {
 
     private static final DefaultCallSettings SETTINGS =
-            new DefaultCallSettings(null, new FixedClock(), 1000, 0, 0, false);
+            new DefaultCallSettings(null, null, new FixedClock(), 1000, 0, 0, false);
 
     /** Starts calls by noting them. */
     private static final class Started implements CallSubmissionQueue.Starter {
