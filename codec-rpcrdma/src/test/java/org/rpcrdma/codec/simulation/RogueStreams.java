@@ -21,8 +21,8 @@ import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 
 /**
- * An end of byte streams that lies, in either role, over queue pairs without a channel, on a thread of its own. Whatever
- * it does costs it the one stream, and others nothing.
+ * An end of byte streams that lies, in either role, over queue pairs without a channel, on a thread of its own.
+ * Whatever it does costs it the one stream, and others nothing.
  */
 final class RogueStreams implements Runnable {
 
