@@ -7,6 +7,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicReference;
 import org.rpcrdma.channel.admission.AdmissionRequest;
 import org.rpcrdma.verbs.ConnectionRequest;
 
@@ -18,9 +19,13 @@ final class AdmissionRequestState implements AdmissionRequest {
 
     static final byte[] NO_DATA = {};
 
+    private static final CompletableFuture<Void> OVER = CompletableFuture.completedFuture(null);
+
     private final ConnectionRequest request;
     private final Executor policies;
-    private final CompletableFuture<Void> ended = new CompletableFuture<>();
+
+    /** What policies wait for; {@code null} while none has asked, and {@link #OVER} when none had at the end. */
+    private final AtomicReference<CompletableFuture<Void>> ended = new AtomicReference<>();
 
     /** Ends the wait for a decision; {@code null} for none. */
     private Future<?> deadline;
@@ -55,7 +60,10 @@ final class AdmissionRequestState implements AdmissionRequest {
 
     @Override
     public CompletionStage<Void> ended() {
-        return ended.minimalCompletionStage();
+        if (ended.get() == null) {
+            ended.compareAndSet(null, new CompletableFuture<>());
+        }
+        return ended.get().minimalCompletionStage();
     }
 
     // ------------------------------------------------------------------ for the server channel
@@ -87,15 +95,15 @@ final class AdmissionRequestState implements AdmissionRequest {
 
     /** The connection has ended, or was refused. Any thread. */
     void end() {
-        if (ended.getNumberOfDependents() == 0) {
-            ended.complete(null); // no policy waits for it
-            return;
+        if (ended.compareAndSet(null, OVER)) {
+            return; // no policy waits for it
         }
+        CompletableFuture<Void> waiting = ended.get();
         try {
-            policies.execute(() -> ended.complete(null));
+            policies.execute(() -> waiting.complete(null));
         } catch (RejectedExecutionException e) {
             // The event loop of the server channel has ended before the connection.
-            ended.complete(null);
+            waiting.complete(null);
         }
     }
 

@@ -182,7 +182,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
                         "connection reset by peer: it ended without a DISCONNECT message", cause);
     }
 
-    private void fail(Exception cause) {
+    private void fail(Throwable cause) {
         if (channel.isClosing()) {
             channel.cut();
         } else {
@@ -265,7 +265,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
                 channel.outputMayEnd();
                 roomHasGrown();
             }
-        } catch (StreamProtocolException | RuntimeException e) {
+        } catch (StreamProtocolException | RuntimeException | OutOfMemoryError e) {
             fail(e);
             return;
         }
@@ -281,7 +281,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         try {
             receives.postAgain();
             received(immediate);
-        } catch (StreamProtocolException | RuntimeException e) {
+        } catch (StreamProtocolException | RuntimeException | OutOfMemoryError e) {
             fail(e);
             return true;
         }

@@ -41,6 +41,7 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
 
     private int failed;
     private Throwable failure;
+    private Throwable told;
     private boolean isFinished;
     private boolean isClosed;
     private boolean isAborted;
@@ -65,6 +66,21 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
     /** The other end lies: whatever comes of it is right, but for what it leaves behind. */
     public void deceived() {
         isDeceived = true;
+    }
+
+    /** {@return the last exception that its handler was told of} {@code null} for none. */
+    public Throwable told() {
+        return told;
+    }
+
+    /** {@return how many bytes it has read} */
+    public long received() {
+        return received;
+    }
+
+    /** {@return whether it was closed or aborted by its user} */
+    public boolean isClosedHere() {
+        return isClosed;
     }
 
     /** {@return the port of the end that has connected, which names the connection} 0 before there is one. */
@@ -274,6 +290,7 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
 
     @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        told = cause;
         network.note(this + " is told of " + cause);
     }
 

@@ -13,6 +13,7 @@ import java.util.Set;
 import java.util.function.Consumer;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DeviceCapabilities;
+import org.rpcrdma.verbs.DeviceCounter;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.MemoryRegion;
@@ -69,6 +70,11 @@ public final class FaultContext implements VerbsContext {
     @Override
     public long nanoTime() {
         return device.nanoTime();
+    }
+
+    @Override
+    public long value(DeviceCounter counter) {
+        return device.value(counter);
     }
 
     public void plan(FaultPlan newPlan) {

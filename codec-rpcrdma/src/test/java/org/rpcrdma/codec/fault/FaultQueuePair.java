@@ -3,6 +3,7 @@ package org.rpcrdma.codec.fault;
 
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
@@ -38,6 +39,8 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     private final FaultContext context;
     private final QueuePairHandler handler;
     private final Map<Integer, Range> exposed = new LinkedHashMap<>();
+
+    private final Set<Integer> withoutMemory = new HashSet<>();
     private final ArrayDeque<Range> posted = new ArrayDeque<>();
     private final Set<Integer> keysEver = new LinkedHashSet<>();
     private boolean exposedWhole = true;
@@ -73,6 +76,12 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     public int exposures() {
         exposed.keySet().removeIf(key -> !device.isExposed(key));
         return exposed.size();
+    }
+
+    /** As {@link #exposures}, with those that have no memory of their own. */
+    public int keys() {
+        withoutMemory.removeIf(key -> !device.isExposed(key));
+        return exposures() + withoutMemory.size();
     }
 
     boolean exposes(long address, long length) {
@@ -260,7 +269,9 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     @Override
     public int expose(int length) {
         before(Step.EXPOSE);
-        return device.expose(length);
+        int key = device.expose(length);
+        withoutMemory.add(key);
+        return key;
     }
 
     @Override

@@ -29,6 +29,8 @@ final class SimulatedCall {
     /** As {@link #arguments}. */
     private byte[] results;
 
+    private byte[] tail = {};
+
     private UserMemory lent;
 
     /** The message itself, or what of it is not lent apart. */
@@ -102,6 +104,8 @@ final class SimulatedCall {
             made.results = new byte[0];
         } else {
             arguments(call, number, wanted, millis, data);
+            made.tail = tail(random, isBound && !isRead, number);
+            call.writeBytes(made.tail);
             made.expect(call, wanted);
         }
         made.note("calls procedure " + procedure + ", " + data.length + " bytes, wants " + wanted);
@@ -125,11 +129,22 @@ final class SimulatedCall {
         return made;
     }
 
-    /** A call without anything that may end it but the network. */
-    static SimulatedCall plain(SimulatedWorld world, int number, SimulatedClient client) {
+    /** Arguments behind the eligible one: with many of them, it is not all of a long call that is reduced. */
+    private static byte[] tail(Random random, boolean isPossible, int number) {
+        boolean hasTail = isPossible && random.nextInt(3) == 0;
+        return SimulatedProgram.data(~number, hasTail ? 4 * random.nextInt(3000) : 0);
+    }
+
+    /**
+     * A call without anything that may end it but the network.
+     *
+     * @param length of its arguments in bytes
+     */
+    static SimulatedCall plain(
+            SimulatedWorld world, int number, SimulatedClient client, int length) {
         SimulatedCall made = new SimulatedCall(world, number, client.toString());
         ByteBuf call = SimulatedProgram.call(SimulatedProgram.UNBOUND, 1);
-        arguments(call, number, 64, 0, SimulatedProgram.data(~number, 64));
+        arguments(call, number, 64, 0, SimulatedProgram.data(~number, length));
         made.expect(call, 64);
         made.note("calls");
         made.future = client.rpc.call(call);
@@ -183,7 +198,7 @@ final class SimulatedCall {
             return new RpcMessage(counted(client, call));
         }
         int position = SimulatedProgram.CALL_BYTES + 16;
-        call.writerIndex(position);
+        call.writerIndex(position).writeBytes(tail);
         lent = new UserMemory(data);
         lent.lentTo(client.host.context());
         RpcMessage parts = new RpcMessage(counted(client, call)).addItem(position, lent);

@@ -95,6 +95,11 @@ final class SimulatedHost {
         context().plan(FaultPlan.NONE);
     }
 
+    /** Bytes of direct memory that it has. */
+    long memoryUsed() {
+        return memory.budget().used();
+    }
+
     /** Whether no message and no call has memory any more. */
     boolean isEmpty() {
         return group.registeredBytesInUse() == 0;

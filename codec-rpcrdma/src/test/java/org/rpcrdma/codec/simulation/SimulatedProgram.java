@@ -4,7 +4,8 @@ package org.rpcrdma.codec.simulation;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
-import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.Random;
 import java.util.SplittableRandom;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.binding.MalformedMessageException;
@@ -43,6 +44,13 @@ final class SimulatedProgram implements UpperLayerBinding {
     static final int SHORT = 1000;
     static final int CALL_BYTES = 40;
     static final int REPLY_BYTES = 24;
+
+    /** Data of calls are parts of it. */
+    private static final byte[] RANDOM = new byte[1 << 20];
+
+    static {
+        new Random(1).nextBytes(RANDOM);
+    }
 
     @Override
     public int program() {
@@ -103,16 +111,8 @@ final class SimulatedProgram implements UpperLayerBinding {
 
     /** The data of a call, or of a reply, follows from its number. */
     static byte[] data(int number, int length) {
-        byte[] bytes = new byte[length];
-        ByteBuffer out = ByteBuffer.wrap(bytes);
-        SplittableRandom random = new SplittableRandom(number * 31L + length);
-        while (out.remaining() >= Long.BYTES) {
-            out.putLong(random.nextLong());
-        }
-        while (out.hasRemaining()) {
-            out.put((byte) random.nextInt());
-        }
-        return bytes;
+        int start = new SplittableRandom(number * 31L + length).nextInt(RANDOM.length - length);
+        return Arrays.copyOfRange(RANDOM, start, start + length);
     }
 
     /** The whole message of one that came in parts. */

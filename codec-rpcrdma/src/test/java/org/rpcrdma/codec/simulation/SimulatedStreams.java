@@ -11,12 +11,15 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaServerStreamChannel;
 import org.rpcrdma.channel.RdmaStreamChannel;
 import org.rpcrdma.channel.StreamEnd;
+import org.rpcrdma.verbs.QueuePair;
 
 /**
  * The byte streams of a world, on the same hosts and event loops as its calls. Both ends write, flush, stop and resume
@@ -27,16 +30,23 @@ final class SimulatedStreams {
     private static final int PORT = 30_049;
     private static final int MOST_OF_A_CLIENT = 3;
     private static final int LATE_STREAMS = 3;
+    private static final int MOST_KEYS = 3;
     private static final int LATE_BYTES = 1500;
 
     private final SimulatedWorld world;
     private final List<StreamEnd> servers = new ArrayList<>();
     private final List<StreamEnd> clients = new ArrayList<>();
+
+    /** Of clients, to rogues. */
+    private final List<StreamEnd> victims = new ArrayList<>();
+
     private final List<ChannelFuture> connects = new ArrayList<>();
+    private final DeceivedStreams deceived;
     private int closes;
 
     SimulatedStreams(SimulatedWorld world) {
         this.world = world;
+        deceived = new DeceivedStreams(world, this);
     }
 
     static InetSocketAddress address(int server) {
@@ -57,7 +67,10 @@ final class SimulatedStreams {
                 new ChannelInitializer<Channel>() {
                     @Override
                     protected void initChannel(Channel channel) {
-                        add(channel, "a stream at " + host, servers);
+                        StreamEnd end = add(channel, "a stream at " + host, servers);
+                        if (deceived.isOfRogue(channel)) {
+                            deceived.add(end, host);
+                        }
                     }
                 });
     }
@@ -86,6 +99,7 @@ final class SimulatedStreams {
         }
         List<StreamEnd> all = new ArrayList<>(mine);
         all.addAll(servers);
+        all.addAll(victims);
         for (int i = random.nextInt(4); i >= 0; i--) {
             act(all.get(random.nextInt(all.size())), random);
         }
@@ -102,7 +116,8 @@ final class SimulatedStreams {
         switch (random.nextInt(16)) {
             case 0, 1 -> end.setReading(random.nextInt(3) != 0);
             case 2 -> end.write(0);
-            case 3 -> end.flush();
+            // Up to the last byte of a buffer, as long as buffers are as at first.
+            case 3 -> end.write((512 << random.nextInt(6)) - 1);
             case 4 -> {
                 switch (random.nextInt(8)) {
                     case 0 -> {
@@ -126,31 +141,48 @@ final class SimulatedStreams {
     }
 
     private ChannelFuture connect(SimulatedClient client, InetSocketAddress to, Random random) {
-        Bootstrap bootstrap =
-                new Bootstrap()
-                        .group(client.host.group)
-                        .channel(RdmaStreamChannel.class)
-                        .option(ChannelOption.ALLOW_HALF_CLOSURE, true)
-                        .option(RdmaChannelOption.RECEIVE_DEPTH, depth(random))
-                        .option(ChannelOption.SO_RCVBUF, size(random))
-                        .option(ChannelOption.SO_SNDBUF, size(random))
-                        .handler(
-                                new ChannelInitializer<Channel>() {
-                                    @Override
-                                    protected void initChannel(Channel channel) {
-                                        add(channel, client.toString(), clients);
-                                    }
-                                });
         world.network.note(client + " connects a stream");
-        ChannelFuture connected = bootstrap.connect(to);
+        ChannelFuture connected =
+                bootstrap(client, random, channel -> add(channel, client.toString(), clients))
+                        .connect(to);
         connects.add(connected);
         return connected;
+    }
+
+    /** Connects an end of a client to a rogue. */
+    void connectTo(SimulatedClient client, InetSocketAddress rogue, Random random) {
+        world.network.note(client + " connects a stream to a rogue");
+        bootstrap(
+                        client,
+                        random,
+                        channel ->
+                                deceived.add(
+                                        add(channel, "a stream to a rogue", victims), client.host))
+                .connect(rogue);
+    }
+
+    private Bootstrap bootstrap(SimulatedClient client, Random random, Consumer<Channel> add) {
+        return new Bootstrap()
+                .group(client.host.group)
+                .channel(RdmaStreamChannel.class)
+                .option(ChannelOption.ALLOW_HALF_CLOSURE, true)
+                .option(RdmaChannelOption.RECEIVE_DEPTH, depth(random))
+                .option(ChannelOption.SO_RCVBUF, size(random))
+                .option(ChannelOption.SO_SNDBUF, size(random))
+                .handler(
+                        new ChannelInitializer<Channel>() {
+                            @Override
+                            protected void initChannel(Channel channel) {
+                                add.accept(channel);
+                            }
+                        });
     }
 
     /** Between steps: what has arrived is what was written. */
     void checkNow() {
         servers.forEach(StreamEnd::check);
         clients.forEach(StreamEnd::check);
+        victims.forEach(StreamEnd::check);
     }
 
     /** All streams end, with all their bytes where nothing was lost; and a new one of each client does. */
@@ -160,10 +192,13 @@ final class SimulatedStreams {
                 () -> connects.stream().allMatch(ChannelFuture::isDone),
                 hasLosses);
         pair();
-        Stream.of(servers, clients)
+        Stream.of(servers, clients, victims)
                 .flatMap(List::stream)
                 .filter(StreamEnd::isActive)
                 .forEach(StreamEnd::finish);
+        checkKeys();
+        // An end that does not read keeps what has come before it ends.
+        deceived.finish(hasLosses);
         if (!hasLosses) {
             world.expect("streams end", () -> clients.stream().allMatch(this::isOver));
             for (ChannelFuture connect : connects) {
@@ -185,6 +220,28 @@ final class SimulatedStreams {
             }
         }
         of.forEach(this::checkIsServed);
+    }
+
+    /** A stream has told its peer of its table and of two buffers; a full one is not the peer's any more. */
+    private void checkKeys() {
+        world.hosts()
+                .flatMap(host -> host.context().queuePairs().stream())
+                .filter(SimulatedStreams::isStream)
+                .filter(queuePair -> queuePair.keys() > MOST_KEYS)
+                .forEach(
+                        queuePair -> {
+                            throw new AssertionError(
+                                    "a stream has "
+                                            + queuePair.keys()
+                                            + " keys out: "
+                                            + queuePair.localAddress());
+                        });
+    }
+
+    private static boolean isStream(QueuePair queuePair) {
+        return Stream.of(queuePair.localAddress(), queuePair.remoteAddress())
+                .filter(Objects::nonNull)
+                .anyMatch(address -> address.getPort() / 1000 == PORT / 1000);
     }
 
     private boolean isOver(StreamEnd client) {
@@ -242,6 +299,11 @@ final class SimulatedStreams {
         return end.isSettled() && (!end.isSuccess() || (end.isPaired() && end.peer().hasAll()));
     }
 
+    /** Those whose other ends are rogues. */
+    DeceivedStreams deceived() {
+        return deceived;
+    }
+
     /** How many ends were closed, whose connections are not lost. */
     int closes() {
         return closes;
@@ -257,6 +319,7 @@ final class SimulatedStreams {
     void close() {
         clients.forEach(StreamEnd::close);
         servers.forEach(StreamEnd::close);
+        victims.forEach(StreamEnd::close);
     }
 
     /** Those that are not over, for a failure. */
@@ -272,13 +335,15 @@ final class SimulatedStreams {
     }
 
     boolean isClosed() {
-        return Stream.of(servers, clients).flatMap(List::stream).noneMatch(StreamEnd::isOpen);
+        return Stream.of(servers, clients, victims)
+                .flatMap(List::stream)
+                .noneMatch(StreamEnd::isOpen);
     }
 
     /** When all connections have ended. */
     void checkEnd() {
         checkNow();
-        for (List<StreamEnd> ends : List.of(servers, clients)) {
+        for (List<StreamEnd> ends : List.of(servers, clients, victims)) {
             for (StreamEnd end : ends) {
                 if (!end.isSettled()) {
                     throw new AssertionError("nobody is told what became of " + end.state());

@@ -34,6 +34,11 @@ final class SimulatedWorld {
     private static final long MILLI = TimeUnit.MILLISECONDS.toNanos(1);
     private static final int MOST_FAULT_MILLIS = 4000;
     private static final int LATE_CALLS = 3;
+    private static final int SHORT_CALL = 64;
+
+    /** Most of what a connection may have at the same time, and pulled where Sends are short. */
+    private static final int LONG_CALL = 130_000;
+
     private static final int FIRST_CODEC_CALL = 1_000_000;
 
     final SimulatedNetwork network;
@@ -54,6 +59,9 @@ final class SimulatedWorld {
     private final Map<String, Map<Integer, Integer>> xids = new HashMap<>();
 
     private final SimulatedStreams streams = new SimulatedStreams(this);
+
+    /** {@code null} for none. */
+    private SimulatedCrowd crowd;
 
     private int codecCalls;
     private String wrong;
@@ -97,7 +105,8 @@ final class SimulatedWorld {
         for (SimulatedCall call : calls) {
             call.check(++kept % 4 == 0);
         }
-        clients.forEach(this::checkIsServed);
+        clients.forEach(client -> checkIsServed(client, SHORT_CALL));
+        clients.forEach(client -> checkIsServed(client, LONG_CALL));
         expect(
                 "operations end",
                 () -> clients.stream().allMatch(client -> client.options.isIdle()),
@@ -109,6 +118,9 @@ final class SimulatedWorld {
                 () -> clients.stream().allMatch(client -> client.codec.isIdle()),
                 plan.hasLosses() ? 0 : PATIENCE_MILLIS,
                 plan.hasLosses());
+        if (crowd != null) {
+            crowd.finish();
+        }
         if (plan.hasStreams()) {
             streams.finish(clients, plan.hasLosses());
         }
@@ -117,7 +129,10 @@ final class SimulatedWorld {
 
     /** Whoever runs out of memory loses one connection, and no other one is lost. */
     private void checkOthers() {
-        if (!plan.isShortOfMemory() || settings.hasDeadlines() || !rogues.isEmpty()) {
+        if (!plan.isShortOfMemory()
+                || settings.hasDeadlines()
+                || !rogues.isEmpty()
+                || !streams.deceived().isEmpty()) {
             return;
         }
         long lost = servers.stream().mapToLong(server -> server.host.context().lost()).sum();
@@ -136,6 +151,9 @@ final class SimulatedWorld {
         clients.forEach(SimulatedClient::check);
         rogues.forEach(RogueClient::close);
         rogueServers.forEach(RogueServer::close);
+        if (crowd != null) {
+            crowd.close();
+        }
         clients.forEach(SimulatedClient::close);
         streams.close();
         // An event loop that ends does not wait for work, so it would poll until they are closed.
@@ -149,6 +167,10 @@ final class SimulatedWorld {
         clients.forEach(client -> client.host.shutdown());
         rogues.forEach(RogueClient::shutdown);
         rogueServers.forEach(RogueServer::shutdown);
+        streams.deceived().shutdown();
+        if (crowd != null) {
+            crowd.shutdown();
+        }
         expect("all event loops end", () -> network.threadCount() == 0);
         streams.checkEnd();
         calls.forEach(SimulatedCall::checkLent);
@@ -163,7 +185,8 @@ final class SimulatedWorld {
                         });
     }
 
-    private Stream<SimulatedHost> hosts() {
+    /** All but rogues. */
+    Stream<SimulatedHost> hosts() {
         return Stream.of(
                         servers.stream().map(server -> server.host),
                         clients.stream().map(client -> client.host),
@@ -203,6 +226,11 @@ final class SimulatedWorld {
             case CODEC -> client.codec.act(random);
             case STREAM -> streams.act(client, random);
             case ROGUE -> rogue(server, random);
+            case ROGUE_STREAM -> streams.deceived().act(client, server, random);
+            case CROWD -> {
+                crowd = new SimulatedCrowd(this, server, action.steps());
+                crowd.begin();
+            }
             case JUMP -> {
                 network.note("time passes");
                 network.advance(random.nextInt(MOST_FAULT_MILLIS) * MILLI);
@@ -325,6 +353,9 @@ final class SimulatedWorld {
             client.codec.checkNow();
         }
         streams.checkNow();
+        if (crowd != null) {
+            crowd.checkNow();
+        }
     }
 
     /** The number of a call of the codec alone, and its XID. */
@@ -360,9 +391,9 @@ final class SimulatedWorld {
     }
 
     /** A silent connection costs the calls on it. Those that are submitted later go out on another one. */
-    private void checkIsServed(SimulatedClient client) {
+    private void checkIsServed(SimulatedClient client, int length) {
         for (int i = 0; i < LATE_CALLS; i++) {
-            SimulatedCall call = SimulatedCall.plain(this, nextNumber(), client);
+            SimulatedCall call = SimulatedCall.plain(this, nextNumber(), client, length);
             calls.add(call);
             expect(call + " ends", call::isDone, 2 * callMillis);
             call.check(false);
@@ -370,7 +401,8 @@ final class SimulatedWorld {
                 return;
             }
         }
-        throw new AssertionError(client + " is not served any more");
+        throw new AssertionError(
+                client + " is not served any more with calls of " + length + " bytes");
     }
 
     SimulatedStreams streams() {

@@ -21,6 +21,9 @@ record SimulationAction(int number, Kind kind, int peer, long seed, int steps) {
         CODEC,
         STREAM,
         ROGUE,
+        ROGUE_STREAM,
+        /** As many of each kind as the action has steps. */
+        CROWD,
         STALL,
         PAUSE,
         JUMP,

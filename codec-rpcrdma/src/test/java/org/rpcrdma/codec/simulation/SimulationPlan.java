@@ -33,6 +33,7 @@ record SimulationPlan(
 
     private static final int MOST_ACTIONS = 60;
     private static final int MOST_STREAM_ACTIONS = 25;
+    private static final int MOST_ROGUE_STREAM_ACTIONS = 10;
 
     /** Determines all of it by a seed. */
     static SimulationPlan of(long seed) {
@@ -58,6 +59,7 @@ record SimulationPlan(
                     new SimulationAction(i, kind, random.nextInt(64), random.nextLong(), steps));
         }
         addStreams(actions, new Random(seed * 0x9E3779B97F4A7C15L + 2));
+        addRogueStreams(actions, new Random(seed * 0x9E3779B97F4A7C15L + 3));
         return new SimulationPlan(seed, servers, clients, weather, actions);
     }
 
@@ -129,6 +131,26 @@ record SimulationPlan(
         return kinds[random.nextInt(kinds.length)];
     }
 
+    /** In one of three histories that have streams. */
+    private static void addRogueStreams(List<SimulationAction> actions, Random random) {
+        boolean hasStreams =
+                actions.stream().anyMatch(one -> one.kind() == SimulationAction.Kind.STREAM);
+        if (!hasStreams || random.nextInt(3) != 0) {
+            return;
+        }
+        int first = actions.size();
+        for (int i = 2 + random.nextInt(MOST_ROGUE_STREAM_ACTIONS); i > 0; i--) {
+            actions.add(
+                    random.nextInt(actions.size() + 1),
+                    new SimulationAction(
+                            first + i,
+                            SimulationAction.Kind.ROGUE_STREAM,
+                            random.nextInt(64),
+                            random.nextLong(),
+                            random.nextInt(120)));
+        }
+    }
+
     /** The same with other actions and clients, for a smaller history. */
     SimulationPlan with(int fewerClients, List<SimulationAction> fewer) {
         return new SimulationPlan(
@@ -136,7 +158,11 @@ record SimulationPlan(
     }
 
     boolean hasStreams() {
-        return actions.stream().anyMatch(one -> one.kind() == SimulationAction.Kind.STREAM);
+        return has(SimulationAction.Kind.STREAM) || has(SimulationAction.Kind.ROGUE_STREAM);
+    }
+
+    boolean has(SimulationAction.Kind kind) {
+        return actions.stream().anyMatch(one -> one.kind() == kind);
     }
 
     boolean hasLosses() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp;
 
+import java.net.InetSocketAddress;
+
 /** A TCP connection of a {@link SimulatedNetwork}, and the faults that it can have. */
 public final class SimulatedConnection {
 
@@ -37,6 +39,11 @@ public final class SimulatedConnection {
         accepted = acceptedEnd;
         forward.begin(time);
         backward.begin(time);
+    }
+
+    /** {@return the port of the end that has connected} */
+    public int port() {
+        return ((InetSocketAddress) connecting.getLocalAddress()).getPort();
     }
 
     SimulatedSocket connecting() {

@@ -54,7 +54,8 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpSoc
     /** More than any condition takes that is met at all. */
     private static final int MAX_STEPS = 200_000;
 
-    private static final int MOST_POLL_NANOS = 20_000;
+    /** As long as an event loop polls at most: shorter ones are rounds without work, of which there are enough. */
+    private static final int MOST_POLL_NANOS = 50_000;
 
     private static final long SYN_RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -281,7 +282,7 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpSoc
         possible.clear();
         nextDeadline = Long.MAX_VALUE;
         for (SimulatedThread thread : threads.alive()) {
-            long pause = pausedUntil.getOrDefault(thread.number, 0L);
+            long pause = pausedUntil.isEmpty() ? 0 : pausedUntil.getOrDefault(thread.number, 0L);
             if (pause > now || !thread.isBlocked(now)) {
                 addFrom(pause, thread);
             } else {

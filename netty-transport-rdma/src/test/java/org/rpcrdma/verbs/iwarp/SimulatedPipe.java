@@ -11,8 +11,12 @@ import java.util.Arrays;
  */
 final class SimulatedPipe {
 
-    /** Overwrites bytes that were read, so that bytes read twice are seen. */
-    private static final byte READ = (byte) 0xEE;
+    /** Overwrite bytes that were read, so that bytes read twice are seen. */
+    private static final byte[] READ = new byte[16 << 10];
+
+    static {
+        Arrays.fill(READ, (byte) 0xEE);
+    }
 
     private final String name;
     private final int capacity;
@@ -87,7 +91,10 @@ final class SimulatedPipe {
         if (delivered > head) {
             int count = Math.min(target.remaining(), delivered - head);
             target.put(bytes, head, count);
-            Arrays.fill(bytes, head, head + count, READ);
+            for (int done = 0; done < count; done += READ.length) {
+                int length = Math.min(count - done, READ.length);
+                System.arraycopy(READ, 0, bytes, head + done, length);
+            }
             head += count;
             return count;
         }

@@ -49,6 +49,16 @@ public final class SimulationSeeds {
     }
 
     /**
+     * As {@link #blocks(long)}, but every other one, so that two classes of tests have half of the seeds each: they run
+     * in JVMs of their own, where no history meets the memory limits of another one.
+     *
+     * @param half 0 or 1; the first one has block 0
+     */
+    public static List<Long> halfOfBlocks(long count, int half) {
+        return blocks(count).stream().filter(first -> (first - FIRST) / BLOCK % 2 == half).toList();
+    }
+
+    /**
      * As {@link #failures(long, Consumer)}, of one block.
      *
      * @param first one of {@link #blocks}
