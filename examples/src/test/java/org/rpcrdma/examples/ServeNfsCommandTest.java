@@ -20,8 +20,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.examples.client.Nfs3Client;
 import org.rpcrdma.examples.client.NfsSession;
-import org.rpcrdma.examples.nfs.NfsHandle;
 import org.rpcrdma.examples.common.RpcConnection;
+import org.rpcrdma.examples.nfs.NfsHandle;
 
 /** The server as users start it, as root. */
 class ServeNfsCommandTest {

@@ -2,8 +2,8 @@
 package org.rpcrdma.codec.simulation;
 
 import io.netty.buffer.ByteBuf;
-import java.util.Arrays;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import org.rpcrdma.stream.ConnectionData;
@@ -116,7 +116,8 @@ final class RogueStream implements QueuePairHandler {
     }
 
     private byte[] spoiled(byte[] data) {
-        // Offsets and keys differ between two runs of a seed, and the refusal prints what was received.
+        // Offsets and keys differ between two runs of a seed, and the refusal prints what was
+        // received.
         Arrays.fill(data, 8, 20, (byte) 0);
         Arrays.fill(data, 24, 36, (byte) 0);
         switch (random.nextInt(4)) {
