@@ -28,7 +28,9 @@ class EndByErrorTest {
     /** Refuses all that a close posts. */
     private final AtomicBoolean isBroken = new AtomicBoolean();
 
-    private final RdmaEventLoopGroup servers = new RdmaEventLoopGroup(1);
+    private final RdmaEventLoopGroup servers =
+            new RdmaEventLoopGroup(1, new IwarpProvider(), PollMode.BLOCKING);
+
     private final RdmaEventLoopGroup clients =
             new RdmaEventLoopGroup(
                     1,

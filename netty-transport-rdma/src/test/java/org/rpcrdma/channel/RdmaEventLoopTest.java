@@ -41,6 +41,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.VerbsProvider;
+import org.rpcrdma.verbs.iwarp.IwarpProvider;
 
 class RdmaEventLoopTest {
 
@@ -136,7 +137,8 @@ class RdmaEventLoopTest {
     /** A refused channel is as it was: it can be registered where it belongs. */
     @Test
     void aChannelIsToldWhichGroupItNeeds() throws Exception {
-        RdmaEventLoopGroup group = group(PollMode.BLOCKING);
+        RdmaEventLoopGroup group =
+                new RdmaEventLoopGroup(1, new IwarpProvider(), PollMode.BLOCKING);
         NioEventLoopGroup nio = new NioEventLoopGroup(1);
         try {
             for (Channel channel :
