@@ -187,7 +187,7 @@ java_program() {
     local class=org.rpcrdma.examples.interop.$1
     shift
     exec "${JAVA_HOME:+$JAVA_HOME/bin/}java" --add-opens java.base/java.nio=ALL-UNNAMED --add-opens java.base/sun.nio.ch=ALL-UNNAMED \
-        -Dio.netty.leakDetection.level=paranoid -cp "$root/examples/target/rpcrdma.jar:$root/examples/target/test-classes" "$class" "$@"
+        -Dio.netty.leakDetection.level=paranoid -Dio.netty.leakDetection.targetRecords=0 -cp "$root/examples/target/rpcrdma.jar:$root/examples/target/test-classes" "$class" "$@"
 }
 
 # probe CLASS [ARGUMENT...]: runs a program that prints its checks, and reports them.

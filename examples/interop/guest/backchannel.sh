@@ -4,7 +4,7 @@
 . /job/guest/siw.sh
 echo READY
 mount -t nfs -o "vers=4.1,proto=rdma,port=$PORT" 10.0.2.2:/ /mnt/nfs &
-read -r -t 300 line
+read -r -t 900 line
 kill $! 2>/dev/null # it may try again for some time
 dmesg >/out/dmesg
 check "the kernel log is quiet" kernel_log_is_quiet

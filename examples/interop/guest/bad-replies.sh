@@ -8,7 +8,7 @@
 # expects NAME TEXT: what ls says about a name, and how long it waits at most.
 expects() {
     local said
-    said=$(LC_ALL=C timeout 20 stat "$m/spoil-$1" 2>&1)
+    said=$(LC_ALL=C timeout 120 stat "$m/spoil-$1" 2>&1)
     case $said in *"$2"*) return 0 ;; esac
     echo "$said"
     return 1

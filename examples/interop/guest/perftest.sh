@@ -26,7 +26,7 @@ for i in "${!cases[@]}"; do
     wait "${pids[i]}"
     ended server "$i" $?
 done
-read -r -t 300 line
+read -r -t 900 line
 if [ "$line" = go ]; then
     read -r -a ports <<<"$PORTS"
     next=0

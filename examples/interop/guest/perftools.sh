@@ -8,5 +8,5 @@ tool() {
     options="-d $device -R -F -p $2 -s $size -n $count"
     [ "$name" != ib_send_bw ] || options+=" -r $receives"
     # shellcheck disable=SC2086 # options
-    exec timeout 200 "$name" $options ${3:-}
+    exec timeout 900 "$name" $options ${3:-}
 }
