@@ -172,7 +172,7 @@ class LayeringTest {
                         areAnyOf(
                                 "InboundMessageReadListPull",
                                 "InboundPullMemoryBudget",
-                                "ConnectionContext",
+                                "ConnectionSharedState",
                                 "OutboundPayloadStreamWithItems",
                                 "UpperLayerBindingInvoker",
                                 "SendEncoder"))
@@ -184,7 +184,7 @@ class LayeringTest {
     @Test
     void aLinkKnowsNoneOfThoseWhoStandOnIt() {
         noClasses()
-                .that(areAnyOf("ConnectionContext"))
+                .that(areAnyOf("ConnectionSharedState"))
                 .should()
                 .dependOnClassesThat(
                         REQUESTER
@@ -336,7 +336,7 @@ class LayeringTest {
         assertThat(names).contains(REQUESTER_NAMES).contains(RESPONDER_NAMES);
         assertThat(names)
                 .contains(
-                        "ConnectionContext",
+                        "ConnectionSharedState",
                         "InboundMessageReadListPull",
                         "InboundPullMemoryBudget",
                         "OutboundPayloadStreamWithItems",

@@ -103,7 +103,7 @@ final class AdvertisedChunks {
     }
 
     /** Invalidates all handles (RFC 8166, 4.4.1). */
-    void invalidate(ConnectionContext link) {
+    void invalidate(ConnectionSharedState link) {
         if (isExposed) {
             isExposed = false;
             exposed.fence(link);

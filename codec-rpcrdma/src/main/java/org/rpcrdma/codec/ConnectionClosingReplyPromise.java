@@ -13,7 +13,7 @@ import org.rpcrdma.codec.internal.ReusableWritePromise;
  */
 final class ConnectionClosingReplyPromise extends ReusableWritePromise {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final Consumer<ConnectionClosingReplyPromise> pool;
     private int xid;
 
@@ -21,7 +21,7 @@ final class ConnectionClosingReplyPromise extends ReusableWritePromise {
     private ChannelPromise user;
 
     ConnectionClosingReplyPromise(
-            ConnectionContext link, Consumer<ConnectionClosingReplyPromise> pool) {
+            ConnectionSharedState link, Consumer<ConnectionClosingReplyPromise> pool) {
         super(link.channel());
         this.link = link;
         this.pool = pool;

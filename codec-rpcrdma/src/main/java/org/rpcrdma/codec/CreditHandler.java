@@ -14,7 +14,7 @@ import java.util.ArrayDeque;
 final class CreditHandler extends CodecStageHandler {
 
     private final RpcRdmaConnection connection;
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
     private final ResponderState responder;
     private final ArrayDeque<OutboundCall> queue = new ArrayDeque<>();

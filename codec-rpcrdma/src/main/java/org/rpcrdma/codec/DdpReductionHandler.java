@@ -17,7 +17,7 @@ final class DdpReductionHandler extends CodecStageHandler
         implements ConnectionDuplicateRequestTracker.Target {
 
     private final RpcRdmaConnection connection;
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final ConnectionMetrics metrics;
     private final RequesterState requester;
     private final ResponderState responder;
@@ -245,7 +245,7 @@ final class DdpReductionHandler extends CodecStageHandler
             } catch (RpcRdmaException e) {
                 requester.spoil(call, e);
             } catch (Throwable t) {
-                requester.spoil(call, new ReplyUnmarshalException(t));
+                requester.spoil(call, new LocalReplyDecodeException(t));
             }
         }
         if (call.reply.failure() != null) {

@@ -19,14 +19,14 @@ final class InboundCallDdpEligibilityValidator {
     private static final InboundMessageRefusal GARBAGE =
             InboundMessageRefusal.garbageArguments("chunk and argument differ in length");
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
 
     // Scratch.
     private final OncRpcHeaderDecoder rpc = new OncRpcHeaderDecoder();
     private final UpperLayerBindingInvoker procedure = new UpperLayerBindingInvoker();
     private final XdrCursor cursor = new XdrCursor();
 
-    InboundCallDdpEligibilityValidator(ConnectionContext link) {
+    InboundCallDdpEligibilityValidator(ConnectionSharedState link) {
         this.link = link;
     }
 

@@ -13,10 +13,10 @@ final class InboundChunkListValidator {
     private static final InboundMessageRefusal OTHER_XID =
             InboundMessageRefusal.chunkError("payload with another XID");
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RpcRdmaConfig config;
 
-    InboundChunkListValidator(ConnectionContext link) {
+    InboundChunkListValidator(ConnectionSharedState link) {
         this.link = link;
         config = link.config();
     }

@@ -9,11 +9,11 @@ import org.rpcrdma.codec.wire.WriteList;
 /** Receives RDMA_ERROR at a requester (RFC 8166, 4.5); an error is never answered. */
 final class InboundErrorReceiver {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
     private final OutboundCallSizeCalculator sizes;
 
-    InboundErrorReceiver(ConnectionContext link, RequesterState requester) {
+    InboundErrorReceiver(ConnectionSharedState link, RequesterState requester) {
         this.link = link;
         this.requester = requester;
         sizes = new OutboundCallSizeCalculator(link);

@@ -33,7 +33,7 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
         DONE
     }
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final InboundPullMemoryBudget pulls;
 
     private final ReadChunkLayout layout = new ReadChunkLayout();
@@ -66,7 +66,7 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
     private boolean hasFailed;
     private boolean isRefused;
 
-    InboundMessageReadListPull(ConnectionContext link, InboundPullMemoryBudget pulls) {
+    InboundMessageReadListPull(ConnectionSharedState link, InboundPullMemoryBudget pulls) {
         this.link = link;
         this.pulls = pulls;
     }

@@ -13,7 +13,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
 /** Decides which messages are refused because of their header, and answers refused calls (RFC 8166, 4.5). */
 final class InboundMessageRefuser {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
     private final ResponderState responder;
     private final InboundPullMemoryBudget pulls;

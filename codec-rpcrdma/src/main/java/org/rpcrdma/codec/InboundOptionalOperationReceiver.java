@@ -9,7 +9,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
 /** Decodes optional operations of version 2, and matches replies to their calls. */
 final class InboundOptionalOperationReceiver {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
     private final ResponderState responder;
     private final ConnectionMetrics metrics;

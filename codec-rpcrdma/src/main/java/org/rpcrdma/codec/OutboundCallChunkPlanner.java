@@ -19,7 +19,7 @@ final class OutboundCallChunkPlanner {
     private static final long REPLY_HEADER_BYTES =
             OncRpcHeaderDecoder.REPLY_HEADER_BYTES + OncRpcHeaderDecoder.MAXIMUM_VERIFIER_BYTES;
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RpcRdmaConfig config;
     private final OutboundCallSizeCalculator sizes;
 
@@ -41,7 +41,7 @@ final class OutboundCallChunkPlanner {
     /**
      * @param rpc has taken the first words of the call that is planned
      */
-    OutboundCallChunkPlanner(ConnectionContext link, OncRpcHeaderDecoder rpc) {
+    OutboundCallChunkPlanner(ConnectionSharedState link, OncRpcHeaderDecoder rpc) {
         this.rpc = rpc;
         this.link = link;
         config = link.config();

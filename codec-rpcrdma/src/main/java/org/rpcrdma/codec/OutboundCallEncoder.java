@@ -11,12 +11,12 @@ import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
  */
 final class OutboundCallEncoder {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
     private final SendEncoder sends;
     private final ContiguousBufferPrefix piece = new ContiguousBufferPrefix();
 
-    OutboundCallEncoder(ConnectionContext link, RequesterState requester, SendEncoder sends) {
+    OutboundCallEncoder(ConnectionSharedState link, RequesterState requester, SendEncoder sends) {
         this.link = link;
         this.requester = requester;
         this.sends = sends;

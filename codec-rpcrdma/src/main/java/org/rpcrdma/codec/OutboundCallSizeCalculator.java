@@ -12,7 +12,7 @@ final class OutboundCallSizeCalculator {
     /** A marker, a count and one segment. */
     private static final int CHUNK_BYTES = 8 + SegmentList.SEGMENT_BYTES;
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RpcRdmaConfig config;
 
     /** Whether outbound calls may have chunks. */
@@ -20,7 +20,7 @@ final class OutboundCallSizeCalculator {
 
     private final int maxMessageBytes;
 
-    OutboundCallSizeCalculator(ConnectionContext link) {
+    OutboundCallSizeCalculator(ConnectionSharedState link) {
         this.link = link;
         config = link.config();
         mayHaveChunks = link.callsMayHaveChunks();

@@ -13,13 +13,13 @@ import org.rpcrdma.codec.wire.WriteList;
  */
 final class OutboundReplyRdmaWriter {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final ResponderState responder;
     private final ContiguousBufferPrefix piece = new ContiguousBufferPrefix();
     private final OutboundPayloadStreamPieceIterator stream =
             new OutboundPayloadStreamPieceIterator();
 
-    OutboundReplyRdmaWriter(ConnectionContext link, ResponderState responder) {
+    OutboundReplyRdmaWriter(ConnectionSharedState link, ResponderState responder) {
         this.link = link;
         this.responder = responder;
     }

@@ -15,8 +15,8 @@ final class PeerCache {
     static final AttributeKey<PeerCache> KEY = AttributeKey.valueOf(PeerCache.class, "MEMORY");
 
     private final PeerVersionCache versions = new PeerVersionCache(System::nanoTime);
-    private final ConnectionEndingXidCache fatalXids =
-            new ConnectionEndingXidCache(System::nanoTime);
+    private final FatalCallXidCache fatalXids =
+            new FatalCallXidCache(System::nanoTime);
     private final LogRateLimiter closeLog = new LogRateLimiter(System::nanoTime);
 
     /** Returns the cache of the channel's bootstrap; without {@link RpcRdmaConfig#applyTo} each channel has its own. */
@@ -39,7 +39,7 @@ final class PeerCache {
     }
 
     /** The calls that have ended connections. */
-    ConnectionEndingXidCache fatalXids() {
+    FatalCallXidCache fatalXids() {
         return fatalXids;
     }
 

@@ -13,7 +13,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
 final class ResponderLongMessages {
 
     private final CodecStageHandler stage;
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final ResponderState responder;
     private final InboundPullMemoryBudget pulls;
     private final OutboundReadChunkReplyExposer exposer;
@@ -25,7 +25,7 @@ final class ResponderLongMessages {
      */
     ResponderLongMessages(
             CodecStageHandler stage,
-            ConnectionContext link,
+            ConnectionSharedState link,
             ResponderState responder,
             InboundPullMemoryBudget pulls) {
         this.stage = stage;

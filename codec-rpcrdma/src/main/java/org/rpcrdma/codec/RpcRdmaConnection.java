@@ -18,7 +18,7 @@ public final class RpcRdmaConnection {
     private static final AttributeKey<RpcRdmaConnection> KEY =
             AttributeKey.valueOf(RpcRdmaConnection.class, "CONNECTION");
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RdmaChannel channel;
     private final RpcRdmaConfig config;
     private final RpcRdmaMetrics metrics;
@@ -43,7 +43,7 @@ public final class RpcRdmaConnection {
             // configuration.
             config.applyTo(channel);
         }
-        link = new ConnectionContext(channel, config, new ConnectionMetrics(metrics));
+        link = new ConnectionSharedState(channel, config, new ConnectionMetrics(metrics));
         pulls = new InboundPullMemoryBudget(link);
         requester = new RequesterState(link);
         responder = new ResponderState(link, pulls);
@@ -385,7 +385,7 @@ public final class RpcRdmaConnection {
     // ------------------------------------------------------------------ parts
 
     /** The context shared by all parts of the connection. */
-    ConnectionContext link() {
+    ConnectionSharedState link() {
         return link;
     }
 

@@ -16,7 +16,7 @@ public abstract sealed class RpcRdmaException extends IOException
                 ReplyTooLongException,
                 CallQueueFullException,
                 MarshalException,
-                ReplyUnmarshalException,
+                LocalReplyDecodeException,
                 CallTimeoutException,
                 ConnectionLostException,
                 UnknownOptionalOperationException {

@@ -17,7 +17,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
 final class RpcRdmaHeaderCodec extends CodecStageHandler {
 
     private final RpcRdmaConnection connection;
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
     private final ResponderState responder;
     private final ConnectionMetrics metrics;

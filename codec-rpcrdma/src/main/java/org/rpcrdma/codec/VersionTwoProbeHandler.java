@@ -45,7 +45,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
     }
 
     private final RpcRdmaConnection connection;
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final Queue<Held> held = new ArrayDeque<>();
     private State state = State.IDLE;
     private ScheduledFuture<?> timeout;

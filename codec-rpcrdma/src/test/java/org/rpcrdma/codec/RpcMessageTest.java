@@ -456,7 +456,7 @@ class RpcMessageTest {
             released.release();
             pair.reply(Rpc.read3Reply(7, Rpc.random(8192)));
             CallFailureMessage failure = (CallFailureMessage) pair.client.take();
-            assertThat(failure.cause()).isInstanceOf(ReplyUnmarshalException.class);
+            assertThat(failure.cause()).isInstanceOf(LocalReplyDecodeException.class);
             assertThat(sink.refCnt()).isEqualTo(1);
             sink.release();
             pair.call(Rpc.echo(8, 8));

@@ -22,7 +22,7 @@ import org.rpcrdma.verbs.WorkStatus;
 /**
  * Base class of connected channels: implements Netty's operations and receives the events of a queue pair. {@link
  * ConnectionEstablishment} and {@link ConnectionTeardown} establish and tear down the connection, its {@link
- * ChannelProtocol} sends and receives.
+ * ChannelDataPath} sends and receives.
  */
 abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
@@ -33,8 +33,8 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     private final ConnectionEstablishment start;
     private final ConnectionTeardown end = new ConnectionTeardown();
 
-    /** Protocol of the current queue pair, or of the last one. */
-    private ChannelProtocol<?> traffic;
+    /** Data path of the current queue pair, or of the last one. */
+    private ChannelDataPath<?> dataPath;
 
     /** Told once of the end of an accepted connection; {@code null} for nobody. */
     private Runnable endListener;
@@ -56,8 +56,8 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     /** Sizes of the queue pair to create. */
     abstract QueuePairConfig queuePairConfig();
 
-    /** Creates the protocol of a queue pair, which takes no memory before {@link ChannelProtocol#begin}. */
-    abstract ChannelProtocol<?> newTraffic(QueuePair made);
+    /** Creates the data path of a queue pair, which takes no memory before {@link ChannelDataPath#begin}. */
+    abstract ChannelDataPath<?> newDataPath(QueuePair made);
 
     // ------------------------------------------------------------------ state
 
@@ -153,14 +153,14 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         start.bind(internet(address));
     }
 
-    /** Starts the protocol of a new queue pair. */
+    /** Starts the data path of a new queue pair. */
     final void begin(QueuePair made) {
-        traffic = newTraffic(made);
-        traffic.begin();
+        dataPath = newDataPath(made);
+        dataPath.begin();
     }
 
-    final ChannelProtocol<?> traffic() {
-        return traffic;
+    final ChannelDataPath<?> dataPath() {
+        return dataPath;
     }
 
     /** The handler of the queue pair's events. */
@@ -194,13 +194,13 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
             if (isActive() && !tryEndOutput()) {
                 return null;
             }
-            return traffic.mustDrain() ? end.draining(eventLoop(), drainMillis()) : null;
+            return dataPath.mustDrain() ? end.draining(eventLoop(), drainMillis()) : null;
         }
 
         /** Returns whether the device took the last message. Without it the close has nothing to wait for. */
         private boolean tryEndOutput() {
             try {
-                traffic.closing();
+                dataPath.closing();
                 return true;
             } catch (RuntimeException | Error e) {
                 // Netty would leave a channel half closed whose close has thrown.
@@ -265,7 +265,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     @Override
     protected void doShutdownOutput() {
         if (queuePair.isThere()) {
-            traffic.outputEnds();
+            dataPath.outputEnds();
         }
         unsafe().close(voidPromise());
     }
@@ -298,7 +298,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     /** Releases the queue pair, if any, then its memory. */
     final void free() {
         if (queuePair.releaseQueuePair()) {
-            traffic.freed();
+            dataPath.freed();
         }
     }
 
@@ -312,12 +312,12 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     @Override
     protected final void doWrite(ChannelOutboundBuffer in) throws Exception {
         if (end.isDisconnected()) {
-            traffic.outputEnds();
+            dataPath.outputEnds();
             end.failFlushed(in);
             return;
         }
         try {
-            traffic.post(in);
+            dataPath.post(in);
         } catch (RuntimeException | Error e) {
             // A partly posted message cannot be revoked: the channel closes, as after any failed
             // write, without waiting for the message.
@@ -329,7 +329,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     /** Posted work has completed: continues a waiting close, or posts messages that wait for room in the send queue. */
     final void workDone(boolean moreWaits) {
         if (end.isDraining()) {
-            if (!traffic.mustDrain()) {
+            if (!dataPath.mustDrain()) {
                 cut();
             }
         } else if (moreWaits) {
@@ -347,7 +347,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     @Override
     protected final void doBeginRead() {
         super.doBeginRead();
-        if (end.isDisconnected() || (queuePair.isThere() && traffic.hasInbound())) {
+        if (end.isDisconnected() || (queuePair.isThere() && dataPath.hasInbound())) {
             becomeReady();
         }
     }
@@ -357,11 +357,11 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
         if (queuePair.isRequested()) {
             start.accept();
         }
-        if (mayDeliver() && isReadPending() && traffic.hasInbound()) {
-            traffic.deliver();
+        if (mayDeliver() && isReadPending() && dataPath.hasInbound()) {
+            dataPath.deliver();
         }
         if (mayDeliver()) {
-            traffic.delivered();
+            dataPath.delivered();
         }
         if (end.isDisconnected() && isOpen()) {
             endDelivery();
@@ -375,12 +375,12 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
     /** Closes the channel of a disconnected peer after the pipeline has read all inbound data. */
     private void endDelivery() {
-        if (traffic.hasInbound()) {
+        if (dataPath.hasInbound()) {
             // Fails messages written meanwhile.
             flushMore();
             return;
         }
-        Throwable cause = traffic.endOfConnection(end.cause());
+        Throwable cause = dataPath.endOfConnection(end.cause());
         if (cause != null) {
             pipeline().fireExceptionCaught(cause);
         }
@@ -402,33 +402,33 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
 
         @Override
         public void completed(long id, WorkStatus status, int length, int invalidatedKey) {
-            traffic.completed(id, status, length);
+            dataPath.completed(id, status, length);
         }
 
         @Override
         public boolean acceptWriteWithImmediate(long id, int length, int immediate) {
-            return traffic.acceptWriteWithImmediate(id, length, immediate);
+            return dataPath.acceptWriteWithImmediate(id, length, immediate);
         }
 
         @Override
         public ReceiveMemoryRange receiveMemory(long id, int length) {
-            return traffic.receiveMemory(id, length);
+            return dataPath.receiveMemory(id, length);
         }
 
         @Override
         public ReceiveMemoryRange writeMemory(int key, int start, int length) {
-            return traffic.writeMemory(key, start, length);
+            return dataPath.writeMemory(key, start, length);
         }
 
         @Override
         public long unannounced() {
-            return traffic.unannounced();
+            return dataPath.unannounced();
         }
 
         /** Receives are replaced when their messages are delivered. */
         @Override
         public boolean receivesFollow() {
-            return mayDeliver() && isReadPending() && traffic.hasInbound();
+            return mayDeliver() && isReadPending() && dataPath.hasInbound();
         }
 
         @Override

@@ -19,7 +19,7 @@ final class PublishedStreamReceiveBuffers {
     static final int BUFFERS = 2;
 
     private final ChannelMemoryExposures exposures;
-    private final InboundRdmaWriteBuffers memory;
+    private final StreamReceiveMemory memory;
     private final ReceiveCredits credits;
     private final PublishedBuffers published;
 
@@ -46,7 +46,7 @@ final class PublishedStreamReceiveBuffers {
      * @param window credits offered in the private data
      */
     PublishedStreamReceiveBuffers(
-            ChannelMemoryExposures exposures, InboundRdmaWriteBuffers memory, int window) {
+            ChannelMemoryExposures exposures, StreamReceiveMemory memory, int window) {
         this.exposures = exposures;
         this.memory = memory;
         this.credits = new ReceiveCredits(window);
@@ -112,12 +112,12 @@ final class PublishedStreamReceiveBuffers {
         credits.received();
     }
 
-    /** Memory for bytes that the peer is writing, see {@link InboundRdmaWriteBuffers#forWrite}. */
+    /** Memory for bytes that the peer is writing, see {@link StreamReceiveMemory#forWrite}. */
     ReceiveMemoryRange forWrite(int key, int start, int bytes) {
         return memory.forWrite(key, start, bytes);
     }
 
-    /** See {@link InboundRdmaWriteBuffers#unannounced}. */
+    /** See {@link StreamReceiveMemory#unannounced}. */
     long unannounced() {
         return memory.unannounced();
     }
@@ -143,7 +143,7 @@ final class PublishedStreamReceiveBuffers {
         return memory.isReadable();
     }
 
-    /** The next bytes, see {@link InboundRdmaWriteBuffers#read}. */
+    /** The next bytes, see {@link StreamReceiveMemory#read}. */
     ByteBuf read(int most, ByteBufAllocator allocator) {
         ByteBuf bytes = memory.read(most, allocator);
         delivered(bytes.readableBytes());

@@ -114,7 +114,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
             return false;
         }
         room--;
-        if (message == ChannelProtocol.NOTHING) {
+        if (message == ChannelDataPath.NOTHING) {
             postHeld(QueuePair.SIGNALED);
             posted.addNothing(message);
         } else {
@@ -210,7 +210,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
         int completed = 0;
         while (!posted.isEmpty() && posted.headIsNothing()) {
             posted.removeHead();
-            if (isNextOfOutbound(ChannelProtocol.NOTHING)) {
+            if (isNextOfOutbound(ChannelDataPath.NOTHING)) {
                 completed++;
                 outbound.remove();
                 removeCancelled();
@@ -234,7 +234,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
         }
     }
 
-    /** See {@link ChannelProtocol#outputEnds}. */
+    /** See {@link ChannelDataPath#outputEnds}. */
     void hold() {
         posted.hold();
     }

@@ -134,7 +134,7 @@ class MemoryAfterFailureTest {
                         () ->
                                 new PublishedStreamReceiveBuffers(
                                         exposures,
-                                        new PreallocatedInboundRdmaWriteBuffers(
+                                        new PreallocatedStreamReceiveMemory(
                                                 pool, exposures, 1 << 16),
                                         8))
                 .isInstanceOf(OutOfMemoryError.class);

@@ -39,7 +39,7 @@ class PeerVersionCacheTest {
         }
 
         private static InetSocketAddress socketAddress(int peer) {
-            return new InetSocketAddress(ConnectionEndingXidCacheTest.address(peer), 20049);
+            return new InetSocketAddress(FatalCallXidCacheTest.address(peer), 20049);
         }
     }
 }

@@ -65,7 +65,7 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
     private final CurrentRequesterChannel channel;
     private final PendingCallTable table;
     private final CallDeadlines deadlines;
-    private final RetransmissionPolicy retransmission;
+    private final CallRetryPolicy retransmission;
     private final ErrChunkCallRetryQueue refusedCalls;
 
     /**
@@ -82,7 +82,7 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
         table = new PendingCallTable(channel, outcomes, this::ended, number, log2);
         Runnable due = () -> event(this::wake);
         deadlines = new CallDeadlines(settings, this.loop, table, channel, due);
-        retransmission = new RetransmissionPolicy(settings);
+        retransmission = new CallRetryPolicy(settings);
         Runnable repeat = () -> event(this::repeatRefused);
         refusedCalls = new ErrChunkCallRetryQueue(settings.clock(), this.loop, repeat);
     }

@@ -52,7 +52,7 @@ final class CmEventChannelThread {
         if (channel == null) {
             throw new IOException("the event channel of the connection manager could not be made");
         }
-        DisniNativeFields.makeThreadSafe(channel);
+        DisniPrivateFields.makeThreadSafe(channel);
         Thread thread = new Thread(this::run, "rdma-disni-cm");
         thread.setDaemon(true);
         thread.start();
@@ -140,7 +140,7 @@ final class CmEventChannelThread {
     private void destroyId(RdmaCmId id) {
         try {
             // As soon as it is destroyed its address may be that of another one.
-            DisniNativeFields.forget(channel, id);
+            DisniPrivateFields.forget(channel, id);
             id.destroyId();
         } catch (IOException e) {
             logger.debug("An identifier could not be destroyed", e);

@@ -56,7 +56,7 @@ final class DisniDevice implements NativeDevice {
     DisniDevice(DisniConfig config) throws IOException {
         List<AutoCloseable> undo = new ArrayList<>();
         try {
-            path = DisniNativeFields.dataPath(RdmaProvider.provider());
+            path = DisniPrivateFields.dataPath(RdmaProvider.provider());
             events = CmEventChannelThread.acquire();
             undo.add(CmEventChannelThread::release);
             device = DisniLocalDevice.find(events, config.address());

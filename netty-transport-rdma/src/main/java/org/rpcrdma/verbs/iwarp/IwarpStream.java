@@ -26,7 +26,7 @@ import org.rpcrdma.verbs.iwarp.rdmap.TerminatedException;
  * A connection in full operation: moves bytes between a carrier and the two halves of the stream, and ends it by the
  * rules of RFC 5040, 6.
  */
-final class IwarpStream implements ByteTransportListener, MaintainedStream, DeadlineTask {
+final class IwarpStream implements ByteTransportListener, RunQueueStream, DeadlineTask {
 
     private static final long SEND_BUDGET = 1024 * 1024;
 

@@ -27,7 +27,7 @@ final class LoopResources {
     final PolledEventQueue completions = new PolledEventQueue();
     final Timers timers;
     final SocketPoller poller;
-    final OpenStreamMaintainer streams;
+    final OpenStreamRunQueue streams;
     final PausedListeners pausedListeners = new PausedListeners();
     final StagTable stags;
     final LocalKeyTable memory;
@@ -60,7 +60,7 @@ final class LoopResources {
         this.config = config;
         this.host = host;
         this.timers = new Timers(host);
-        this.streams = new OpenStreamMaintainer(timers, config);
+        this.streams = new OpenStreamRunQueue(timers, config);
         this.staging = ReceiveStagingPool.plain(budget);
         this.wholeStaging = ReceiveStagingPool.whole(budget);
         this.batches = FpduBatchPool.plain(budget);
@@ -85,12 +85,12 @@ final class LoopResources {
         return new SharedMemoryByteTransport(poller.rings(), channel, key, shared);
     }
 
-    void add(MaintainedStream stream) {
+    void add(RunQueueStream stream) {
         streams.add(stream);
         counters.connectionsOpened++;
     }
 
-    void remove(MaintainedStream stream) {
+    void remove(RunQueueStream stream) {
         if (streams.remove(stream)) {
             counters.connectionsEnded++;
         }

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.rpcrdma.concurrency.Interleavings;
 
 /** Found: {@code add} without its lock. */
-class ConnectionEndingXidCacheTest {
+class FatalCallXidCacheTest {
 
     @Test
     void isLinearizable() {
@@ -21,7 +21,7 @@ class ConnectionEndingXidCacheTest {
     @Param(name = "xid", gen = IntGen.class, conf = "1:2")
     public static class Xids {
 
-        private final ConnectionEndingXidCache xids = new ConnectionEndingXidCache(() -> 0);
+        private final FatalCallXidCache xids = new FatalCallXidCache(() -> 0);
 
         @Operation
         public void add(@Param(name = "client") int client, @Param(name = "xid") int xid) {

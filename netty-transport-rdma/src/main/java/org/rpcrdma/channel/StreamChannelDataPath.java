@@ -19,8 +19,8 @@ import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 
-/** Byte stream protocol: sends and receives the messages of rsocket, and tracks which directions have ended. */
-final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
+/** Data path of a stream channel: sends and receives rsocket messages, and tracks which directions have ended. */
+final class StreamChannelDataPath extends ChannelDataPath<RdmaStreamChannel> {
 
     private final RdmaStreamChannelConfig config;
     private final QueuePair queuePair;
@@ -46,7 +46,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
     /** Whether the pipeline was notified of the end of input. */
     private boolean inputEndTold;
 
-    StreamChannelProtocol(RdmaStreamChannel channel, QueuePair queuePair) {
+    StreamChannelDataPath(RdmaStreamChannel channel, QueuePair queuePair) {
         super(channel);
         this.config = channel.config();
         this.queuePair = queuePair;
@@ -83,7 +83,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         input =
                 new PublishedStreamReceiveBuffers(
                         exposures,
-                        InboundRdmaWriteBuffers.of(
+                        StreamReceiveMemory.of(
                                 device, pool, exposures, config.getReceiveBufferSize() / 2),
                         config.getReceiveDepth());
         receives =
@@ -127,7 +127,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
         }
     }
 
-    /** As {@link MessageChannelProtocol#opened}: over TCP a Write of zero bytes would not notice a silent peer. */
+    /** As {@link MessageChannelDataPath#opened}: over TCP a Write of zero bytes would not notice a silent peer. */
     private void keepAlive(int seconds) {
         if (device.keepAlive()) {
             queuePair.keepAlive(seconds);

@@ -10,10 +10,10 @@ import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 
 /**
- * Protocol of one queue pair, for messages or a byte stream: sends, receives, and owns the memory for both. Lives as
+ * Data path of one queue pair, for messages or a byte stream: sends, receives, and owns the memory for both. Lives as
  * long as the queue pair. Event loop only.
  */
-abstract class ChannelProtocol<C extends AbstractRdmaConnection> {
+abstract class ChannelDataPath<C extends AbstractRdmaConnection> {
 
     /**
      * Replaces an empty buffer of the user in the outbound buffer. Netty users write an empty buffer to wait for
@@ -23,7 +23,7 @@ abstract class ChannelProtocol<C extends AbstractRdmaConnection> {
 
     final C channel;
 
-    ChannelProtocol(C channel) {
+    ChannelDataPath(C channel) {
         this.channel = channel;
     }
 
@@ -51,7 +51,7 @@ abstract class ChannelProtocol<C extends AbstractRdmaConnection> {
     /** Whether a close has to wait, normally for posted work. */
     abstract boolean mustDrain();
 
-    /** A close begins: posts the last messages of the protocol. */
+    /** A close begins: posts the last messages of the data path. */
     void closing() {
         // No last message.
     }

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.rpcrdma.verbs.disni.software.SoftwareRdmaProvider;
 
 /** The private side of DiSNI 2.1 is as it is expected to be, as far as that shows without its native part. */
-class DisniNativeFieldsTest {
+class DisniPrivateFieldsTest {
 
     @BeforeAll
     static void letObjectsBeMade() {
@@ -24,11 +24,11 @@ class DisniNativeFieldsTest {
     @Test
     void anIdentifierIsFoundUntilItIsForgotten() throws Exception {
         NatRdmaEventChannel channel = new NatRdmaEventChannel(1, 0);
-        DisniNativeFields.makeThreadSafe(channel);
+        DisniPrivateFields.makeThreadSafe(channel);
         NatCmaIdPrivate id = new NatCmaIdPrivate(77, channel, null);
         channel.addCmId(id);
         assertThat(channel.getCmId(77)).isSameAs(id);
-        DisniNativeFields.forget(channel, id);
+        DisniPrivateFields.forget(channel, id);
         assertThat(channel.getCmId(77)).isNotSameAs(id);
     }
 
@@ -36,14 +36,14 @@ class DisniNativeFieldsTest {
     @Test
     void aListenerThatIsForgottenAnswersForItsDeviceAllTheSame() throws Exception {
         NatRdmaEventChannel channel = new NatRdmaEventChannel(1, 0);
-        DisniNativeFields.makeThreadSafe(channel);
+        DisniPrivateFields.makeThreadSafe(channel);
         assertThat(channel.getCmId(78).getVerbs()).isNull();
     }
 
     @Test
     void theMapOfIdentifiersIsSafeForThreads() throws Exception {
         NatRdmaEventChannel channel = new NatRdmaEventChannel(1, 0);
-        DisniNativeFields.makeThreadSafe(channel);
+        DisniPrivateFields.makeThreadSafe(channel);
         var field = NatRdmaEventChannel.class.getDeclaredField("idMap");
         field.setAccessible(true);
         Class<?> map = field.get(channel).getClass();

@@ -14,13 +14,13 @@ import org.rpcrdma.codec.internal.RpcRdmaFlightEvents;
 import org.rpcrdma.codec.internal.UserExceptionLog;
 
 /**
- * Per-connection context: channel, configuration, counters and negotiated versions. Depends on no other class of the
- * connection.
+ * State of one connection that requester, responder and all stages share: channel, configuration, counters and
+ * negotiated versions. Depends on none of them.
  */
-final class ConnectionContext {
+final class ConnectionSharedState {
 
     private static final InternalLogger LOGGER =
-            InternalLoggerFactory.getInstance(ConnectionContext.class);
+            InternalLoggerFactory.getInstance(ConnectionSharedState.class);
 
     private final RdmaChannel channel;
     private final ChannelInternals internals;
@@ -47,7 +47,7 @@ final class ConnectionContext {
     /** The counter of the connection's end; {@code null} while it is open, or when the peer ends it. */
     private RpcRdmaCounter end;
 
-    ConnectionContext(RdmaChannel channel, RpcRdmaConfig config, ConnectionMetrics metrics) {
+    ConnectionSharedState(RdmaChannel channel, RpcRdmaConfig config, ConnectionMetrics metrics) {
         this.channel = channel;
         internals = ChannelInternals.of(channel);
         this.config = config;

@@ -13,9 +13,9 @@ import java.lang.reflect.Field;
 import java.util.HashMap;
 
 /** The only place that reaches into private fields of DiSNI 2.1. */
-final class DisniNativeFields {
+final class DisniPrivateFields {
 
-    private DisniNativeFields() {}
+    private DisniPrivateFields() {}
 
     /** How to post and poll with a provider. */
     static DataPath dataPath(RdmaProvider provider) throws IOException {

@@ -25,10 +25,10 @@ import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.verbs.WorkStatus;
 
 /** RFC 8166, 4.5.3: a call that has ended a connection does not get a second one. */
-class ConnectionEndingXidCacheTest {
+class FatalCallXidCacheTest {
 
     private final AtomicLong now = new AtomicLong();
-    private final ConnectionEndingXidCache xids = new ConnectionEndingXidCache(now::get);
+    private final FatalCallXidCache xids = new FatalCallXidCache(now::get);
 
     private static InetAddress address(int last) throws Exception {
         return InetAddress.getByAddress(new byte[] {10, 0, (byte) (last >> 8), (byte) last});
@@ -39,28 +39,28 @@ class ConnectionEndingXidCacheTest {
     void remembersByClientAndForgetsInTime() throws Exception {
         assertThat(xids.contains(address(1), 7)).isFalse();
         xids.add(address(1), 7);
-        now.addAndGet(ConnectionEndingXidCache.LIFETIME_NANOS);
+        now.addAndGet(FatalCallXidCache.LIFETIME_NANOS);
         xids.add(address(1), 8);
         assertThat(xids.contains(address(1), 7)).isTrue();
         assertThat(xids.contains(address(2), 7)).isFalse();
         now.incrementAndGet();
         assertThat(xids.contains(address(1), 7)).isFalse();
         assertThat(xids.contains(address(1), 8)).isTrue();
-        now.addAndGet(ConnectionEndingXidCache.LIFETIME_NANOS);
+        now.addAndGet(FatalCallXidCache.LIFETIME_NANOS);
         assertThat(xids.contains(address(1), 8)).isFalse();
     }
 
     @Test
     @Proves({"V1-ERR-18", "SEC-15"})
     void clientsAndXidsAreBounded() throws Exception {
-        for (int i = 0; i < ConnectionEndingXidCache.XIDS_PER_CLIENT + 3; i++) {
+        for (int i = 0; i < FatalCallXidCache.XIDS_PER_CLIENT + 3; i++) {
             xids.add(address(1), i);
         }
         assertThat(xids.contains(address(1), 2)).isFalse();
         assertThat(xids.contains(address(1), 3)).isTrue();
-        assertThat(xids.contains(address(1), ConnectionEndingXidCache.XIDS_PER_CLIENT + 2))
+        assertThat(xids.contains(address(1), FatalCallXidCache.XIDS_PER_CLIENT + 2))
                 .isTrue();
-        for (int i = 0; i < ConnectionEndingXidCache.CLIENTS; i++) {
+        for (int i = 0; i < FatalCallXidCache.CLIENTS; i++) {
             xids.add(address(1000 + i), 5);
         }
         assertThat(xids.contains(address(1), 3)).isFalse();

@@ -6,14 +6,14 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
-/** The streams of one context: those that are open, and those among them that wait for a turn in the next poll. */
-final class OpenStreamMaintainer {
+/** The open streams of one context, and the queue of those among them that wait for a turn in the next poll. */
+final class OpenStreamRunQueue {
 
-    private final Set<MaintainedStream> open = new LinkedHashSet<>();
-    private final ArrayDeque<MaintainedStream> broken = new ArrayDeque<>();
+    private final Set<RunQueueStream> open = new LinkedHashSet<>();
+    private final ArrayDeque<RunQueueStream> broken = new ArrayDeque<>();
 
     /** Streams with a message that waits for memory. */
-    private final Set<MaintainedStream> held = new LinkedHashSet<>();
+    private final Set<RunQueueStream> held = new LinkedHashSet<>();
 
     /** FPDUs that have arrived in part. */
     final IncompleteInputStallTimer frames;
@@ -21,32 +21,32 @@ final class OpenStreamMaintainer {
     /** Messages of which some segments have arrived. */
     final IncompleteInputStallTimer messages;
 
-    OpenStreamMaintainer(Timers timers, IwarpConfig config) {
+    OpenStreamRunQueue(Timers timers, IwarpConfig config) {
         frames =
                 new IncompleteInputStallTimer(
-                        timers, open, MaintainedStream::checkFrameStall, config.frameTimeout());
+                        timers, open, RunQueueStream::checkFrameStall, config.frameTimeout());
         messages =
                 new IncompleteInputStallTimer(
-                        timers, open, MaintainedStream::checkMessageStall, config.messageTimeout());
+                        timers, open, RunQueueStream::checkMessageStall, config.messageTimeout());
     }
 
-    void add(MaintainedStream stream) {
+    void add(RunQueueStream stream) {
         open.add(stream);
     }
 
     /** Returns whether it was there. */
-    boolean remove(MaintainedStream stream) {
+    boolean remove(RunQueueStream stream) {
         held.remove(stream);
         return open.remove(stream);
     }
 
-    /** Has {@link MaintainedStream#resolveBroken} called by the next poll. */
-    void broken(MaintainedStream stream) {
+    /** Has {@link RunQueueStream#resolveBroken} called by the next poll. */
+    void broken(RunQueueStream stream) {
         broken.add(stream);
     }
 
-    /** Has {@link MaintainedStream#tryPlaceHeld} called until it tells that nothing waits. */
-    void hold(MaintainedStream stream) {
+    /** Has {@link RunQueueStream#tryPlaceHeld} called until it tells that nothing waits. */
+    void hold(RunQueueStream stream) {
         held.add(stream);
     }
 
@@ -69,7 +69,7 @@ final class OpenStreamMaintainer {
     }
 
     private void retryHeld() {
-        for (MaintainedStream stream : List.copyOf(held)) {
+        for (RunQueueStream stream : List.copyOf(held)) {
             if (!stream.tryPlaceHeld()) {
                 held.remove(stream);
             }
@@ -77,7 +77,7 @@ final class OpenStreamMaintainer {
     }
 
     void detachAll() {
-        for (MaintainedStream stream : open) {
+        for (RunQueueStream stream : open) {
             stream.detach();
         }
     }

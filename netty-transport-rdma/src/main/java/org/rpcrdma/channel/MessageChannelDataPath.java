@@ -14,10 +14,10 @@ import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 
 /**
- * Message protocol: delivers each Send as one message in its receive buffer, and posts Sends, RDMA Writes and RDMA
- * Reads.
+ * Data path of a message channel: delivers each Send as one message in its receive buffer, and posts Sends, RDMA
+ * Writes and RDMA Reads.
  */
-final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
+final class MessageChannelDataPath extends ChannelDataPath<RdmaChannel> {
 
     /**
      * Messages above this size may arrive in many segments, each delayed by the peer: their memory counts as incomplete
@@ -51,7 +51,7 @@ final class MessageChannelProtocol extends ChannelProtocol<RdmaChannel> {
     final ChannelMemoryExposures exposures;
 
     /** @param memory decides what can be sent without a copy */
-    MessageChannelProtocol(RdmaChannel channel, MessageRegistration memory, QueuePair queuePair) {
+    MessageChannelDataPath(RdmaChannel channel, MessageRegistration memory, QueuePair queuePair) {
         super(channel);
         this.queuePair = queuePair;
         config = channel.config();

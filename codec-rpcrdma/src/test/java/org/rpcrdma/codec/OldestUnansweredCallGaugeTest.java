@@ -12,16 +12,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The age of the oldest call without an answer. */
-class UnansweredCallListTest {
+class OldestUnansweredCallGaugeTest {
 
-    private static final class Call extends UnansweredCallListNode {}
+    private static final class Call extends UnansweredCallNode {}
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4, 5})
     void theOldestOfAnyCallsIsPublished(int seed) {
         Random random = new Random(seed);
         ConnectionMetrics metrics = new ConnectionMetrics(new RpcRdmaMetrics());
-        UnansweredCallList ages = new UnansweredCallList(metrics, RpcRdmaRole.REQUESTER);
+        OldestUnansweredCallGauge ages = new OldestUnansweredCallGauge(metrics, RpcRdmaRole.REQUESTER);
         List<Call> model = new ArrayList<>();
         List<Call> spares = new ArrayList<>();
         for (int now = 1; now < 2_000; now++) {

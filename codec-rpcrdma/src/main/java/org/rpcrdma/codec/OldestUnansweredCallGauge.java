@@ -2,17 +2,18 @@
 package org.rpcrdma.codec;
 
 /**
- * Unanswered calls of one role of one connection, the oldest first, for the gauge of its age. Lists only calls whose
- * start was measured, so that nothing is done while nobody watches. Event loop only.
+ * Tells the metrics when the oldest unanswered call of one role of one connection began, by a list of these calls, the
+ * oldest first. Lists only calls whose start was measured, so that nothing is done while nobody watches. Event loop
+ * only.
  */
-final class UnansweredCallList {
+final class OldestUnansweredCallGauge {
 
     private final ConnectionMetrics metrics;
     private final RpcRdmaRole role;
-    private UnansweredCallListNode oldest;
-    private UnansweredCallListNode newest;
+    private UnansweredCallNode oldest;
+    private UnansweredCallNode newest;
 
-    UnansweredCallList(ConnectionMetrics metrics, RpcRdmaRole role) {
+    OldestUnansweredCallGauge(ConnectionMetrics metrics, RpcRdmaRole role) {
         this.metrics = metrics;
         this.role = role;
     }
@@ -22,7 +23,7 @@ final class UnansweredCallList {
      *
      * @param start {@link ConnectionMetrics#startTime} of it, not 0
      */
-    void add(UnansweredCallListNode call, long start) {
+    void add(UnansweredCallNode call, long start) {
         call.isListed = true;
         call.since = start;
         call.older = newest;
@@ -36,7 +37,7 @@ final class UnansweredCallList {
     }
 
     /** Removes a listed call. */
-    void remove(UnansweredCallListNode call) {
+    void remove(UnansweredCallNode call) {
         if (call.newer == null) {
             newest = call.older;
         } else {

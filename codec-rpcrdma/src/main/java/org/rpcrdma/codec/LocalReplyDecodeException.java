@@ -2,14 +2,14 @@
 package org.rpcrdma.codec;
 
 /**
- * A reply has arrived and could not be decoded: the upper-layer binding has thrown the cause of this exception, or
- * there was no memory. The responder has executed the call, and the connection is not affected.
+ * A reply has arrived and could not be decoded for a reason on this side: the upper-layer binding has thrown the cause
+ * of this exception, or there was no memory. The responder has executed the call, and the connection is not affected.
  */
-public final class ReplyUnmarshalException extends RpcRdmaException {
+public final class LocalReplyDecodeException extends RpcRdmaException {
 
     private static final long serialVersionUID = 1L;
 
-    ReplyUnmarshalException(Throwable cause) {
+    LocalReplyDecodeException(Throwable cause) {
         super(
                 "the reply could not be read: "
                         + (cause instanceof FaultyUpperLayerBindingException

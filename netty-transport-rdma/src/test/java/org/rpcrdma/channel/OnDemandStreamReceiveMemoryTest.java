@@ -28,13 +28,13 @@ import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 
 /** Pieces of memory for what a peer writes, without a peer. */
 @NeedsDevice("exposesWithoutMemory")
-class OnDemandInboundRdmaWriteBuffersTest {
+class OnDemandStreamReceiveMemoryTest {
 
     private static final int MOST = 252 << 10;
 
     private VerbsContext context;
     private RegisteredBufferPool pool;
-    private OnDemandInboundRdmaWriteBuffers memory;
+    private OnDemandStreamReceiveMemory memory;
     private int keys;
 
     /** Buffers that are exposed and not full: key and length. */
@@ -65,7 +65,7 @@ class OnDemandInboundRdmaWriteBuffersTest {
                                 new Class<?>[] {QueuePair.class},
                                 (proxy, method, arguments) -> ++keys);
         memory =
-                new OnDemandInboundRdmaWriteBuffers(
+                new OnDemandStreamReceiveMemory(
                         pool, new ChannelMemoryExposures(device, null, true), MOST);
         expose();
     }

@@ -9,17 +9,17 @@ import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
 
 /** Memory of a stream's receive buffers, which the peer writes, with the undelivered bytes. */
-abstract class InboundRdmaWriteBuffers {
+abstract class StreamReceiveMemory {
 
     /** @param most the largest size of each buffer, in bytes */
-    static InboundRdmaWriteBuffers of(
+    static StreamReceiveMemory of(
             DeviceCapabilities device,
             RegisteredBufferPool pool,
             ChannelMemoryExposures exposures,
             int most) {
         return device.exposesWithoutMemory()
-                ? new OnDemandInboundRdmaWriteBuffers(pool, exposures, most)
-                : new PreallocatedInboundRdmaWriteBuffers(pool, exposures, most);
+                ? new OnDemandStreamReceiveMemory(pool, exposures, most)
+                : new PreallocatedStreamReceiveMemory(pool, exposures, most);
     }
 
     /** Length in bytes of the next buffer of {@link #expose}. */

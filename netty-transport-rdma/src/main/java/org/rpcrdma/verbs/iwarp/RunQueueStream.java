@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp;
 
-/** Stream as its event loop sees it: it gets turns besides those that its byte transport gives. */
-interface MaintainedStream {
+/** Stream as {@link OpenStreamRunQueue} sees it: it gets turns besides those that its byte transport gives. */
+interface RunQueueStream {
 
     /** Writing has failed; reads what is left and ends the stream. */
     void resolveBroken();

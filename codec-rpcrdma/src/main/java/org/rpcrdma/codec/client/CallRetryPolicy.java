@@ -9,7 +9,7 @@ import org.rpcrdma.codec.access.CodecAccess;
  * Decides which calls are retransmitted with the same XID on another connection (RFC 8166, 4.5.5; RFC 8167, 5.4), and
  * which are repeated as new calls after ERR_CHUNK. Event loop only.
  */
-final class RetransmissionPolicy {
+final class CallRetryPolicy {
 
     /** The most doublings of the memory for a reply. */
     private static final int MAX_DOUBLINGS = 16;
@@ -20,7 +20,7 @@ final class RetransmissionPolicy {
     /** The most bytes that all repeated calls together offer for their replies. */
     private long grownBytes;
 
-    RetransmissionPolicy(DefaultCallSettings settings) {
+    CallRetryPolicy(DefaultCallSettings settings) {
         this.settings = settings;
     }
 

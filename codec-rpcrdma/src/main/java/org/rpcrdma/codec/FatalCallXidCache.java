@@ -14,7 +14,7 @@ import java.util.function.LongSupplier;
  * <p>Bounded: a few XIDs of a limited number of clients, which expire after minutes. Thread-safe: shared by all
  * channels of a bootstrap on any event loops.
  */
-final class ConnectionEndingXidCache {
+final class FatalCallXidCache {
 
     static final int XIDS_PER_CLIENT = 16;
     static final int CLIENTS = 256;
@@ -34,7 +34,7 @@ final class ConnectionEndingXidCache {
     /** Whether there was ever one: nearly always false, which spares calls the lock. */
     private volatile boolean isUsed;
 
-    ConnectionEndingXidCache(LongSupplier clock) {
+    FatalCallXidCache(LongSupplier clock) {
         this.clock = clock;
     }
 
