@@ -28,7 +28,7 @@ final class ConnectionSharedState {
     private final ConnectionMetrics metrics;
     private final FlushScheduler flushes;
     private final ProtocolViolationLog problems;
-    private final PeerCache peers;
+    private final BootstrapPeerState peers;
     private final boolean isServer;
     private volatile PrivateData peer = PrivateData.DEFAULT;
 
@@ -54,7 +54,7 @@ final class ConnectionSharedState {
         this.metrics = metrics;
         flushes = new FlushScheduler(channel);
         problems = new ProtocolViolationLog(channel);
-        peers = PeerCache.of(channel);
+        peers = BootstrapPeerState.of(channel);
         isServer = channel.parent() != null;
     }
 

@@ -82,7 +82,7 @@ record InboundMessageRefusal(
     /** Refusal of a call whose reply fits none of the offered chunks. */
     static InboundMessageRefusal replyTooLong(String problem) {
         return new InboundMessageRefusal(
-                null, problem, Answer.ERR_CHUNK, new ReplyTooLongException(problem));
+                null, problem, Answer.ERR_CHUNK, new OutboundReplyTooLongException(problem));
     }
 
     /** Refusal of an optional operation without a handler. */

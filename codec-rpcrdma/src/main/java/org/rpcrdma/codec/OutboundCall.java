@@ -26,7 +26,7 @@ final class OutboundCall extends UnansweredCallNode {
     private static final int LEAST_ROOM = 1024;
 
     final OutboundCallRequestState request = new OutboundCallRequestState();
-    final AdvertisedChunks chunks = new AdvertisedChunks();
+    final OutboundCallChunks chunks = new OutboundCallChunks();
     final InboundReplyState reply = new InboundReplyState();
 
     /** First the lists of the call, then those of the reply. */

@@ -100,7 +100,7 @@ final class OutboundCallSizeCalculator {
 
     /** Checks a planned call: whether it may be sent in the chosen form. */
     void check(OutboundCall call) throws CallTooLongException {
-        if (call.request.form() != OutboundCallForm.LONG) {
+        if (call.request.form() != OutboundCallTransferForm.LONG) {
             return;
         }
         int bytes = call.request.payload.stream().readableBytes();

@@ -25,11 +25,11 @@ final class OutboundReplyRdmaWriter {
     }
 
     /**
-     * Writes the items into their Write chunks and, in the form {@link OutboundReplyForm#REPLY_CHUNK}, the payload
-     * stream into the Reply chunk. Sets the lengths in the lists that the reply repeats.
+     * Writes the items into their Write chunks and, in the form {@link OutboundReplyTransferForm#REPLY_CHUNK}, the
+     * payload stream into the Reply chunk. Sets the lengths in the lists that the reply repeats.
      */
     void write(ChannelHandlerContext ctx, InboundCall call) {
-        boolean isInReplyChunk = call.reply.form == OutboundReplyForm.REPLY_CHUNK;
+        boolean isInReplyChunk = call.reply.form == OutboundReplyTransferForm.REPLY_CHUNK;
         writeItems(ctx, call, call.chunks.header.writes());
         writeStream(ctx, call, call.chunks.header.reply(), isInReplyChunk);
     }

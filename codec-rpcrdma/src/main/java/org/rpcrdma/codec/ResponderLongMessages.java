@@ -120,10 +120,10 @@ final class ResponderLongMessages {
         }
     }
 
-    private OutboundReplyForm form(InboundCall call, int payload, int room) {
+    private OutboundReplyTransferForm form(InboundCall call, int payload, int room) {
         long replyChunk = call.chunks.header.reply().chunkLength();
         boolean readChunks = link.sendsReadChunkReplies(call.protocol.number());
-        return OutboundReplyForm.of(payload, room, replyChunk, readChunks);
+        return OutboundReplyTransferForm.of(payload, room, replyChunk, readChunks);
     }
 
     /** Exposes the payload stream; without memory for that the reply waits. */

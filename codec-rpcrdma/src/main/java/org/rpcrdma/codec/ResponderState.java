@@ -19,7 +19,7 @@ final class ResponderState {
     private final InboundPullMemoryBudget pulls;
     private final XidHashMap<InboundCall> calls = new XidHashMap<>();
     private final ObjectPool<InboundCall> spares = new ObjectPool<>(InboundCall::new);
-    private final ObjectPool<ConnectionClosingReplyPromise> spareWork;
+    private final ObjectPool<OutboundReplyWorkRequestPromise> spareWork;
     private final OldestUnansweredCallGauge ages;
 
     /** {@code null} if this side sends no replies in Read chunks. */
@@ -38,7 +38,7 @@ final class ResponderState {
         metrics = link.metrics();
         this.pulls = pulls;
         ages = new OldestUnansweredCallGauge(metrics, RpcRdmaRole.RESPONDER);
-        spareWork = new ObjectPool<>(() -> new ConnectionClosingReplyPromise(link, this::recycle));
+        spareWork = new ObjectPool<>(() -> new OutboundReplyWorkRequestPromise(link, this::recycle));
     }
 
     // ------------------------------------------------------------------ credits
@@ -183,11 +183,11 @@ final class ResponderState {
     }
 
     /** A promise for a work request of a reply. */
-    ConnectionClosingReplyPromise work(int xid) {
+    OutboundReplyWorkRequestPromise work(int xid) {
         return spareWork.take().of(xid);
     }
 
-    private void recycle(ConnectionClosingReplyPromise work) {
+    private void recycle(OutboundReplyWorkRequestPromise work) {
         spareWork.give(work);
     }
 

@@ -36,7 +36,7 @@ public final class RpcRdmaConnection {
         this.channel = channel;
         this.config = config;
         this.metrics = metrics;
-        if (!PeerCache.isKept(channel)
+        if (!BootstrapPeerState.isKept(channel)
                 && channel.config().getPrivateData().length == 0
                 && channel.isConfigurable()) {
             // Sets the private data here, because a bootstrap without applyTo does not know the

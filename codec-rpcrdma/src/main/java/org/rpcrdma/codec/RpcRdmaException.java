@@ -13,7 +13,7 @@ public abstract sealed class RpcRdmaException extends IOException
                 MalformedReplyException,
                 ReplyPullException,
                 CallTooLongException,
-                ReplyTooLongException,
+                OutboundReplyTooLongException,
                 CallQueueFullException,
                 MarshalException,
                 LocalReplyDecodeException,

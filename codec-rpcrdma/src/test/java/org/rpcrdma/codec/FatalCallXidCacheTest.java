@@ -20,7 +20,7 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.codec.FaultPair.Role;
 import org.rpcrdma.codec.fault.FaultPlan;
 import org.rpcrdma.codec.fault.Step;
-import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.verbs.WorkStatus;
 
@@ -97,7 +97,7 @@ class FatalCallXidCacheTest {
     @Proves({"V1-ERR-18", "V1-ERR-17"})
     void callWhoseReadFailedIsRefusedOnTheNextConnection() throws Exception {
         CodecEnd server = CodecEnd.of(RpcRdmaConfig.defaults());
-        PeerCache memory = new PeerCache();
+        BootstrapPeerState memory = new BootstrapPeerState();
         for (int attempt = 0; attempt < 3; attempt++) {
             try (RpcPair pair = RpcPair.rawClient(RpcRdmaConfig.defaults(), server, memory)) {
                 TransportHeader header = new TransportHeader().set(5, 32, 1);
@@ -108,8 +108,8 @@ class FatalCallXidCacheTest {
                     continue;
                 }
                 ByteBuf answer = pair.client.takeBuffer();
-                assertThat(answer.readableBytes()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
-                assertThat(answer.getInt(16)).isEqualTo(TransportError.ERR_CHUNK);
+                assertThat(answer.readableBytes()).isEqualTo(RdmaErrorMessage.ERR_CHUNK_BYTES);
+                assertThat(answer.getInt(16)).isEqualTo(RdmaErrorMessage.ERR_CHUNK);
                 answer.release();
                 // The same XID without chunks is another call, and harmless.
                 ByteBuf harmless = encoded(new TransportHeader().set(5, 32, 0));
@@ -139,7 +139,7 @@ class FatalCallXidCacheTest {
         RpcRdmaConfig responder = RpcRdmaConfig.builder().grantedCredits(4).build();
         int xid = form.xids();
         try (FaultPair pair = new FaultPair()) {
-            pair.memory = new PeerCache();
+            pair.memory = new BootstrapPeerState();
             try (FaultPair.Connection first = connect(pair, responder, form)) {
                 first.plan(Role.RESPONDER, new FailFirstWork(WorkStatus.REMOTE_ACCESS_ERROR));
                 first.expectCalls(1);
@@ -162,7 +162,7 @@ class FatalCallXidCacheTest {
         RpcRdmaConfig responder = RpcRdmaConfig.builder().grantedCredits(4).build();
         int xid = Form.READ_CHUNK.xids();
         try (FaultPair pair = new FaultPair()) {
-            pair.memory = new PeerCache();
+            pair.memory = new BootstrapPeerState();
             try (FaultPair.Connection first = connect(pair, responder, Form.READ_CHUNK)) {
                 first.plan(Role.RESPONDER, new FailFirstWork(WorkStatus.FLUSHED));
                 first.expectCalls(1);

@@ -404,7 +404,7 @@ class RpcMessageTest {
                             new RpcMessage(reducedReadReply(7, 8193))
                                     .addItem(READ_POSITION, direct(new byte[8193])));
             assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
-            assertThatThrownBy(late::sync).isInstanceOf(ReplyTooLongException.class);
+            assertThatThrownBy(late::sync).isInstanceOf(OutboundReplyTooLongException.class);
         }
     }
 

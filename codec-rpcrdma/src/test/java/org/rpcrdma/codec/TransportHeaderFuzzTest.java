@@ -10,7 +10,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.stream.Stream;
 import org.rpcrdma.FuzzTarget;
-import org.rpcrdma.codec.wire.InboundMessageDirection;
+import org.rpcrdma.codec.wire.InboundRpcMessageType;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.ReadChunkLayout;
 import org.rpcrdma.codec.wire.ReadList;
@@ -150,7 +150,7 @@ class TransportHeaderFuzzTest extends FuzzTarget {
         if (isPlain) {
             assertThat(started.payloadXid()).isEqualTo(in.getInt(payload));
             assertThat(started.payloadDirection())
-                    .isEqualTo(InboundMessageDirection.of(header, in, payload));
+                    .isEqualTo(InboundRpcMessageType.of(header, in, payload));
         }
     }
 

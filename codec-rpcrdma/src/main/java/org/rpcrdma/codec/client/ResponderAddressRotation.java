@@ -15,7 +15,7 @@ import java.util.function.Consumer;
  * Takes the addresses of a responder in turn for one connection, and locates the responder again after the last one.
  * Event loop only.
  */
-final class ResponderAddresses {
+final class ResponderAddressRotation {
 
     private final ResponderLocator locator;
     private final EventLoop loop;
@@ -27,7 +27,7 @@ final class ResponderAddresses {
 
     private Consumer<Throwable> onFailure;
 
-    ResponderAddresses(ResponderLocator locator, EventLoop loop, int timeoutMillis) {
+    ResponderAddressRotation(ResponderLocator locator, EventLoop loop, int timeoutMillis) {
         this.locator = locator;
         this.loop = loop;
         this.timeoutMillis = timeoutMillis;

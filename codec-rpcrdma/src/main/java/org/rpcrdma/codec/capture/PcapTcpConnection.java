@@ -7,7 +7,7 @@ import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 
 /** One TCP connection in a file, of which nothing is lost. Event loop only. */
-final class PcapTcp {
+final class PcapTcpConnection {
 
     /** Which way a packet goes. */
     enum Way {
@@ -53,7 +53,7 @@ final class PcapTcp {
      * @param startup puts the start-up, beginning with the {@link #handshake}: each file shows it, because Wireshark
      *     needs it to decode the rest
      */
-    PcapTcp(
+    PcapTcpConnection(
             RdmaPcapFile file,
             InetSocketAddress local,
             InetSocketAddress remote,

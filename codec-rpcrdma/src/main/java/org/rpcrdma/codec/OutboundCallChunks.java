@@ -8,7 +8,7 @@ import io.netty.util.ReferenceCountUtil;
  * Chunks that an {@link OutboundCall} advertises (RFC 8166, 3.4.4): memory for its reply, and the handles of that
  * memory and of the arguments, which are invalidated together. Reused for later calls.
  */
-final class AdvertisedChunks {
+final class OutboundCallChunks {
 
     /** The Write chunks. */
     final WriteChunkSinks sinks = new WriteChunkSinks();

@@ -11,7 +11,7 @@ import io.netty.buffer.ByteBuf;
  * @param lowest the lowest version that the responder speaks, unsigned; 0 unless the code is {@link #ERR_VERS}
  * @param highest the highest one
  */
-public record TransportError(int code, int lowest, int highest) {
+public record RdmaErrorMessage(int code, int lowest, int highest) {
 
     /** The responder does not speak the version of the call. */
     public static final int ERR_VERS = 1;
@@ -38,18 +38,18 @@ public record TransportError(int code, int lowest, int highest) {
      * @param in its readable bytes are the whole message, at least {@link #ERR_CHUNK_BYTES}
      * @return {@code null} for an unknown code, and for an ERR_VERS without versions
      */
-    public static TransportError decode(ByteBuf in) {
+    public static RdmaErrorMessage decode(ByteBuf in) {
         int start = in.readerIndex();
         int code = in.getInt(start + CODE_INDEX);
         return switch (code) {
             case ERR_VERS ->
                     in.readableBytes() < ERR_VERS_BYTES
                             ? null
-                            : new TransportError(
+                            : new RdmaErrorMessage(
                                     code,
                                     in.getInt(start + LOWEST_INDEX),
                                     in.getInt(start + HIGHEST_INDEX));
-            case ERR_CHUNK, INVAL_OPTION -> new TransportError(code, 0, 0);
+            case ERR_CHUNK, INVAL_OPTION -> new RdmaErrorMessage(code, 0, 0);
             default -> null;
         };
     }

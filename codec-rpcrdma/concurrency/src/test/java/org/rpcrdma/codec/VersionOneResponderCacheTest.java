@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.rpcrdma.concurrency.Interleavings;
 
 /** Found: {@code add} that is not synchronized. */
-class PeerVersionCacheTest {
+class VersionOneResponderCacheTest {
 
     @Test
     void isLinearizable() {
@@ -21,7 +21,7 @@ class PeerVersionCacheTest {
     public static class Cache {
 
         private final AtomicLong clock = new AtomicLong();
-        private final PeerVersionCache cache = new PeerVersionCache(clock::get);
+        private final VersionOneResponderCache cache = new VersionOneResponderCache(clock::get);
 
         @Operation
         public void add(@Param(name = "peer") int peer) {

@@ -6,13 +6,13 @@ import io.netty.buffer.Unpooled;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import org.rpcrdma.codec.capture.PcapTcp.Way;
+import org.rpcrdma.codec.capture.PcapTcpConnection.Way;
 
 /**
  * One connection as iWARP over TCP (RFC 5044, 5041, 5040) in a file: each FPDU is a segment of its own, nothing is
  * lost, and CRCs are agreed not to be used. Event loop only.
  */
-final class PcapConnection {
+final class PcapIwarpConnection {
 
     private static final int RDMA_WRITE = 0;
     private static final int READ_REQUEST = 1;
@@ -40,7 +40,7 @@ final class PcapConnection {
         private int reads = 1;
     }
 
-    private final PcapTcp tcp;
+    private final PcapTcpConnection tcp;
     private final Stream sent = new Stream();
     private final Stream received = new Stream();
 
@@ -52,8 +52,8 @@ final class PcapConnection {
     /** Stands for the memory that the next Read goes to. */
     private int nextSink = 1;
 
-    PcapConnection(RdmaPcapFile file, InetSocketAddress local, InetSocketAddress remote) {
-        tcp = new PcapTcp(file, local, remote, this::showStartup);
+    PcapIwarpConnection(RdmaPcapFile file, InetSocketAddress local, InetSocketAddress remote) {
+        tcp = new PcapTcpConnection(file, local, remote, this::showStartup);
     }
 
     /**
@@ -70,13 +70,13 @@ final class PcapConnection {
 
     private void showStartup() {
         tcp.handshake(first);
-        tcp.put(first, PcapTcp.PUSH, request);
-        tcp.put(first.other(), PcapTcp.PUSH, reply);
+        tcp.put(first, PcapTcpConnection.PUSH, request);
+        tcp.put(first.other(), PcapTcpConnection.PUSH, reply);
     }
 
     void closed() {
-        tcp.segment(Way.SENT, PcapTcp.FIN, new byte[0]);
-        tcp.segment(Way.RECEIVED, PcapTcp.FIN, new byte[0]);
+        tcp.segment(Way.SENT, PcapTcpConnection.FIN, new byte[0]);
+        tcp.segment(Way.RECEIVED, PcapTcpConnection.FIN, new byte[0]);
     }
 
     /** RFC 5044, 7.1: no markers, no CRC, revision 1. */
@@ -156,7 +156,7 @@ final class PcapConnection {
     private void fpdu(Way way, byte[] ulpdu) {
         int padded = (2 + ulpdu.length + 3) & ~3;
         ByteBuffer fpdu = ByteBuffer.allocate(padded + 4);
-        tcp.segment(way, PcapTcp.PUSH, fpdu.putShort((short) ulpdu.length).put(ulpdu).array());
+        tcp.segment(way, PcapTcpConnection.PUSH, fpdu.putShort((short) ulpdu.length).put(ulpdu).array());
     }
 
     private Stream stream(Way way) {

@@ -4,17 +4,17 @@ package org.rpcrdma.codec.wire;
 import io.netty.buffer.ByteBuf;
 
 /**
- * Direction of the transaction that a message belongs to: an XID may be in use in both (RFC 8167, 2.4 and
- * 4.1).
+ * Whether an inbound message is a call or a reply (RFC 5531, 9), and so which transaction it belongs to: an XID may be
+ * in use in both directions (RFC 8167, 2.4 and 4.1).
  */
-public enum InboundMessageDirection {
+public enum InboundRpcMessageType {
     CALL,
     REPLY,
     /** Undetermined by the header. */
     UNKNOWN;
 
-    /** Direction by the header alone: version 2 has a word for it (draft, 4.2.2), version 1 has none. */
-    public static InboundMessageDirection fromHeader(TransportHeader header, ByteBuf message) {
+    /** By the header alone: version 2 has a direction word (draft, 4.2.2), version 1 has none. */
+    public static InboundRpcMessageType fromHeader(TransportHeader header, ByteBuf message) {
         boolean hasWord =
                 header.version() == TransportHeader.VERSION_TWO
                         && (header.proc() == TransportHeader.RDMA_MSG
@@ -33,11 +33,11 @@ public enum InboundMessageDirection {
      *
      * @param payload where it begins
      */
-    public static InboundMessageDirection of(TransportHeader header, ByteBuf message, int payload) {
+    public static InboundRpcMessageType of(TransportHeader header, ByteBuf message, int payload) {
         boolean hasPayload =
                 header.proc() == TransportHeader.RDMA_MSG
                         && message.writerIndex() - payload >= OncRpcHeaderDecoder.DIRECTION_BYTES;
-        InboundMessageDirection inline = hasPayload ? ofWord(message.getInt(payload + 4)) : UNKNOWN;
+        InboundRpcMessageType inline = hasPayload ? ofWord(message.getInt(payload + 4)) : UNKNOWN;
         if (header.proc() == TransportHeader.RDMA_MSG
                 && header.version() == TransportHeader.VERSION_TWO) {
             return inline == ofWord(header.direction()) ? inline : UNKNOWN;
@@ -54,7 +54,7 @@ public enum InboundMessageDirection {
         return header.reads().segments() == 0 && header.reply().isPresent() ? REPLY : UNKNOWN;
     }
 
-    static InboundMessageDirection ofWord(int word) {
+    static InboundRpcMessageType ofWord(int word) {
         return switch (word) {
             case OncRpcHeaderDecoder.CALL -> CALL;
             case OncRpcHeaderDecoder.REPLY -> REPLY;

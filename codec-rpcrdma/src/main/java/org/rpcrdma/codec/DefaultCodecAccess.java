@@ -11,10 +11,10 @@ import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.codec.internal.UserExceptionLog;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 
-/** The only class that opens this package to another one. */
-final class OpenedCodec extends CodecAccess {
+/** The only implementation of {@link CodecAccess}, and the only class that opens this package to another one. */
+final class DefaultCodecAccess extends CodecAccess {
 
-    private OpenedCodec() {}
+    private DefaultCodecAccess() {}
 
     // ------------------------------------------------------------------ connections
 

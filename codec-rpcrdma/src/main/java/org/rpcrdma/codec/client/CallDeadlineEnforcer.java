@@ -9,7 +9,7 @@ import org.rpcrdma.codec.access.CodecAccess;
  * Fails calls past their deadline, and decides whether the responder's silence justifies closing their channel. Event
  * loop only.
  */
-final class CallDeadlines {
+final class CallDeadlineEnforcer {
 
     private final DefaultCallSettings settings;
     private final PendingCallTable table;
@@ -19,7 +19,7 @@ final class CallDeadlines {
     /**
      * @param due runs when a deadline has passed; the caller must arm the deadlines again
      */
-    CallDeadlines(
+    CallDeadlineEnforcer(
             DefaultCallSettings settings,
             MovableRequesterEventLoop loop,
             PendingCallTable table,

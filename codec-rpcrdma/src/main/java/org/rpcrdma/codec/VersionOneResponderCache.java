@@ -7,10 +7,11 @@ import java.util.Map;
 import java.util.function.LongSupplier;
 
 /**
- * Responders that do not speak version 2 (draft-cel-nfsv4-rpcrdma-version-two-01, 5.2). Entries expire, because a
- * responder may be upgraded. Shared by all channels of a bootstrap on any event loops; locked once for each connection.
+ * Responders that do not speak version 2 (draft-cel-nfsv4-rpcrdma-version-two-01, 5.2), as requesters remember them.
+ * Entries expire, because a responder may be upgraded. Shared by all channels of a bootstrap on any event loops; locked
+ * once for each connection.
  */
-final class PeerVersionCache {
+final class VersionOneResponderCache {
 
     static final int RESPONDERS = 256;
 
@@ -25,7 +26,7 @@ final class PeerVersionCache {
                 }
             };
 
-    PeerVersionCache(LongSupplier clock) {
+    VersionOneResponderCache(LongSupplier clock) {
         this.clock = clock;
     }
 

@@ -7,27 +7,27 @@ import java.util.function.Consumer;
 import org.rpcrdma.codec.internal.ReusableWritePromise;
 
 /**
- * Promise of a work request of a reply. Its failure closes the connection, so that the requester learns that no reply
- * comes (RFC 8166, 4.5.4), and may mark the call as fatal (4.5.3). Outlives the state of the call; reused for later
- * work requests.
+ * Promise of one work request of an outbound reply. Its failure closes the connection, so that the requester learns
+ * that no reply comes (RFC 8166, 4.5.4), and may mark the call as fatal (4.5.3). Outlives the state of the call; reused
+ * for later work requests.
  */
-final class ConnectionClosingReplyPromise extends ReusableWritePromise {
+final class OutboundReplyWorkRequestPromise extends ReusableWritePromise {
 
     private final ConnectionSharedState link;
-    private final Consumer<ConnectionClosingReplyPromise> pool;
+    private final Consumer<OutboundReplyWorkRequestPromise> pool;
     private int xid;
 
     /** Void promise of the user, which reports a failure; {@code null} for work requests of the codec. */
     private ChannelPromise user;
 
-    ConnectionClosingReplyPromise(
-            ConnectionSharedState link, Consumer<ConnectionClosingReplyPromise> pool) {
+    OutboundReplyWorkRequestPromise(
+            ConnectionSharedState link, Consumer<OutboundReplyWorkRequestPromise> pool) {
         super(link.channel());
         this.link = link;
         this.pool = pool;
     }
 
-    ConnectionClosingReplyPromise of(int call) {
+    OutboundReplyWorkRequestPromise of(int call) {
         xid = call;
         return this;
     }

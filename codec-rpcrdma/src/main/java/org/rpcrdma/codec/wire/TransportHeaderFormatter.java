@@ -4,8 +4,8 @@ package org.rpcrdma.codec.wire;
 import io.netty.buffer.ByteBuf;
 import java.util.HexFormat;
 
-/** Transport headers in one line, for people: the words of RFC 8166, 4,. */
-final class HeaderText {
+/** Formats transport headers in one line, for people, in the words of RFC 8166, 4. */
+final class TransportHeaderFormatter {
 
     private static final String[] PROCEDURES = {
         "RDMA_MSG", "RDMA_NOMSG", "RDMA_MSGP", "RDMA_DONE", "RDMA_ERROR", "RDMA2_OPTIONAL"
@@ -18,11 +18,11 @@ final class HeaderText {
 
     private final StringBuilder out = new StringBuilder();
 
-    private HeaderText() {}
+    private TransportHeaderFormatter() {}
 
     /** The fixed words and the lists. */
     static String of(TransportHeader header) {
-        HeaderText text = new HeaderText();
+        TransportHeaderFormatter text = new TransportHeaderFormatter();
         text.fixed(header);
         int proc = header.proc();
         if (proc == TransportHeader.RDMA_MSG || proc == TransportHeader.RDMA_NOMSG) {
@@ -42,7 +42,7 @@ final class HeaderText {
         if (end - start < TransportHeader.FIXED_BYTES) {
             return "message of " + (end - start) + " bytes, too short for a header";
         }
-        HeaderText text = new HeaderText();
+        TransportHeaderFormatter text = new TransportHeaderFormatter();
         TransportHeader header = new TransportHeader();
         header.decodeFixed(message, start);
         text.fixed(header);
@@ -144,14 +144,14 @@ final class HeaderText {
         }
         int code = message.getInt(index);
         switch (code) {
-            case TransportError.ERR_VERS -> {
+            case RdmaErrorMessage.ERR_VERS -> {
                 out.append(", ERR_VERS");
                 if (end - index >= 12) {
                     out.append(' ').append(Integer.toUnsignedString(message.getInt(index + 4)));
                     out.append(" to ").append(Integer.toUnsignedString(message.getInt(index + 8)));
                 }
             }
-            case TransportError.ERR_CHUNK -> out.append(", ERR_CHUNK");
+            case RdmaErrorMessage.ERR_CHUNK -> out.append(", ERR_CHUNK");
             default -> out.append(", code ").append(Integer.toUnsignedString(code));
         }
     }

@@ -7,7 +7,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * Form in which a payload stream travels (RFC 8166, 3.5). The sender decides it once, before memory is exposed or the
  * header encoded.
  */
-enum OutboundCallForm {
+enum OutboundCallTransferForm {
     /** Short (3.5.1): all of the payload stream is in the Send. */
     INLINE(TransportHeader.RDMA_MSG),
 
@@ -19,7 +19,7 @@ enum OutboundCallForm {
 
     private final int procedure;
 
-    OutboundCallForm(int procedure) {
+    OutboundCallTransferForm(int procedure) {
         this.procedure = procedure;
     }
 

@@ -7,7 +7,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.rpcrdma.codec.wire.TransportHeader;
 
-class OutboundReplyFormTest {
+class OutboundReplyTransferFormTest {
 
     @ParameterizedTest
     @CsvSource({
@@ -21,9 +21,9 @@ class OutboundReplyFormTest {
         "  1,  -4,   0, false, TOO_LONG"
     })
     void isTheFirstThatHasRoom(
-            int payload, int room, String chunk, boolean readChunks, OutboundReplyForm expected) {
+            int payload, int room, String chunk, boolean readChunks, OutboundReplyTransferForm expected) {
         long replyChunk = Long.decode(chunk);
-        assertThat(OutboundReplyForm.of(payload, room, replyChunk, readChunks)).isSameAs(expected);
+        assertThat(OutboundReplyTransferForm.of(payload, room, replyChunk, readChunks)).isSameAs(expected);
         assertThat(expected.isLong()).isEqualTo(expected.procedure() != TransportHeader.RDMA_MSG);
     }
 }

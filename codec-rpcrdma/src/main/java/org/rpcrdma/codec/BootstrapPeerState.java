@@ -7,23 +7,23 @@ import io.netty.util.AttributeKey;
 import org.rpcrdma.codec.internal.LogRateLimiter;
 
 /**
- * Facts about peers that outlive a connection: versions and fatal calls. Belongs to the bootstrap of the channels: a
- * client that reconnects reaches the same listener, and so the same cache. Any thread.
+ * What all channels of one bootstrap remember of their peers from one connection to the next: versions and fatal calls.
+ * A client that reconnects reaches the same listener, and so the same state. Any thread.
  */
-final class PeerCache {
+final class BootstrapPeerState {
 
-    static final AttributeKey<PeerCache> KEY = AttributeKey.valueOf(PeerCache.class, "MEMORY");
+    static final AttributeKey<BootstrapPeerState> KEY = AttributeKey.valueOf(BootstrapPeerState.class, "MEMORY");
 
-    private final PeerVersionCache versions = new PeerVersionCache(System::nanoTime);
+    private final VersionOneResponderCache versions = new VersionOneResponderCache(System::nanoTime);
     private final FatalCallXidCache fatalXids =
             new FatalCallXidCache(System::nanoTime);
     private final LogRateLimiter closeLog = new LogRateLimiter(System::nanoTime);
 
-    /** Returns the cache of the channel's bootstrap; without {@link RpcRdmaConfig#applyTo} each channel has its own. */
-    static PeerCache of(Channel channel) {
-        Attribute<PeerCache> attribute = channel.attr(KEY);
+    /** Returns that of the channel's bootstrap; without {@link RpcRdmaConfig#applyTo} each channel has its own. */
+    static BootstrapPeerState of(Channel channel) {
+        Attribute<BootstrapPeerState> attribute = channel.attr(KEY);
         if (attribute.get() == null) {
-            attribute.setIfAbsent(new PeerCache());
+            attribute.setIfAbsent(new BootstrapPeerState());
         }
         return attribute.get();
     }
@@ -34,7 +34,7 @@ final class PeerCache {
     }
 
     /** The responders that do not speak version 2. */
-    PeerVersionCache versions() {
+    VersionOneResponderCache versions() {
         return versions;
     }
 

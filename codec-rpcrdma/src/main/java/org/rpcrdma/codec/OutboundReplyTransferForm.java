@@ -7,7 +7,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * Form in which the payload stream of a reply travels (RFC 8166, 3.5). The responder decides it once, before it writes
  * chunks or exposes memory. Results in Write chunks are no part of the payload stream, so each form may have them.
  */
-enum OutboundReplyForm {
+enum OutboundReplyTransferForm {
     /** Short or chunked (3.5.1, 3.5.2): the payload stream is in the Send. */
     INLINE(TransportHeader.RDMA_MSG),
 
@@ -22,7 +22,7 @@ enum OutboundReplyForm {
 
     private final int procedure;
 
-    OutboundReplyForm(int procedure) {
+    OutboundReplyTransferForm(int procedure) {
         this.procedure = procedure;
     }
 
@@ -34,7 +34,7 @@ enum OutboundReplyForm {
      * @param replyChunk bytes that fit the Reply chunk; 0 without one
      * @param readChunks whether the requester reads replies
      */
-    static OutboundReplyForm of(int payload, int room, long replyChunk, boolean readChunks) {
+    static OutboundReplyTransferForm of(int payload, int room, long replyChunk, boolean readChunks) {
         if (payload <= room) {
             return INLINE;
         }

@@ -6,11 +6,11 @@ import io.netty.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
 /** Clock and timers of a requester. Any thread. */
-interface CallClock {
+interface RequesterClockAndTimers {
 
     /** The system clock. */
-    CallClock SYSTEM =
-            new CallClock() {
+    RequesterClockAndTimers SYSTEM =
+            new RequesterClockAndTimers() {
                 @Override
                 public long nanoTime() {
                     return System.nanoTime();

@@ -20,7 +20,7 @@ import java.nio.channels.SocketChannel;
 import java.time.Duration;
 
 /** Sends one RPC call to an rpcbind and waits for its reply, until a deadline. Blocks its thread. */
-final class RpcbindExchange {
+final class BlockingRpcbindExchange {
 
     /** The longest reply over a stream, in bytes: some 10000 services. */
     static final int MAXIMUM_REPLY = 1 << 20;
@@ -34,7 +34,7 @@ final class RpcbindExchange {
     private final SocketAddress rpcbind;
     private final long deadline;
 
-    RpcbindExchange(SocketAddress rpcbind, Duration timeout) {
+    BlockingRpcbindExchange(SocketAddress rpcbind, Duration timeout) {
         this.rpcbind = rpcbind;
         deadline = System.nanoTime() + timeout.toNanos();
     }

@@ -6,10 +6,10 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.codec.access.CaptureAccess;
 import org.rpcrdma.codec.internal.ExposureListener;
 
-/** The only class that opens this package to another one. */
-final class OpenedCapture extends CaptureAccess {
+/** The only implementation of {@link CaptureAccess}, and the only class that opens this package to another one. */
+final class DefaultCaptureAccess extends CaptureAccess {
 
-    private OpenedCapture() {}
+    private DefaultCaptureAccess() {}
 
     @Override
     public ExposureListener addAfter(
