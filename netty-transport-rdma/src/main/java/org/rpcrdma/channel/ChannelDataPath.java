@@ -13,7 +13,7 @@ import org.rpcrdma.verbs.WorkStatus;
  * Data path of one queue pair, for messages or a byte stream: sends, receives, and owns the memory for both. Lives as
  * long as the queue pair. Event loop only.
  */
-abstract class ChannelDataPath<C extends AbstractRdmaConnection> {
+abstract class ChannelDataPath<C extends AbstractConnectedRdmaChannel> {
 
     /**
      * Replaces an empty buffer of the user in the outbound buffer. Netty users write an empty buffer to wait for

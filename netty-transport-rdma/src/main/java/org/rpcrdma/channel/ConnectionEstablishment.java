@@ -14,13 +14,13 @@ import java.nio.channels.UnresolvedAddressException;
 /** Establishes a connection: binds and connects, or answers a request. Event loop only. */
 final class ConnectionEstablishment {
 
-    private final AbstractRdmaConnection channel;
+    private final AbstractConnectedRdmaChannel channel;
     private final ChannelQueuePairLifecycle queuePair;
 
     /** Pending connect of the user; {@code null} for none. */
     private PendingConnect attempt;
 
-    ConnectionEstablishment(AbstractRdmaConnection channel, ChannelQueuePairLifecycle queuePair) {
+    ConnectionEstablishment(AbstractConnectedRdmaChannel channel, ChannelQueuePairLifecycle queuePair) {
         this.channel = channel;
         this.queuePair = queuePair;
     }

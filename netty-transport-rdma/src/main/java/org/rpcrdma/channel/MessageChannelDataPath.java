@@ -51,7 +51,7 @@ final class MessageChannelDataPath extends ChannelDataPath<RdmaChannel> {
     final ChannelMemoryExposures exposures;
 
     /** @param memory decides what can be sent without a copy */
-    MessageChannelDataPath(RdmaChannel channel, MessageRegistration memory, QueuePair queuePair) {
+    MessageChannelDataPath(RdmaChannel channel, MessageMemoryRegistration memory, QueuePair queuePair) {
         super(channel);
         this.queuePair = queuePair;
         config = channel.config();

@@ -31,7 +31,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
 
     private final RegisteredBufferPool pool;
     private final ChannelMemoryExposures exposures;
-    private final AdaptiveStreamBufferSize sizes;
+    private final AdaptiveStreamReceiveBufferSize sizes;
 
     /** Keys of the buffers that the peer may write, in order of use. */
     private final int[] keys = new int[PublishedStreamReceiveBuffers.BUFFERS];
@@ -64,7 +64,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
             RegisteredBufferPool pool, ChannelMemoryExposures exposures, int most) {
         this.pool = pool;
         this.exposures = exposures;
-        this.sizes = new AdaptiveStreamBufferSize(most);
+        this.sizes = new AdaptiveStreamReceiveBufferSize(most);
     }
 
     // ------------------------------------------------------------------ arriving

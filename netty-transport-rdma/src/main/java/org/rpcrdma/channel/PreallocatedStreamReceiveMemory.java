@@ -15,7 +15,7 @@ final class PreallocatedStreamReceiveMemory extends StreamReceiveMemory {
 
     private final RegisteredBufferPool pool;
     private final ChannelMemoryExposures exposures;
-    private final AdaptiveStreamBufferSize sizes;
+    private final AdaptiveStreamReceiveBufferSize sizes;
 
     /** Buffers by age; the writer index counts received bytes, the reader index delivered bytes. */
     private final RegisteredByteBuf[] buffers =
@@ -32,7 +32,7 @@ final class PreallocatedStreamReceiveMemory extends StreamReceiveMemory {
             RegisteredBufferPool pool, ChannelMemoryExposures exposures, int most) {
         this.pool = pool;
         this.exposures = exposures;
-        this.sizes = new AdaptiveStreamBufferSize(most);
+        this.sizes = new AdaptiveStreamReceiveBufferSize(most);
     }
 
     private int slot(int age) {

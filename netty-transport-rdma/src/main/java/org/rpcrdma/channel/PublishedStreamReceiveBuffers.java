@@ -3,11 +3,11 @@ package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
-import org.rpcrdma.stream.ConnectionData;
-import org.rpcrdma.stream.PublishedBuffers;
+import org.rpcrdma.stream.StreamPrivateData;
+import org.rpcrdma.stream.PublishedReceiveBuffers;
 import org.rpcrdma.stream.ReceiveCredits;
 import org.rpcrdma.stream.StreamProtocolException;
-import org.rpcrdma.stream.TargetEntry;
+import org.rpcrdma.stream.ReceiveBufferAddress;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
 
 /**
@@ -21,7 +21,7 @@ final class PublishedStreamReceiveBuffers {
     private final ChannelMemoryExposures exposures;
     private final StreamReceiveMemory memory;
     private final ReceiveCredits credits;
-    private final PublishedBuffers published;
+    private final PublishedReceiveBuffers published;
 
     /** The buffers by age. */
     private final int[] keys = new int[BUFFERS];
@@ -51,7 +51,7 @@ final class PublishedStreamReceiveBuffers {
         this.memory = memory;
         this.credits = new ReceiveCredits(window);
         add();
-        this.published = new PublishedBuffers(lengths[0]);
+        this.published = new PublishedReceiveBuffers(lengths[0]);
     }
 
     private int slot(int age) {
@@ -67,12 +67,12 @@ final class PublishedStreamReceiveBuffers {
     }
 
     /** Table entry of the newest buffer, for the peer. */
-    TargetEntry entry() {
+    ReceiveBufferAddress entry() {
         int slot = slot(count - 1);
-        return new TargetEntry(exposures.offset(keys[slot]), keys[slot], lengths[slot]);
+        return new ReceiveBufferAddress(exposures.offset(keys[slot]), keys[slot], lengths[slot]);
     }
 
-    void open(ConnectionData peer) {
+    void open(StreamPrivateData peer) {
         published.open(peer);
     }
 

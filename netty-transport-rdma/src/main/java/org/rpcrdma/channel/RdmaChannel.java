@@ -29,7 +29,7 @@ import org.rpcrdma.verbs.QueuePairConfig;
  *
  * <p>There is no half-close, and so no {@code shutdownOutput}.
  */
-public final class RdmaChannel extends AbstractRdmaConnection {
+public final class RdmaChannel extends AbstractConnectedRdmaChannel {
 
     /** Reads up to 64 messages before channelReadComplete, because most are short. */
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 64);
@@ -48,7 +48,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     private final RdmaChannelConfig config = new RdmaChannelConfig(this);
 
     /** {@code null} before registration. */
-    private MessageRegistration memory;
+    private MessageMemoryRegistration memory;
 
     /** Protocol of the current queue pair, or of the last one. */
     private MessageChannelDataPath dataPath;
@@ -235,7 +235,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     protected void doRegister() throws Exception {
         super.doRegister();
         memory =
-                new MessageRegistration(
+                new MessageMemoryRegistration(
                         poller().pool(), poller().context().capabilities().cheapRegistration());
     }
 
@@ -280,7 +280,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         }
         if (message instanceof RdmaRead read) {
             ByteBuf sink = read.content();
-            if (!MessageRegistration.isInOnePiece(sink) || sink.isReadOnly()) {
+            if (!MessageMemoryRegistration.isInOnePiece(sink) || sink.isReadOnly()) {
                 throw new IllegalArgumentException(
                         "sink of an RDMA Read: "
                                 + sink
@@ -307,7 +307,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         @Override
         public boolean exposesInPlace(ByteBuf buffer, int index, int length) {
             checkInEventLoop("exposesInPlace");
-            return MessageRegistration.isInOnePiece(buffer)
+            return MessageMemoryRegistration.isInOnePiece(buffer)
                     && ((config.getRegistrationPolicy() == RegistrationPolicy.EXACT
                                     && !buffer.isReadOnly())
                             || memory.pooled(buffer, index, length) != null);

@@ -33,7 +33,7 @@ import org.rpcrdma.verbs.QueuePairConfig;
  * message, an {@link IOException} follows the received data: the stream may be truncated.
  */
 @Experimental
-public final class RdmaStreamChannel extends AbstractRdmaConnection implements SocketChannel {
+public final class RdmaStreamChannel extends AbstractConnectedRdmaChannel implements SocketChannel {
 
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 16);
 

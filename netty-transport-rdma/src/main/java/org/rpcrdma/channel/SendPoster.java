@@ -21,7 +21,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
     private static final long SEND = 1L << 62;
 
     private final QueuePair queuePair;
-    private final MessageRegistration memory;
+    private final MessageMemoryRegistration memory;
     private final int depth;
     private final PostedSends posted;
     private ChannelOutboundBuffer outbound;
@@ -42,7 +42,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
     private boolean blocked;
 
     /** @param depth the most work requests of the queue pair's send queue */
-    SendPoster(QueuePair queuePair, MessageRegistration memory, int depth) {
+    SendPoster(QueuePair queuePair, MessageMemoryRegistration memory, int depth) {
         this.queuePair = queuePair;
         this.memory = memory;
         this.depth = depth;

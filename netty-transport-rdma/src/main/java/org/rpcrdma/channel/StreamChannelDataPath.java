@@ -9,11 +9,11 @@ import io.netty.util.internal.EmptyArrays;
 import java.io.IOException;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
-import org.rpcrdma.stream.ConnectionData;
-import org.rpcrdma.stream.StreamEnds;
+import org.rpcrdma.stream.StreamPrivateData;
+import org.rpcrdma.stream.StreamHalfCloseState;
 import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.stream.StreamProtocolException;
-import org.rpcrdma.stream.TargetTable;
+import org.rpcrdma.stream.PeerReceiveBufferTable;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
@@ -26,7 +26,7 @@ final class StreamChannelDataPath extends ChannelDataPath<RdmaStreamChannel> {
     private final QueuePair queuePair;
     private final DeviceCapabilities device;
     private final StreamCounterUpdater meter;
-    private final StreamEnds ends = new StreamEnds();
+    private final StreamHalfCloseState ends = new StreamHalfCloseState();
 
     private ChannelMemoryExposures exposures;
     private SendOrImmediateStreamPoster wire;
@@ -60,14 +60,14 @@ final class StreamChannelDataPath extends ChannelDataPath<RdmaStreamChannel> {
     void begin() {
         SendOrImmediateStreamPoster.checkDevice(device, channel.parent() != null);
         RegisteredBufferPool pool = channel.poller().pool();
-        MessageRegistration memory = new MessageRegistration(pool, device.cheapRegistration());
+        MessageMemoryRegistration memory = new MessageMemoryRegistration(pool, device.cheapRegistration());
         exposures = new ChannelMemoryExposures(queuePair, memory, device.exactExposure());
-        table = pool.take(TargetTable.BYTES);
+        table = pool.take(PeerReceiveBufferTable.BYTES);
         tableKey =
                 exposures.expose(
                         table.buffer(),
                         0,
-                        TargetTable.BYTES,
+                        PeerReceiveBufferTable.BYTES,
                         RemoteAccess.WRITE,
                         RegistrationPolicy.EXACT);
         wire = SendOrImmediateStreamPoster.of(device, queuePair);
@@ -97,11 +97,11 @@ final class StreamChannelDataPath extends ChannelDataPath<RdmaStreamChannel> {
 
     @Override
     byte[] privateData() {
-        return new ConnectionData(
+        return new StreamPrivateData(
                         config.getReceiveDepth(),
                         exposures.offset(tableKey),
                         tableKey,
-                        TargetTable.ENTRIES,
+                        PeerReceiveBufferTable.ENTRIES,
                         input.entry())
                 .encode();
     }
@@ -113,8 +113,8 @@ final class StreamChannelDataPath extends ChannelDataPath<RdmaStreamChannel> {
 
     @Override
     void opened(byte[] peerData) throws IOException {
-        ConnectionData peer =
-                ConnectionData.decode(
+        StreamPrivateData peer =
+                StreamPrivateData.decode(
                         peerData, SendOrImmediateStreamPoster.allowsBigEndian(device));
         output.open(peer);
         input.open(peer);

@@ -2,7 +2,7 @@
 package org.rpcrdma.stream;
 
 /** Tracks which directions of a stream have ended, and on which side. */
-public final class StreamEnds {
+public final class StreamHalfCloseState {
 
     private boolean inputOver;
     private boolean outputOver;

@@ -19,10 +19,10 @@ import java.util.concurrent.ThreadFactory;
  * runs Netty's handler for NIO. The selector is used by one of both at a time, in turns; keys may change in any turn.
  * Event loop only.
  */
-final class NioSelection {
+final class NioSelectorThread {
 
     private static final InternalLogger logger =
-            InternalLoggerFactory.getInstance(NioSelection.class);
+            InternalLoggerFactory.getInstance(NioSelectorThread.class);
 
     private static final ThreadFactory THREADS = new DefaultThreadFactory("rdma-nio-select", true);
 
@@ -64,7 +64,7 @@ final class NioSelection {
      * @param loop the event loop of the channels
      * @param wakeup ends a wait of the loop for its device, on any thread
      */
-    NioSelection(ThreadAwareExecutor loop, Runnable wakeup) {
+    NioSelectorThread(ThreadAwareExecutor loop, Runnable wakeup) {
         this.wakeup = wakeup;
         this.handler = NioIoHandler.newFactory(provider).newHandler(loop);
         handler.initialize();

@@ -8,13 +8,13 @@ import java.util.concurrent.atomic.AtomicInteger;
  * Limits how many adaptive event loops of a process poll at the same time, so that there are CPUs for its other
  * threads. Thread-safe.
  */
-final class PollerLimit {
+final class PollingEventLoopLimit {
 
     /** Two ends of a connection may share a process, and none gains when one of them is woken for each message. */
     private static final int LEAST = 2;
 
     /** Of all groups. */
-    static final PollerLimit PROCESS = new PollerLimit(NettyRuntime.availableProcessors());
+    static final PollingEventLoopLimit PROCESS = new PollingEventLoopLimit(NettyRuntime.availableProcessors());
 
     private final int most;
     private final AtomicInteger polling = new AtomicInteger();
@@ -22,7 +22,7 @@ final class PollerLimit {
     /**
      * @param processors that are available; on a single one, whom the loop polls for would have to wait for it
      */
-    PollerLimit(int processors) {
+    PollingEventLoopLimit(int processors) {
         most = processors == 1 ? 0 : Math.max(LEAST, processors / 2);
     }
 

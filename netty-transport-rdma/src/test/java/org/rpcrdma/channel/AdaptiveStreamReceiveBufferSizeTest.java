@@ -5,11 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import org.junit.jupiter.api.Test;
 
-class AdaptiveStreamBufferSizeTest {
+class AdaptiveStreamReceiveBufferSizeTest {
 
-    private static final int FIRST = AdaptiveStreamBufferSize.FIRST;
+    private static final int FIRST = AdaptiveStreamReceiveBufferSize.FIRST;
 
-    private static void fill(AdaptiveStreamBufferSize size, int length, int messages) {
+    private static void fill(AdaptiveStreamReceiveBufferSize size, int length, int messages) {
         for (int i = 0; i < messages; i++) {
             size.message();
         }
@@ -18,9 +18,9 @@ class AdaptiveStreamBufferSizeTest {
 
     @Test
     void aFewMessagesToABufferMakeTheNextOneLargerUntilTheLimit() {
-        AdaptiveStreamBufferSize size = new AdaptiveStreamBufferSize(3 * FIRST);
+        AdaptiveStreamReceiveBufferSize size = new AdaptiveStreamReceiveBufferSize(3 * FIRST);
         assertThat(size.next()).isEqualTo(FIRST);
-        fill(size, FIRST, AdaptiveStreamBufferSize.FEW_MESSAGES);
+        fill(size, FIRST, AdaptiveStreamReceiveBufferSize.FEW_MESSAGES);
         assertThat(size.next()).isEqualTo(2 * FIRST);
         fill(size, 2 * FIRST, 1);
         assertThat(size.next()).isEqualTo(3 * FIRST);
@@ -31,7 +31,7 @@ class AdaptiveStreamBufferSizeTest {
     /** Two buffers are published at a time. */
     @Test
     void aBufferFromBeforeTheLastChangeSaysNothing() {
-        AdaptiveStreamBufferSize size = new AdaptiveStreamBufferSize(4 * FIRST);
+        AdaptiveStreamReceiveBufferSize size = new AdaptiveStreamReceiveBufferSize(4 * FIRST);
         fill(size, FIRST, 1);
         fill(size, FIRST, 1);
         assertThat(size.next()).isEqualTo(2 * FIRST);
@@ -39,20 +39,20 @@ class AdaptiveStreamBufferSizeTest {
 
     @Test
     void manyMessagesMakeItSmallerAgainAndNeverLessThanTheFirst() {
-        AdaptiveStreamBufferSize size = new AdaptiveStreamBufferSize(4 * FIRST);
+        AdaptiveStreamReceiveBufferSize size = new AdaptiveStreamReceiveBufferSize(4 * FIRST);
         fill(size, FIRST, 1);
-        fill(size, 2 * FIRST, AdaptiveStreamBufferSize.FEW_MESSAGES + 1);
+        fill(size, 2 * FIRST, AdaptiveStreamReceiveBufferSize.FEW_MESSAGES + 1);
         assertThat(size.next()).isEqualTo(2 * FIRST);
-        fill(size, 2 * FIRST, AdaptiveStreamBufferSize.MANY_MESSAGES);
+        fill(size, 2 * FIRST, AdaptiveStreamReceiveBufferSize.MANY_MESSAGES);
         assertThat(size.next()).isEqualTo(FIRST);
-        fill(size, FIRST, AdaptiveStreamBufferSize.MANY_MESSAGES);
+        fill(size, FIRST, AdaptiveStreamReceiveBufferSize.MANY_MESSAGES);
         assertThat(size.next()).isEqualTo(FIRST);
     }
 
     /** It is for speed alone: a stream does not end for the want of it. */
     @Test
     void whereThereIsNoMemoryForALargeOneASmallOneWillDo() {
-        AdaptiveStreamBufferSize size = new AdaptiveStreamBufferSize(4 * FIRST);
+        AdaptiveStreamReceiveBufferSize size = new AdaptiveStreamReceiveBufferSize(4 * FIRST);
         fill(size, FIRST, 1);
         fill(size, 2 * FIRST, 1);
         assertThat(size.isLeast()).isFalse();
@@ -64,11 +64,11 @@ class AdaptiveStreamBufferSizeTest {
 
     @Test
     void aSmallLimitIsTheSizeFromTheFirst() {
-        AdaptiveStreamBufferSize size = new AdaptiveStreamBufferSize(1000);
+        AdaptiveStreamReceiveBufferSize size = new AdaptiveStreamReceiveBufferSize(1000);
         assertThat(size.next()).isEqualTo(1000);
         fill(size, 1000, 1);
         assertThat(size.next()).isEqualTo(1000);
-        fill(size, 1000, AdaptiveStreamBufferSize.MANY_MESSAGES);
+        fill(size, 1000, AdaptiveStreamReceiveBufferSize.MANY_MESSAGES);
         assertThat(size.next()).isEqualTo(1000);
     }
 }

@@ -10,16 +10,17 @@ import java.net.SocketAddress;
 import java.util.function.Function;
 
 /**
- * Operations of a channel that is not registered: refuses an event loop that does not fit before Netty takes it, which
- * would close the channel, and says what to do, which Netty does not. All others are those of the channel.
+ * {@link Channel.Unsafe} of a channel that is not registered: refuses an event loop that does not fit before Netty
+ * takes it, which would close the channel, and says what to do, which Netty does not. All other operations are those of
+ * the channel.
  */
-final class RegistrationUnsafe implements Channel.Unsafe {
+final class EventLoopCheckingUnsafe implements Channel.Unsafe {
 
     private final Channel.Unsafe channel;
     private final Function<EventLoop, Throwable> check;
 
     /** @param check says why the channel cannot be registered with an event loop; {@code null} if it can */
-    RegistrationUnsafe(Channel.Unsafe channel, Function<EventLoop, Throwable> check) {
+    EventLoopCheckingUnsafe(Channel.Unsafe channel, Function<EventLoop, Throwable> check) {
         this.channel = channel;
         this.check = check;
     }

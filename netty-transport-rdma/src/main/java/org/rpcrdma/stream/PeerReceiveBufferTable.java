@@ -4,19 +4,19 @@ package org.rpcrdma.stream;
 import io.netty.buffer.ByteBuf;
 
 /**
- * Target SGL of this end: addresses of the peer's receive buffers. The peer writes entries and announces them by an SGL
- * message; each entry is copied once, so that later writes do not change it.
+ * Addresses of the peer's receive buffers, rsocket's target SGL of this end. The peer writes entries and announces them
+ * by an SGL message; each entry is copied once, so that later writes do not change it.
  *
  * <p>Entries are read only after an SGL message was received: only its completion orders the device's writes before the
  * reads of this end.
  */
-public final class TargetTable {
+public final class PeerReceiveBufferTable {
 
     /** One entry is in use while the peer writes the other. */
     public static final int ENTRIES = 2;
 
     /** The length of the table in bytes. */
-    public static final int BYTES = ENTRIES * TargetEntry.BYTES;
+    public static final int BYTES = ENTRIES * ReceiveBufferAddress.BYTES;
 
     private final ByteBuf memory;
 
@@ -30,16 +30,16 @@ public final class TargetTable {
     private long left;
 
     /** Published and not in use yet. */
-    private TargetEntry waiting;
+    private ReceiveBufferAddress waiting;
 
     /** @param memory of {@link #BYTES} bytes, which the peer writes; owned by the caller */
-    public TargetTable(ByteBuf memory) {
+    public PeerReceiveBufferTable(ByteBuf memory) {
         this.memory = memory;
         memory.setZero(0, BYTES);
     }
 
     /** Begins with the buffer of the peer's private data, which is entry 0. */
-    public void open(TargetEntry first) {
+    public void open(ReceiveBufferAddress first) {
         use(first);
         next = 1;
     }
@@ -50,12 +50,12 @@ public final class TargetTable {
             // A published buffer that is not needed yet stays in the table.
             return;
         }
-        int index = next * TargetEntry.BYTES;
-        TargetEntry entry = TargetEntry.get(memory, index);
+        int index = next * ReceiveBufferAddress.BYTES;
+        ReceiveBufferAddress entry = ReceiveBufferAddress.get(memory, index);
         if (entry.length() == 0) {
             return;
         }
-        TargetEntry.clear(memory, index);
+        ReceiveBufferAddress.clear(memory, index);
         next = (next + 1) % ENTRIES;
         if (left == 0) {
             use(entry);
@@ -64,7 +64,7 @@ public final class TargetTable {
         }
     }
 
-    private void use(TargetEntry entry) {
+    private void use(ReceiveBufferAddress entry) {
         offset = entry.offset();
         key = entry.key();
         left = entry.length();

@@ -21,10 +21,10 @@ import org.rpcrdma.verbs.VerbsContext;
  * Polls one {@link VerbsContext} for the channels of an event loop, and keeps what they share: registered memory,
  * counters, and the queue of channels with inbound data. Event loop only, unless a method says otherwise.
  */
-final class ChannelPoller {
+final class EventLoopDevicePoller {
 
     private static final InternalLogger logger =
-            InternalLoggerFactory.getInstance(ChannelPoller.class);
+            InternalLoggerFactory.getInstance(EventLoopDevicePoller.class);
 
     /** The most completions delivered per poll, so that tasks are not starved. */
     private static final int POLL_BUDGET = 256;
@@ -70,7 +70,7 @@ final class ChannelPoller {
      * @param loop runs tasks of this poller on the thread that polls
      * @param inEventLoop whether the caller is that thread
      */
-    ChannelPoller(
+    EventLoopDevicePoller(
             VerbsContext context,
             PollMode mode,
             DirectMemoryBudget budget,
@@ -108,7 +108,7 @@ final class ChannelPoller {
     }
 
     /** Sets another limit than that of the process, before the loop runs: for hosts that share a process in tests. */
-    void limitPolling(PollerLimit limit) {
+    void limitPolling(PollingEventLoopLimit limit) {
         if (polling != null) {
             polling.limit(limit);
         }

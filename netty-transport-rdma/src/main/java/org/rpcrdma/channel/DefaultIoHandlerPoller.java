@@ -5,22 +5,22 @@ import io.netty.channel.Channel;
 import io.netty.channel.EventLoop;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
-import org.rpcrdma.channel.internal.IoPoller;
+import org.rpcrdma.channel.internal.IoHandlerPoller;
 import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
-/** Polls a device for an event loop that is not of this library. */
-final class ChannelIoPoller implements IoPoller {
+/** The only {@link IoHandlerPoller}. Closes the channels of an event loop that ends. */
+final class DefaultIoHandlerPoller implements IoHandlerPoller {
 
     /** Opens them. */
-    static final class Opener extends IoPoller.Factory {
+    static final class Opener extends IoHandlerPoller.Factory {
         @Override
-        protected IoPoller opened(
+        protected IoHandlerPoller opened(
                 VerbsProvider provider, PollMode mode, EventLoop eventLoop, Loop loop)
                 throws IOException {
             provider.ensureAvailability();
-            ChannelIoPoller opened = new ChannelIoPoller(provider.open(), mode, eventLoop, loop);
+            DefaultIoHandlerPoller opened = new DefaultIoHandlerPoller(provider.open(), mode, eventLoop, loop);
             EventLoopPollerRegistry.add(eventLoop, opened.poller);
             return opened;
         }
@@ -35,7 +35,7 @@ final class ChannelIoPoller implements IoPoller {
     private final EventLoop eventLoop;
     private final Loop loop;
     private final VerbsContext context;
-    private final ChannelPoller poller;
+    private final EventLoopDevicePoller poller;
 
     /** Whether tasks have been added since the last round. */
     private volatile boolean isWoken;
@@ -49,7 +49,7 @@ final class ChannelIoPoller implements IoPoller {
     private boolean isPolled;
     private boolean isFailed;
 
-    private ChannelIoPoller(VerbsContext context, PollMode mode, EventLoop eventLoop, Loop loop) {
+    private DefaultIoHandlerPoller(VerbsContext context, PollMode mode, EventLoop eventLoop, Loop loop) {
         this.eventLoop = eventLoop;
         this.loop = loop;
         this.context = context;
@@ -66,7 +66,7 @@ final class ChannelIoPoller implements IoPoller {
                     }
                 };
         this.poller =
-                new ChannelPoller(
+                new EventLoopDevicePoller(
                         context,
                         mode,
                         DirectMemoryBudget.jvm(),

@@ -7,8 +7,8 @@ import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 
-/** Decides which memory a device can use without a copy, and finds or creates its registration. */
-final class MessageRegistration {
+/** Decides which memory of messages a device can use without a copy, and finds or creates its registration. */
+final class MessageMemoryRegistration {
 
     /**
      * From this size on, registering unpooled memory for one work request costs less than copying it, on a device with
@@ -19,7 +19,7 @@ final class MessageRegistration {
     private final RegisteredBufferPool pool;
     private final boolean cheapRegistration;
 
-    MessageRegistration(RegisteredBufferPool pool, boolean cheapRegistration) {
+    MessageMemoryRegistration(RegisteredBufferPool pool, boolean cheapRegistration) {
         this.pool = pool;
         this.cheapRegistration = cheapRegistration;
     }

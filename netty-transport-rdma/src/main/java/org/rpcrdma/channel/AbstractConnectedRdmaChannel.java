@@ -24,10 +24,10 @@ import org.rpcrdma.verbs.WorkStatus;
  * ConnectionEstablishment} and {@link ConnectionTeardown} establish and tear down the connection, its {@link
  * ChannelDataPath} sends and receives.
  */
-abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
+abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     private static final InternalLogger LOGGER =
-            InternalLoggerFactory.getInstance(AbstractRdmaConnection.class);
+            InternalLoggerFactory.getInstance(AbstractConnectedRdmaChannel.class);
 
     private final ChannelQueuePairLifecycle queuePair;
     private final ConnectionEstablishment start;
@@ -40,12 +40,12 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
     private Runnable endListener;
 
     /** A channel that connects. */
-    AbstractRdmaConnection() {
+    AbstractConnectedRdmaChannel() {
         this(null, null);
     }
 
     /** A channel that answers a request when it is registered. */
-    AbstractRdmaConnection(Channel parent, ConnectionRequest request) {
+    AbstractConnectedRdmaChannel(Channel parent, ConnectionRequest request) {
         super(parent);
         queuePair = new ChannelQueuePairLifecycle(request);
         start = new ConnectionEstablishment(this, queuePair);
@@ -206,7 +206,7 @@ abstract class AbstractRdmaConnection extends AbstractRdmaChannel {
                 // Netty would leave a channel half closed whose close has thrown.
                 LOGGER.debug(
                         "{} is closed at once: its last message was refused",
-                        AbstractRdmaConnection.this,
+                        AbstractConnectedRdmaChannel.this,
                         e);
                 abandon();
                 return false;

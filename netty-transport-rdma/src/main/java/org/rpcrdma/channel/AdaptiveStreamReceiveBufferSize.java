@@ -5,7 +5,7 @@ package org.rpcrdma.channel;
  * Computes the size of a stream's next receive buffer. Grows it while the peer fills buffers with few messages, because
  * each buffer costs a message and a read of the target SGL; shrinks it when small messages fill a buffer.
  */
-final class AdaptiveStreamBufferSize {
+final class AdaptiveStreamReceiveBufferSize {
 
     /**
      * Initial size in bytes, unless the limit is lower: fits the longest FPDU (RFC 5044, 5.1) and, with its DATA
@@ -24,7 +24,7 @@ final class AdaptiveStreamBufferSize {
     private int messages;
 
     /** @param most the largest size in bytes */
-    AdaptiveStreamBufferSize(int most) {
+    AdaptiveStreamReceiveBufferSize(int most) {
         this.most = most;
         least = Math.min(FIRST, most);
         size = least;

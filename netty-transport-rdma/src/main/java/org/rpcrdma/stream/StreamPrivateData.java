@@ -5,7 +5,8 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * The private data of a connection request and of its answer: 40 bytes, big-endian. It replaces any other handshake.
+ * The connection private data of a stream, in a connection request and in its answer: 40 bytes, big-endian. It replaces
+ * any other handshake.
  *
  * @param credits how many DATA messages may be sent at first, 1 to 65535
  * @param tableOffset where the target SGL is, unsigned
@@ -14,13 +15,13 @@ import java.util.Arrays;
  * @param bigEndianTable whether the entries of the target SGL are read in big-endian order
  * @param buffer the first receive buffer, which is entry 0 of the peer's own table
  */
-public record ConnectionData(
+public record StreamPrivateData(
         int credits,
         long tableOffset,
         int tableKey,
         int tableEntries,
         boolean bigEndianTable,
-        TargetEntry buffer) {
+        ReceiveBufferAddress buffer) {
 
     /** The length in bytes. */
     public static final int BYTES = 40;
@@ -34,8 +35,8 @@ public record ConnectionData(
     private static final int IOMAP = 2;
 
     /** Of an end that reads its table in little-endian order. */
-    public ConnectionData(
-            int credits, long tableOffset, int tableKey, int tableEntries, TargetEntry buffer) {
+    public StreamPrivateData(
+            int credits, long tableOffset, int tableKey, int tableEntries, ReceiveBufferAddress buffer) {
         this(credits, tableOffset, tableKey, tableEntries, false, buffer);
     }
 
@@ -62,7 +63,7 @@ public record ConnectionData(
      *     over iWARP ends of different orders cannot read each other's messages
      * @throws StreamProtocolException when the peer speaks something else, or offers less than is needed
      */
-    public static ConnectionData decode(byte[] bytes, boolean allowsBigEndian)
+    public static StreamPrivateData decode(byte[] bytes, boolean allowsBigEndian)
             throws StreamProtocolException {
         if (bytes.length < BYTES) {
             throw new StreamProtocolException(
@@ -89,14 +90,14 @@ public record ConnectionData(
         }
         int credits = Short.toUnsignedInt(data.getShort());
         data.getInt();
-        ConnectionData peer =
-                new ConnectionData(
+        StreamPrivateData peer =
+                new StreamPrivateData(
                         credits,
                         data.getLong(),
                         data.getInt(),
                         data.getInt(),
                         isBigEndian,
-                        new TargetEntry(
+                        new ReceiveBufferAddress(
                                 data.getLong(),
                                 data.getInt(),
                                 Integer.toUnsignedLong(data.getInt())));
@@ -113,12 +114,12 @@ public record ConnectionData(
                             + buffer.length()
                             + " bytes, expected more than 0 of both");
         }
-        if (tableEntries < TargetTable.ENTRIES) {
+        if (tableEntries < PeerReceiveBufferTable.ENTRIES) {
             throw new StreamProtocolException(
                     "The peer's target SGL has "
                             + tableEntries
                             + " entries, expected at least "
-                            + TargetTable.ENTRIES
+                            + PeerReceiveBufferTable.ENTRIES
                             + " and less than 2^31");
         }
     }

@@ -11,7 +11,7 @@ import io.netty.buffer.ByteBuf;
  * @param key of the memory
  * @param length in bytes, 0 to 2<sup>32</sup> − 1; 0 says that there is none
  */
-public record TargetEntry(long offset, int key, long length) {
+public record ReceiveBufferAddress(long offset, int key, long length) {
 
     /** The length of an entry in bytes. */
     public static final int BYTES = 16;
@@ -26,15 +26,15 @@ public record TargetEntry(long offset, int key, long length) {
         buffer.setIntLE(index + LENGTH, length);
     }
 
-    /** As {@link #put}, for the table of a peer that {@linkplain ConnectionData#bigEndianTable() reads it so}. */
+    /** As {@link #put}, for the table of a peer that {@linkplain StreamPrivateData#bigEndianTable() reads it so}. */
     public static void putBigEndian(ByteBuf buffer, int index, long offset, int key, int length) {
         buffer.setLong(index, offset);
         buffer.setInt(index + KEY, key);
         buffer.setInt(index + LENGTH, length);
     }
 
-    static TargetEntry get(ByteBuf buffer, int index) {
-        return new TargetEntry(
+    static ReceiveBufferAddress get(ByteBuf buffer, int index) {
+        return new ReceiveBufferAddress(
                 buffer.getLongLE(index),
                 buffer.getIntLE(index + KEY),
                 buffer.getUnsignedIntLE(index + LENGTH));

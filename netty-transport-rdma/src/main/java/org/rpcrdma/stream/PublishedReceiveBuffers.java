@@ -5,9 +5,9 @@ package org.rpcrdma.stream;
  * The receive buffers that the peer knows: at most two, the one that it fills and the one that comes after it. Counts
  * what DATA messages say against them.
  */
-public final class PublishedBuffers {
+public final class PublishedReceiveBuffers {
 
-    private static final int MOST = TargetTable.ENTRIES;
+    private static final int MOST = PeerReceiveBufferTable.ENTRIES;
 
     private final int[] lengths = new int[MOST];
     private int first;
@@ -19,12 +19,12 @@ public final class PublishedBuffers {
     private int next;
 
     /** @param firstLength of the buffer that stands in the private data, in bytes */
-    public PublishedBuffers(int firstLength) {
+    public PublishedReceiveBuffers(int firstLength) {
         add(firstLength);
     }
 
     /** What the peer has said of its table is known now: entry 0 stood in the private data, the next one is 1. */
-    public void open(ConnectionData peer) {
+    public void open(StreamPrivateData peer) {
         tableOffset = peer.tableOffset();
         tableEntries = peer.tableEntries();
         next = 1;
@@ -48,7 +48,7 @@ public final class PublishedBuffers {
      */
     public long publish(int length) {
         add(length);
-        long offset = tableOffset + (long) next * TargetEntry.BYTES;
+        long offset = tableOffset + (long) next * ReceiveBufferAddress.BYTES;
         next = (next + 1) % tableEntries;
         return offset;
     }

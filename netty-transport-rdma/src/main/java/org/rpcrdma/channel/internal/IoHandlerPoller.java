@@ -7,8 +7,11 @@ import java.io.IOException;
 import org.rpcrdma.channel.PollMode;
 import org.rpcrdma.verbs.VerbsProvider;
 
-/** Polls a device for an event loop that is not of this library. Event loop only, unless a method says otherwise. */
-public interface IoPoller extends AutoCloseable {
+/**
+ * Polls a device for an {@code IoHandler} of Netty 4.2, whose event loop is not of this library. Event loop only,
+ * unless a method says otherwise.
+ */
+public interface IoHandlerPoller extends AutoCloseable {
 
     /** What the poller has to know of its event loop, and tells it. Event loop only. */
     interface Loop {
@@ -34,11 +37,11 @@ public interface IoPoller extends AutoCloseable {
 
         private static final Factory INSTANCE =
                 ChannelImplementationLoader.of(
-                        Factory.class, "org.rpcrdma.channel.ChannelIoPoller$Opener");
+                        Factory.class, "org.rpcrdma.channel.DefaultIoHandlerPoller$Opener");
 
         /**
-         * Opens a device for an event loop, which takes RDMA channels from then on until {@link IoPoller#close}. Any
-         * thread.
+         * Opens a device for an event loop, which takes RDMA channels from then on until {@link
+         * IoHandlerPoller#close}. Any thread.
          *
          * @param mode how the loop waits
          * @param eventLoop runs the channels
@@ -46,13 +49,13 @@ public interface IoPoller extends AutoCloseable {
          * @return the poller; the event loop closes it at its end
          * @throws IOException when the device cannot be opened
          */
-        protected abstract IoPoller opened(
+        protected abstract IoHandlerPoller opened(
                 VerbsProvider provider, PollMode mode, EventLoop eventLoop, Loop loop)
                 throws IOException;
     }
 
     /** As {@link Factory#opened}. */
-    static IoPoller open(VerbsProvider provider, PollMode mode, EventLoop eventLoop, Loop loop)
+    static IoHandlerPoller open(VerbsProvider provider, PollMode mode, EventLoop eventLoop, Loop loop)
             throws IOException {
         return Factory.INSTANCE.opened(provider, mode, eventLoop, loop);
     }
