@@ -18,7 +18,7 @@ final class DisniPrivateFields {
     private DisniPrivateFields() {}
 
     /** How to post and poll with a provider. */
-    static DataPath dataPath(RdmaProvider provider) throws IOException {
+    static DisniDataPath dataPath(RdmaProvider provider) throws IOException {
         return provider instanceof RdmaProviderNat
                 ? new DisniPointerDataPath(
                         (NativeDispatcher)

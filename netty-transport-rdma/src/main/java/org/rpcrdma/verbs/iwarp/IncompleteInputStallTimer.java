@@ -12,7 +12,7 @@ import java.util.function.Predicate;
  */
 final class IncompleteInputStallTimer implements DeadlineTask {
 
-    private final Timers timers;
+    private final DeadlineTaskQueue timers;
     private final Collection<RunQueueStream> streams;
     private final Predicate<RunQueueStream> look;
     private final long interval;
@@ -24,7 +24,7 @@ final class IncompleteInputStallTimer implements DeadlineTask {
      * @param limit zero for none
      */
     IncompleteInputStallTimer(
-            Timers timers,
+            DeadlineTaskQueue timers,
             Collection<RunQueueStream> streams,
             Predicate<RunQueueStream> look,
             Duration limit) {

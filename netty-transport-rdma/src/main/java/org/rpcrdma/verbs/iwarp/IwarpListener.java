@@ -33,7 +33,7 @@ final class IwarpListener
 
     private static final byte[] NO_DATA = {};
 
-    private final LoopResources loop;
+    private final IwarpContextResources loop;
     private final ListenerHandler handler;
     private final ServerSocketChannel channel;
     private final SelectionKey key;
@@ -46,7 +46,7 @@ final class IwarpListener
     private long resumeAt;
 
     IwarpListener(
-            LoopResources loop, InetSocketAddress address, int backlog, ListenerHandler handler)
+            IwarpContextResources loop, InetSocketAddress address, int backlog, ListenerHandler handler)
             throws IOException {
         this.loop = loop;
         this.handler = handler;

@@ -21,14 +21,14 @@ final class MpaRequestReceiver implements SelectionKeyHandler, DeadlineTask {
         void startupEnded(MpaRequestReceiver startup);
     }
 
-    private final LoopResources loop;
+    private final IwarpContextResources loop;
     private final Owner owner;
     private final SocketChannel channel;
     private final SocketAddress remote;
     private final MpaFrameReader reader = new MpaFrameReader(true);
     private final long deadline;
 
-    MpaRequestReceiver(LoopResources loop, Owner owner, SocketChannel channel) throws IOException {
+    MpaRequestReceiver(IwarpContextResources loop, Owner owner, SocketChannel channel) throws IOException {
         this.loop = loop;
         this.owner = owner;
         this.channel = channel;

@@ -21,7 +21,7 @@ final class OpenStreamRunQueue {
     /** Messages of which some segments have arrived. */
     final IncompleteInputStallTimer messages;
 
-    OpenStreamRunQueue(Timers timers, IwarpConfig config) {
+    OpenStreamRunQueue(DeadlineTaskQueue timers, IwarpConfig config) {
         frames =
                 new IncompleteInputStallTimer(
                         timers, open, RunQueueStream::checkFrameStall, config.frameTimeout());
