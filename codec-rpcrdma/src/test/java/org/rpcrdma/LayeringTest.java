@@ -52,7 +52,7 @@ class LayeringTest {
         "OutboundCallChunks",
         "InboundReplyState",
         "OutboundCallChunkPlanner",
-        "OutboundCallSizeCalculator",
+        "OutboundCallAndReplyRoomCalculator",
         "OutboundCallEncoder",
         "WriteChunkSinks",
         "InboundReplyReceiver",

@@ -170,7 +170,7 @@ final class CreditHandler extends CodecStageHandler {
     }
 
     private void end() {
-        ClosedChannelException cause = queue.isEmpty() ? null : new NotSentException();
+        ClosedChannelException cause = queue.isEmpty() ? null : new CallNotSentException();
         for (OutboundCall call = queue.poll(); call != null; call = queue.poll()) {
             requester.fail(call, call.dequeue(), cause);
         }

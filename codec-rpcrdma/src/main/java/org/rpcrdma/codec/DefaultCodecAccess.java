@@ -145,7 +145,7 @@ final class DefaultCodecAccess extends CodecAccess {
 
     @Override
     public boolean isNotSent(Throwable cause) {
-        return cause instanceof NotSentException;
+        return cause instanceof CallNotSentException;
     }
 
     @Override

@@ -11,12 +11,12 @@ final class InboundErrorReceiver {
 
     private final ConnectionSharedState link;
     private final RequesterState requester;
-    private final OutboundCallSizeCalculator sizes;
+    private final OutboundCallAndReplyRoomCalculator sizes;
 
     InboundErrorReceiver(ConnectionSharedState link, RequesterState requester) {
         this.link = link;
         this.requester = requester;
-        sizes = new OutboundCallSizeCalculator(link);
+        sizes = new OutboundCallAndReplyRoomCalculator(link);
     }
 
     /** Returns the call that has failed; {@code null} when the error was dropped. */

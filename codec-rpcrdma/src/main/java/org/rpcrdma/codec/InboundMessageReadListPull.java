@@ -10,7 +10,7 @@ import java.nio.channels.ClosedChannelException;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.WorkRequestFailedException;
 import org.rpcrdma.codec.internal.RpcRdmaFlightEvents;
-import org.rpcrdma.codec.wire.ReadChunkLayout;
+import org.rpcrdma.codec.wire.ReassembledPayloadStreamLayout;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -36,7 +36,7 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
     private final ConnectionSharedState link;
     private final InboundPullMemoryBudget pulls;
 
-    private final ReadChunkLayout layout = new ReadChunkLayout();
+    private final ReassembledPayloadStreamLayout layout = new ReassembledPayloadStreamLayout();
 
     /** Header of a message that is not yet known to be a call or a reply; otherwise unused. */
     private final TransportHeader header = new TransportHeader();
@@ -92,7 +92,7 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
     }
 
     /** Layout of the rebuilt message; computed before {@link #tryAllocate}. */
-    ReadChunkLayout layout() {
+    ReassembledPayloadStreamLayout layout() {
         return layout;
     }
 

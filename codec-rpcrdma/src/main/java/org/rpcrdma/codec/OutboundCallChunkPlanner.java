@@ -21,7 +21,7 @@ final class OutboundCallChunkPlanner {
 
     private final ConnectionSharedState link;
     private final RpcRdmaConfig config;
-    private final OutboundCallSizeCalculator sizes;
+    private final OutboundCallAndReplyRoomCalculator sizes;
 
     /** Whether outbound calls may have chunks. */
     private final boolean mayHaveChunks;
@@ -45,7 +45,7 @@ final class OutboundCallChunkPlanner {
         this.rpc = rpc;
         this.link = link;
         config = link.config();
-        sizes = new OutboundCallSizeCalculator(link);
+        sizes = new OutboundCallAndReplyRoomCalculator(link);
         mayHaveChunks = link.callsMayHaveChunks();
     }
 
@@ -143,7 +143,7 @@ final class OutboundCallChunkPlanner {
         if (!call.request.procedure.isReducible()) {
             replyMaximum = total + GSS_OVERHEAD;
         } else if (limits.sinks() > 0
-                && (isForced || !OutboundCallSizeCalculator.areResultsShort(call, total))) {
+                && (isForced || !OutboundCallAndReplyRoomCalculator.areResultsShort(call, total))) {
             replyMaximum = REPLY_HEADER_BYTES + limits.fixedBytes();
             addSinks(call);
         } else {

@@ -64,7 +64,7 @@ final class RequesterState {
     /** Exception if no call with this XID can be sent; {@code null} if one can. */
     Exception problem(int xid) {
         if (link.isOutputClosed()) {
-            return new NotSentException();
+            return new CallNotSentException();
         }
         if (!isOpen()) {
             return new IllegalStateException(

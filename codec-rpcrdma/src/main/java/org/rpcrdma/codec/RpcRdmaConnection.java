@@ -343,7 +343,7 @@ public final class RpcRdmaConnection {
             start();
         }
         if (isClosed) {
-            return new NotSentException();
+            return new CallNotSentException();
         }
         return isStarted ? null : new NotYetConnectedException();
     }

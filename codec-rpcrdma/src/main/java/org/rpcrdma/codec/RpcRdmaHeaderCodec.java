@@ -299,7 +299,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
 
     private Exception writeFailure(Throwable cause) {
         if (!link.channel().isActive()) {
-            return new NotSentException(); // closed, and channelInactive is on its way
+            return new CallNotSentException(); // closed, and channelInactive is on its way
         }
         return cause instanceof RpcRdmaException known ? known : new MarshalException(cause);
     }

@@ -244,7 +244,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
     private void end() {
         stop(State.OVER);
         if (!held.isEmpty()) {
-            fail(new NotSentException());
+            fail(new CallNotSentException());
         }
     }
 

@@ -859,7 +859,7 @@ class BidirectionalTest {
             pair.clientChannel.close().sync();
             assertThat(pair.server.awaitInactive()).isTrue();
             assertThat(queued.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
-            assertThat(queued.cause()).isInstanceOf(NotSentException.class);
+            assertThat(queued.cause()).isInstanceOf(CallNotSentException.class);
             assertThat(pair.serverConnection().callsInFlight()).isZero();
         }
     }

@@ -9,7 +9,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
 import org.rpcrdma.verbs.iwarp.mpa.FpduLayout;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupSettings;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 import org.rpcrdma.verbs.iwarp.shared.SharedRingFileFactory;
@@ -181,7 +181,7 @@ public final class IwarpConfig {
         private int maxUlpdu;
         private boolean peerToPeer = true;
         private Set<Rtr> readyToReceive = Set.of(Rtr.ZERO_LENGTH_WRITE, Rtr.ZERO_LENGTH_READ);
-        private int maxPrivateData = MpaFrame.SAFE_PRIVATE_DATA;
+        private int maxPrivateData = MpaStartupFrame.SAFE_PRIVATE_DATA;
         private Duration responderTimeout = Duration.ofSeconds(5);
         private Duration initiatorTimeout = Duration.ofSeconds(10);
         private Duration drainTimeout = Duration.ofSeconds(2);
@@ -297,7 +297,7 @@ public final class IwarpConfig {
          */
         public Builder maxPrivateData(int bytes) {
             maxPrivateData =
-                    SettingChecks.range("maxPrivateData", bytes, 0, MpaFrame.MAX_PRIVATE_DATA);
+                    SettingChecks.range("maxPrivateData", bytes, 0, MpaStartupFrame.MAX_PRIVATE_DATA);
             return this;
         }
 

@@ -13,7 +13,7 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
 
 /** Accepts TCP connections, and reports those whose MPA Request is complete. */
@@ -144,7 +144,7 @@ final class IwarpListener
 
     /** The MPA Request of a connection is complete. */
     @Override
-    public void requested(SocketChannel accepted, MpaFrame request) throws IOException {
+    public void requested(SocketChannel accepted, MpaStartupFrame request) throws IOException {
         String objection = MpaNegotiationResult.objection(request, loop.config.mpa());
         IwarpConnectionRequest asked =
                 new IwarpConnectionRequest(

@@ -14,7 +14,7 @@ import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupSettings;
 import org.rpcrdma.verbs.iwarp.rdmap.InboundReads;
@@ -130,7 +130,7 @@ final class IwarpQueuePair implements QueuePair, MpaInitiatorStartup.Owner, Stre
     @Override
     public void accept(byte[] privateData) {
         require(State.REQUESTED, "accept");
-        MpaFrame frame = request.frame();
+        MpaStartupFrame frame = request.frame();
         MpaStartupSettings options = loop.config.mpa();
         byte[] checked = options.checked(privateData, frame.enhanced());
         MpaNegotiationResult agreed =

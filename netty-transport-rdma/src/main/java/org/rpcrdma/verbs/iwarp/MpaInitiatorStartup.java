@@ -15,8 +15,8 @@ import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.iwarp.mpa.FpduLayout;
 import org.rpcrdma.verbs.iwarp.mpa.Markers;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrameReader;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrameReader;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupSettings;
 import org.rpcrdma.verbs.iwarp.mpa.StreamError;
@@ -45,15 +45,15 @@ final class MpaInitiatorStartup implements SelectionKeyHandler, DeadlineTask, Au
     private final IwarpContextResources loop;
     private final Owner owner;
     private final InetSocketAddress remote;
-    private MpaFrame request;
+    private MpaStartupFrame request;
     private ByteBuffer requestBytes;
     private SharedMemoryNegotiation.Offered offered;
-    private final MpaFrameReader reader = new MpaFrameReader(false);
+    private final MpaStartupFrameReader reader = new MpaStartupFrameReader(false);
     private final long timeoutNanos;
     private SocketChannel channel;
     private SelectionKey key;
     private boolean connected;
-    private MpaFrame reply;
+    private MpaStartupFrame reply;
     private boolean done;
     private long deadline;
 
@@ -156,7 +156,7 @@ final class MpaInitiatorStartup implements SelectionKeyHandler, DeadlineTask, Au
         }
     }
 
-    private MpaFrame readReply() throws IOException {
+    private MpaStartupFrame readReply() throws IOException {
         try {
             return reader.read(channel);
         } catch (StreamException e) {

@@ -16,7 +16,7 @@ import org.rpcrdma.verbs.iwarp.ddp.DdpSegmentHeader;
 import org.rpcrdma.verbs.iwarp.mpa.FpduBatchPool;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.UlpduHandler;
 
 /** What the Linux kernel sends is understood, and what we send is the same to the byte. */
@@ -57,8 +57,8 @@ class GoldenVectorsTest {
     @ParameterizedTest
     @MethodSource("frames")
     void startupFrame(Vector vector) throws IOException {
-        MpaFrame frame =
-                MpaFrame.decode(ByteBuffer.wrap(vector.bytes), vector.kind.equals("request"));
+        MpaStartupFrame frame =
+                MpaStartupFrame.decode(ByteBuffer.wrap(vector.bytes), vector.kind.equals("request"));
         assertThat(frame.markers()).isEqualTo(vector.flag("M"));
         assertThat(frame.crc()).isEqualTo(vector.flag("C"));
         assertThat(frame.rejected()).isEqualTo(vector.flag("R"));

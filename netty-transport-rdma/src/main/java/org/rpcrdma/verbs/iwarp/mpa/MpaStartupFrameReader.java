@@ -11,17 +11,17 @@ import java.nio.channels.ReadableByteChannel;
  * <p>It never reads beyond the frame: FPDUs that follow it at once (a responder that does not wait for the first FPDU
  * of the initiator) stay in the socket.
  */
-public final class MpaFrameReader {
+public final class MpaStartupFrameReader {
 
     private final boolean request;
     private final ByteBuffer bytes =
-            ByteBuffer.allocate(MpaFrame.HEADER_BYTES + MpaFrame.MAX_PRIVATE_DATA);
+            ByteBuffer.allocate(MpaStartupFrame.HEADER_BYTES + MpaStartupFrame.MAX_PRIVATE_DATA);
     private boolean headerSeen;
 
     /** @param request whether a Request is expected; otherwise a Reply */
-    public MpaFrameReader(boolean request) {
+    public MpaStartupFrameReader(boolean request) {
         this.request = request;
-        bytes.limit(MpaFrame.HEADER_BYTES);
+        bytes.limit(MpaStartupFrame.HEADER_BYTES);
     }
 
     /**
@@ -31,7 +31,7 @@ public final class MpaFrameReader {
      * @throws StreamException when the frame is malformed
      * @throws IOException when the stream has ended before the frame was complete
      */
-    public MpaFrame read(ReadableByteChannel channel) throws IOException {
+    public MpaStartupFrame read(ReadableByteChannel channel) throws IOException {
         while (bytes.hasRemaining()) {
             int read = channel.read(bytes);
             if (read < 0) {
@@ -45,9 +45,9 @@ public final class MpaFrameReader {
             }
             if (!headerSeen && !bytes.hasRemaining()) {
                 headerSeen = true;
-                bytes.limit(MpaFrame.HEADER_BYTES + MpaFrame.privateDataLength(bytes, request));
+                bytes.limit(MpaStartupFrame.HEADER_BYTES + MpaStartupFrame.privateDataLength(bytes, request));
             }
         }
-        return MpaFrame.decode(bytes, request);
+        return MpaStartupFrame.decode(bytes, request);
     }
 }

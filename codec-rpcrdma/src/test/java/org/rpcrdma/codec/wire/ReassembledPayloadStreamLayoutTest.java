@@ -13,11 +13,11 @@ import net.jqwik.api.Property;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.Proves;
 
-class ReadChunkLayoutTest {
+class ReassembledPayloadStreamLayoutTest {
 
     private static final int MAX = 1 << 20;
 
-    private final ReadChunkLayout layout = new ReadChunkLayout();
+    private final ReassembledPayloadStreamLayout layout = new ReassembledPayloadStreamLayout();
 
     private static ReadList list(long... positionsAndLengths) {
         ReadList reads = new ReadList();

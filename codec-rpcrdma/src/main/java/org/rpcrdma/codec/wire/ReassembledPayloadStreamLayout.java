@@ -11,7 +11,7 @@ import org.rpcrdma.codec.binding.ReducedItemPredicate;
  *
  * <p>With separate items, the reduced stream comes first, contiguous, and the chunks after it.
  */
-public final class ReadChunkLayout implements ReducedItemPredicate {
+public final class ReassembledPayloadStreamLayout implements ReducedItemPredicate {
 
     private boolean isApart;
 
@@ -21,11 +21,11 @@ public final class ReadChunkLayout implements ReducedItemPredicate {
     private int streamBytes;
     private int total;
 
-    public ReadChunkLayout() {
+    public ReassembledPayloadStreamLayout() {
         this(false);
     }
 
-    public ReadChunkLayout(boolean isApart) {
+    public ReassembledPayloadStreamLayout(boolean isApart) {
         this.isApart = isApart;
     }
 

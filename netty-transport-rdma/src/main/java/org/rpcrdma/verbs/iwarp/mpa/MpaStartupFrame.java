@@ -23,7 +23,7 @@ import java.nio.charset.StandardCharsets;
  */
 @SuppressWarnings(
         "ArrayRecordComponent") // frames are never compared; the array is handed over, not shared
-public record MpaFrame(
+public record MpaStartupFrame(
         boolean request,
         boolean markers,
         boolean crc,
@@ -67,8 +67,8 @@ public record MpaFrame(
     private static final int NEXT_BIT = 0x4000;
 
     /** The same frame with other private data. */
-    public MpaFrame with(byte[] data) {
-        return new MpaFrame(
+    public MpaStartupFrame with(byte[] data) {
+        return new MpaStartupFrame(
                 request,
                 markers,
                 crc,
@@ -134,7 +134,7 @@ public record MpaFrame(
      *
      * @throws StreamException when it is not the expected frame or is malformed
      */
-    public static MpaFrame decode(ByteBuffer frame, boolean request) throws StreamException {
+    public static MpaStartupFrame decode(ByteBuffer frame, boolean request) throws StreamException {
         int length = privateDataLength(frame, request);
         int flags = frame.get(16);
         int revision = frame.get(17);
@@ -152,7 +152,7 @@ public record MpaFrame(
         byte[] privateData = new byte[length - skipped];
         frame.get(HEADER_BYTES + skipped, privateData);
         int inbound = words >>> 16;
-        return new MpaFrame(
+        return new MpaStartupFrame(
                 request,
                 (flags & FLAG_MARKERS) != 0,
                 (flags & FLAG_CRC) != 0,

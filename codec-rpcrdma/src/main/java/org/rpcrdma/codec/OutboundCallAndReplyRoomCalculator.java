@@ -6,8 +6,8 @@ import org.rpcrdma.codec.wire.SegmentList;
 import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.codec.wire.WriteList;
 
-/** Computes the room in the Send of a call, and whether its reply needs a Reply chunk (RFC 8166, 3.5 and 4.3). */
-final class OutboundCallSizeCalculator {
+/** Computes the room that a call has in its Send, and what its reply needs of a Reply chunk (RFC 8166, 3.5 and 4.3). */
+final class OutboundCallAndReplyRoomCalculator {
 
     /** A marker, a count and one segment. */
     private static final int CHUNK_BYTES = 8 + SegmentList.SEGMENT_BYTES;
@@ -20,7 +20,7 @@ final class OutboundCallSizeCalculator {
 
     private final int maxMessageBytes;
 
-    OutboundCallSizeCalculator(ConnectionSharedState link) {
+    OutboundCallAndReplyRoomCalculator(ConnectionSharedState link) {
         this.link = link;
         config = link.config();
         mayHaveChunks = link.callsMayHaveChunks();
