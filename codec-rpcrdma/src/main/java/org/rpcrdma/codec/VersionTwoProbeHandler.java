@@ -12,7 +12,7 @@ import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.WorkRequestFailedException;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.RecordMarkDetector;
+import org.rpcrdma.codec.wire.OutboundRecordMarkDetector;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -66,7 +66,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
         } else if (message instanceof RpcRdmaCancel cancel && tryCancelHeld(cancel)) {
             promise.trySuccess();
         } else if (message instanceof ByteBuf bytes) {
-            hold(ctx, RecordMarkDetector.without(bytes, ctx.alloc()), promise);
+            hold(ctx, OutboundRecordMarkDetector.without(bytes, ctx.alloc()), promise);
         } else {
             hold(ctx, message, promise);
         }

@@ -5,8 +5,9 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 
 /**
- * The record mark of TCP (RFC 5531, 11) in front of an RPC message. Handlers that come from a TCP pipeline may write
- * it; what tells such a record from a message without a mark is the structure alone, whatever the XIDs are.
+ * Finds the record mark of TCP (RFC 5531, 11) in front of an outbound RPC message. Handlers that come from a TCP
+ * pipeline may write it; what tells such a record from a message without a mark is the structure alone, whatever the
+ * XIDs are.
  *
  * <p>Without a mark the second word is the message type, 0 or 1; in a record it is the XID. So only the XIDs 0 and 1
  * need a second look, at what would follow:
@@ -19,7 +20,7 @@ import io.netty.buffer.ByteBufAllocator;
  *       version and the program of a call. The length is at most 400 bytes, and no program has such a number.
  * </ul>
  */
-public final class RecordMarkDetector {
+public final class OutboundRecordMarkDetector {
 
     public static final int BYTES = 4;
 
@@ -31,7 +32,7 @@ public final class RecordMarkDetector {
     private static final int MSG_ACCEPTED = 0;
     private static final int MSG_DENIED = 1;
 
-    private RecordMarkDetector() {}
+    private OutboundRecordMarkDetector() {}
 
     /**
      * The message without its mark, if it has one and is exactly one record; otherwise the message itself.

@@ -14,10 +14,10 @@ import net.jqwik.api.Property;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.Proves;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.RecordMarkDetector;
+import org.rpcrdma.codec.wire.OutboundRecordMarkDetector;
 
 /** Handlers of a TCP pipeline write record marks, others do not: which it is can be told from any message of RPC. */
-class RecordMarkDetectorTest {
+class OutboundRecordMarkDetectorTest {
 
     private static final int LAST_FRAGMENT = 0x80000000;
 
@@ -25,7 +25,7 @@ class RecordMarkDetectorTest {
     void aMessageWithoutAMarkIsLeftAlone(@ForAll long seed) {
         ByteBuf message = anyMessage(new Random(seed));
         byte[] bytes = ByteBufUtil.getBytes(message);
-        assertThat(RecordMarkDetector.without(message, UnpooledByteBufAllocator.DEFAULT))
+        assertThat(OutboundRecordMarkDetector.without(message, UnpooledByteBufAllocator.DEFAULT))
                 .isSameAs(message);
         assertThat(Rpc.bytes(message)).isEqualTo(bytes);
     }
@@ -43,7 +43,7 @@ class RecordMarkDetectorTest {
         }
         record.writeInt(LAST_FRAGMENT | message.readableBytes()).writeBytes(message);
         message.release();
-        ByteBuf taken = RecordMarkDetector.without(record, UnpooledByteBufAllocator.DEFAULT);
+        ByteBuf taken = OutboundRecordMarkDetector.without(record, UnpooledByteBufAllocator.DEFAULT);
         assertThat(Rpc.bytes(taken)).isEqualTo(bytes);
         assertThat(record.refCnt()).isZero();
     }
@@ -55,7 +55,7 @@ class RecordMarkDetectorTest {
         int length = message.readableBytes() + (random.nextBoolean() ? 4 : -4);
         ByteBuf other = Unpooled.buffer().writeInt(LAST_FRAGMENT | length).writeBytes(message);
         message.release();
-        assertThat(RecordMarkDetector.without(other, UnpooledByteBufAllocator.DEFAULT))
+        assertThat(OutboundRecordMarkDetector.without(other, UnpooledByteBufAllocator.DEFAULT))
                 .isSameAs(other);
         other.release();
     }
