@@ -342,6 +342,7 @@ class LayeringTest {
                         "OutboundPayloadStreamWithItems",
                         "UpperLayerBindingInvoker",
                         "SendEncoder")
-                .contains("RpcRdmaConnection", "RpcRdmaCodec", "RpcRdmaConfig", "DefaultCodecAccess");
+                .contains(
+                        "RpcRdmaConnection", "RpcRdmaCodec", "RpcRdmaConfig", "DefaultCodecAccess");
     }
 }

@@ -12,11 +12,12 @@ import org.rpcrdma.codec.internal.LogRateLimiter;
  */
 final class BootstrapPeerState {
 
-    static final AttributeKey<BootstrapPeerState> KEY = AttributeKey.valueOf(BootstrapPeerState.class, "MEMORY");
+    static final AttributeKey<BootstrapPeerState> KEY =
+            AttributeKey.valueOf(BootstrapPeerState.class, "MEMORY");
 
-    private final VersionOneResponderCache versions = new VersionOneResponderCache(System::nanoTime);
-    private final FatalCallXidCache fatalXids =
-            new FatalCallXidCache(System::nanoTime);
+    private final VersionOneResponderCache versions =
+            new VersionOneResponderCache(System::nanoTime);
+    private final FatalCallXidCache fatalXids = new FatalCallXidCache(System::nanoTime);
     private final LogRateLimiter closeLog = new LogRateLimiter(System::nanoTime);
 
     /** Returns that of the channel's bootstrap; without {@link RpcRdmaConfig#applyTo} each channel has its own. */

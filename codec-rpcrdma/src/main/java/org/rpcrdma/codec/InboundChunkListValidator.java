@@ -3,8 +3,8 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.ReassembledPayloadStreamLayout;
 import org.rpcrdma.codec.wire.ReadList;
+import org.rpcrdma.codec.wire.ReassembledPayloadStreamLayout;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Validates a decoded transport header before memory is allocated or anything is read or delivered. */
@@ -29,7 +29,10 @@ final class InboundChunkListValidator {
      * @return why it is refused; {@code null} when it is not
      */
     InboundMessageRefusal call(
-            ByteBuf message, TransportHeader header, int payload, ReassembledPayloadStreamLayout layout) {
+            ByteBuf message,
+            TransportHeader header,
+            int payload,
+            ReassembledPayloadStreamLayout layout) {
         boolean isNomsg = header.proc() == TransportHeader.RDMA_NOMSG;
         if (header.isPlain()) { // no lists to validate
             return header.payloadXid() == header.xid() ? null : OTHER_XID;
@@ -132,7 +135,10 @@ final class InboundChunkListValidator {
 
     /** Validates a reply in Read chunks like a call, before memory is allocated or an RDMA Read is posted. */
     private String pulled(
-            ByteBuf message, TransportHeader header, int payload, ReassembledPayloadStreamLayout layout) {
+            ByteBuf message,
+            TransportHeader header,
+            int payload,
+            ReassembledPayloadStreamLayout layout) {
         ReadList reads = header.reads();
         boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;
         long stream = isLong ? reads.chunkLength(0) : (long) message.writerIndex() - payload;

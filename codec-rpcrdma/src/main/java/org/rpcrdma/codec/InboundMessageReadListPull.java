@@ -10,8 +10,8 @@ import java.nio.channels.ClosedChannelException;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.WorkRequestFailedException;
 import org.rpcrdma.codec.internal.RpcRdmaFlightEvents;
-import org.rpcrdma.codec.wire.ReassembledPayloadStreamLayout;
 import org.rpcrdma.codec.wire.ReadList;
+import org.rpcrdma.codec.wire.ReassembledPayloadStreamLayout;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**

@@ -239,7 +239,8 @@ final class OutboundCallChunkPlanner {
     // ------------------------------------------------------------------ arguments
 
     /** Moves eligible arguments into Read chunks when the call fits inline only without them. */
-    private OutboundCallTransferForm form(OutboundCall call) throws FaultyUpperLayerBindingException {
+    private OutboundCallTransferForm form(OutboundCall call)
+            throws FaultyUpperLayerBindingException {
         OutboundPayloadStreamWithItems payload = call.request.payload;
         UpperLayerBindingInvoker procedure = call.request.procedure;
         ByteBuf message = payload.stream();
@@ -251,7 +252,8 @@ final class OutboundCallChunkPlanner {
         }
         XdrCursor in = argumentsOf(message, ReducedItemPredicate.NONE);
         if (!procedure.walkArguments(in)) {
-            return OutboundCallTransferForm.LONG; // not reduced: the responder reports bad arguments
+            // Not reduced: the responder reports bad arguments.
+            return OutboundCallTransferForm.LONG;
         }
         OutboundReducedItems items = payload.items();
         int most = procedure.mostChunks(config);

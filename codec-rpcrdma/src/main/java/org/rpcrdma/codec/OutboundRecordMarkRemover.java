@@ -42,7 +42,10 @@ final class OutboundRecordMarkRemover {
             return null;
         }
         boolean mayHaveMark = bytes.readableBytes() >= OutboundRecordMarkDetector.BYTES + 4;
-        int xid = mayHaveMark ? bytes.getInt(bytes.readerIndex() + OutboundRecordMarkDetector.BYTES) : 0;
+        int xid =
+                mayHaveMark
+                        ? bytes.getInt(bytes.readerIndex() + OutboundRecordMarkDetector.BYTES)
+                        : 0;
         boolean isAnswer = mayHaveMark && connection.responder().call(xid) != null;
         connection
                 .link()

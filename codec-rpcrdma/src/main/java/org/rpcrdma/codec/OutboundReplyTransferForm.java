@@ -34,7 +34,8 @@ enum OutboundReplyTransferForm {
      * @param replyChunk bytes that fit the Reply chunk; 0 without one
      * @param readChunks whether the requester reads replies
      */
-    static OutboundReplyTransferForm of(int payload, int room, long replyChunk, boolean readChunks) {
+    static OutboundReplyTransferForm of(
+            int payload, int room, long replyChunk, boolean readChunks) {
         if (payload <= room) {
             return INLINE;
         }

@@ -38,7 +38,8 @@ final class ResponderState {
         metrics = link.metrics();
         this.pulls = pulls;
         ages = new OldestUnansweredCallGauge(metrics, RpcRdmaRole.RESPONDER);
-        spareWork = new ObjectPool<>(() -> new OutboundReplyWorkRequestPromise(link, this::recycle));
+        spareWork =
+                new ObjectPool<>(() -> new OutboundReplyWorkRequestPromise(link, this::recycle));
     }
 
     // ------------------------------------------------------------------ credits

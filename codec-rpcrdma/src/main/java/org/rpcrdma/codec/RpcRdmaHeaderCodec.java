@@ -194,7 +194,8 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             errors.refuse(
                     ctx,
                     header,
-                    errors.ofHeader(messageType, RpcRdmaCounter.DROPPED_BAD_REPLY, header.problem()));
+                    errors.ofHeader(
+                            messageType, RpcRdmaCounter.DROPPED_BAD_REPLY, header.problem()));
             return false;
         }
         return receiveMessage(ctx, message, header, payload);

@@ -25,8 +25,8 @@ import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.RdmaErrorMessage;
+import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** RFC 8167 on one connection: who may call when, with which credits, in which form. */

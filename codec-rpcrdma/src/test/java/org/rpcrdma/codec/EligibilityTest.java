@@ -21,9 +21,9 @@ import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.MalformedMessageException;
 import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.XdrCursor;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.ReplyChunk;
-import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** What may leave the payload stream, what stays, and who notices (RFC 8166, 3.4.4, 4.3.2 and 6.1). */

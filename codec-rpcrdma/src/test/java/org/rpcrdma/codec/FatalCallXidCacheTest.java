@@ -58,8 +58,7 @@ class FatalCallXidCacheTest {
         }
         assertThat(xids.contains(address(1), 2)).isFalse();
         assertThat(xids.contains(address(1), 3)).isTrue();
-        assertThat(xids.contains(address(1), FatalCallXidCache.XIDS_PER_CLIENT + 2))
-                .isTrue();
+        assertThat(xids.contains(address(1), FatalCallXidCache.XIDS_PER_CLIENT + 2)).isTrue();
         for (int i = 0; i < FatalCallXidCache.CLIENTS; i++) {
             xids.add(address(1000 + i), 5);
         }

@@ -23,8 +23,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
-import org.rpcrdma.codec.wire.SegmentList;
 import org.rpcrdma.codec.wire.RdmaErrorMessage;
+import org.rpcrdma.codec.wire.SegmentList;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Who may touch the memory of a call, and when (RFC 8166, 4.4 and 8.1). */

@@ -20,9 +20,9 @@ import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.SegmentList;
-import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**

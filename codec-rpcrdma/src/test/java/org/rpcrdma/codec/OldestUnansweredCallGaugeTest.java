@@ -21,7 +21,8 @@ class OldestUnansweredCallGaugeTest {
     void theOldestOfAnyCallsIsPublished(int seed) {
         Random random = new Random(seed);
         ConnectionMetrics metrics = new ConnectionMetrics(new RpcRdmaMetrics());
-        OldestUnansweredCallGauge ages = new OldestUnansweredCallGauge(metrics, RpcRdmaRole.REQUESTER);
+        OldestUnansweredCallGauge ages =
+                new OldestUnansweredCallGauge(metrics, RpcRdmaRole.REQUESTER);
         List<Call> model = new ArrayList<>();
         List<Call> spares = new ArrayList<>();
         for (int now = 1; now < 2_000; now++) {

@@ -43,7 +43,8 @@ class OutboundRecordMarkDetectorTest {
         }
         record.writeInt(LAST_FRAGMENT | message.readableBytes()).writeBytes(message);
         message.release();
-        ByteBuf taken = OutboundRecordMarkDetector.without(record, UnpooledByteBufAllocator.DEFAULT);
+        ByteBuf taken =
+                OutboundRecordMarkDetector.without(record, UnpooledByteBufAllocator.DEFAULT);
         assertThat(Rpc.bytes(taken)).isEqualTo(bytes);
         assertThat(record.refCnt()).isZero();
     }

@@ -21,9 +21,14 @@ class OutboundReplyTransferFormTest {
         "  1,  -4,   0, false, TOO_LONG"
     })
     void isTheFirstThatHasRoom(
-            int payload, int room, String chunk, boolean readChunks, OutboundReplyTransferForm expected) {
+            int payload,
+            int room,
+            String chunk,
+            boolean readChunks,
+            OutboundReplyTransferForm expected) {
         long replyChunk = Long.decode(chunk);
-        assertThat(OutboundReplyTransferForm.of(payload, room, replyChunk, readChunks)).isSameAs(expected);
+        assertThat(OutboundReplyTransferForm.of(payload, room, replyChunk, readChunks))
+                .isSameAs(expected);
         assertThat(expected.isLong()).isEqualTo(expected.procedure() != TransportHeader.RDMA_MSG);
     }
 }

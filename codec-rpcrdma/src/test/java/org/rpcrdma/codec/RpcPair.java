@@ -69,7 +69,12 @@ final class RpcPair implements AutoCloseable {
             RpcRdmaConfig client, RpcRdmaConfig server, Consumer<Bootstrap> options)
             throws Exception {
         return new RpcPair(
-                CodecEnd.of(client), false, CodecEnd.of(server), true, options, new BootstrapPeerState());
+                CodecEnd.of(client),
+                false,
+                CodecEnd.of(server),
+                true,
+                options,
+                new BootstrapPeerState());
     }
 
     /** As above, with a server that remembers peers of earlier connections. */
@@ -87,7 +92,12 @@ final class RpcPair implements AutoCloseable {
             RpcRdmaConfig client, RpcRdmaConfig server, Consumer<Bootstrap> options)
             throws Exception {
         return new RpcPair(
-                CodecEnd.of(client), true, CodecEnd.of(server), false, options, new BootstrapPeerState());
+                CodecEnd.of(client),
+                true,
+                CodecEnd.of(server),
+                false,
+                options,
+                new BootstrapPeerState());
     }
 
     /** A raw responder that announces nothing. */
@@ -98,7 +108,13 @@ final class RpcPair implements AutoCloseable {
     private RpcPair(
             CodecEnd clientEnd, boolean clientCodec, CodecEnd serverEnd, boolean serverCodec)
             throws Exception {
-        this(clientEnd, clientCodec, serverEnd, serverCodec, bootstrap -> {}, new BootstrapPeerState());
+        this(
+                clientEnd,
+                clientCodec,
+                serverEnd,
+                serverCodec,
+                bootstrap -> {},
+                new BootstrapPeerState());
     }
 
     private RpcPair(

@@ -70,6 +70,9 @@ class RpcRdmaConfigTest {
     }
 
     private static Object memory(RpcRdmaConfig config) {
-        return config.applyTo(new ServerBootstrap()).config().childAttrs().get(BootstrapPeerState.KEY);
+        return config.applyTo(new ServerBootstrap())
+                .config()
+                .childAttrs()
+                .get(BootstrapPeerState.KEY);
     }
 }

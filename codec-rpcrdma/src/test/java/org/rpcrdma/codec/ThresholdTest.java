@@ -19,8 +19,8 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.RdmaErrorMessage;
+import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The inline thresholds, to the byte, in both directions and for every program. */

@@ -12,8 +12,8 @@ import java.util.stream.Stream;
 import org.rpcrdma.FuzzTarget;
 import org.rpcrdma.codec.wire.InboundRpcMessageType;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.ReassembledPayloadStreamLayout;
 import org.rpcrdma.codec.wire.ReadList;
+import org.rpcrdma.codec.wire.ReassembledPayloadStreamLayout;
 import org.rpcrdma.codec.wire.ReplyChunk;
 import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.codec.wire.WriteList;
@@ -203,7 +203,8 @@ class TransportHeaderFuzzTest extends FuzzTarget {
     }
 
     /** Pieces, chunks and pads fill the memory; nothing is on top of another. */
-    private static void checkPlaces(ReassembledPayloadStreamLayout layout, ReadList reads, long streamLength) {
+    private static void checkPlaces(
+            ReassembledPayloadStreamLayout layout, ReadList reads, long streamLength) {
         byte[] memory = new byte[layout.total()];
         int stream = 0;
         for (int piece = 0; piece < layout.pieces(); piece++) {

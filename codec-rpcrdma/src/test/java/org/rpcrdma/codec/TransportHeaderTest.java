@@ -19,9 +19,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.SegmentList;
-import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.codec.wire.WriteList;
 

@@ -19,7 +19,8 @@ final class ChannelMemoryExposures {
     private final IntObjectMap<MemoryRegion> registrations = new IntObjectHashMap<>(4);
 
     /** @param exactExposure whether the device can expose exactly a part of a registration */
-    ChannelMemoryExposures(QueuePair queuePair, MessageMemoryRegistration memory, boolean exactExposure) {
+    ChannelMemoryExposures(
+            QueuePair queuePair, MessageMemoryRegistration memory, boolean exactExposure) {
         this.queuePair = queuePair;
         this.memory = memory;
         this.exactExposure = exactExposure;

@@ -20,7 +20,8 @@ final class ConnectionEstablishment {
     /** Pending connect of the user; {@code null} for none. */
     private PendingConnect attempt;
 
-    ConnectionEstablishment(AbstractConnectedRdmaChannel channel, ChannelQueuePairLifecycle queuePair) {
+    ConnectionEstablishment(
+            AbstractConnectedRdmaChannel channel, ChannelQueuePairLifecycle queuePair) {
         this.channel = channel;
         this.queuePair = queuePair;
     }

@@ -20,7 +20,8 @@ final class DefaultIoHandlerPoller implements IoHandlerPoller {
                 VerbsProvider provider, PollMode mode, EventLoop eventLoop, Loop loop)
                 throws IOException {
             provider.ensureAvailability();
-            DefaultIoHandlerPoller opened = new DefaultIoHandlerPoller(provider.open(), mode, eventLoop, loop);
+            DefaultIoHandlerPoller opened =
+                    new DefaultIoHandlerPoller(provider.open(), mode, eventLoop, loop);
             EventLoopPollerRegistry.add(eventLoop, opened.poller);
             return opened;
         }
@@ -49,7 +50,8 @@ final class DefaultIoHandlerPoller implements IoHandlerPoller {
     private boolean isPolled;
     private boolean isFailed;
 
-    private DefaultIoHandlerPoller(VerbsContext context, PollMode mode, EventLoop eventLoop, Loop loop) {
+    private DefaultIoHandlerPoller(
+            VerbsContext context, PollMode mode, EventLoop eventLoop, Loop loop) {
         this.eventLoop = eventLoop;
         this.loop = loop;
         this.context = context;

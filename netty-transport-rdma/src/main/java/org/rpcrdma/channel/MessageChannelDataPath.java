@@ -51,7 +51,8 @@ final class MessageChannelDataPath extends ChannelDataPath<RdmaChannel> {
     final ChannelMemoryExposures exposures;
 
     /** @param memory decides what can be sent without a copy */
-    MessageChannelDataPath(RdmaChannel channel, MessageMemoryRegistration memory, QueuePair queuePair) {
+    MessageChannelDataPath(
+            RdmaChannel channel, MessageMemoryRegistration memory, QueuePair queuePair) {
         super(channel);
         this.queuePair = queuePair;
         config = channel.config();

@@ -14,7 +14,8 @@ final class PollingEventLoopLimit {
     private static final int LEAST = 2;
 
     /** Of all groups. */
-    static final PollingEventLoopLimit PROCESS = new PollingEventLoopLimit(NettyRuntime.availableProcessors());
+    static final PollingEventLoopLimit PROCESS =
+            new PollingEventLoopLimit(NettyRuntime.availableProcessors());
 
     private final int most;
     private final AtomicInteger polling = new AtomicInteger();

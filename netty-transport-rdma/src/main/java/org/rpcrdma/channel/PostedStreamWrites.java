@@ -5,8 +5,8 @@ import io.netty.buffer.ByteBuf;
 import io.netty.util.internal.MathUtil;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
-import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.stream.ReceiveBufferAddress;
+import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 

@@ -3,11 +3,11 @@ package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
-import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.stream.PublishedReceiveBuffers;
-import org.rpcrdma.stream.ReceiveCredits;
-import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.stream.ReceiveBufferAddress;
+import org.rpcrdma.stream.ReceiveCredits;
+import org.rpcrdma.stream.StreamPrivateData;
+import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
 
 /**

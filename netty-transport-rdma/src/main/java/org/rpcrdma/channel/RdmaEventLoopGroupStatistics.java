@@ -19,7 +19,8 @@ public final class RdmaEventLoopGroupStatistics {
     private final EventLoopGroup group;
     private final List<EventLoopDevicePoller> pollers;
 
-    private RdmaEventLoopGroupStatistics(EventLoopGroup group, List<EventLoopDevicePoller> pollers) {
+    private RdmaEventLoopGroupStatistics(
+            EventLoopGroup group, List<EventLoopDevicePoller> pollers) {
         this.group = group;
         this.pollers = pollers;
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
-import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.QueuePair;
 

@@ -9,11 +9,11 @@ import io.netty.util.internal.EmptyArrays;
 import java.io.IOException;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
-import org.rpcrdma.stream.StreamPrivateData;
+import org.rpcrdma.stream.PeerReceiveBufferTable;
 import org.rpcrdma.stream.StreamHalfCloseState;
 import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.stream.StreamProtocolException;
-import org.rpcrdma.stream.PeerReceiveBufferTable;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
@@ -60,7 +60,8 @@ final class StreamChannelDataPath extends ChannelDataPath<RdmaStreamChannel> {
     void begin() {
         SendOrImmediateStreamPoster.checkDevice(device, channel.parent() != null);
         RegisteredBufferPool pool = channel.poller().pool();
-        MessageMemoryRegistration memory = new MessageMemoryRegistration(pool, device.cheapRegistration());
+        MessageMemoryRegistration memory =
+                new MessageMemoryRegistration(pool, device.cheapRegistration());
         exposures = new ChannelMemoryExposures(queuePair, memory, device.exactExposure());
         table = pool.take(PeerReceiveBufferTable.BYTES);
         tableKey =

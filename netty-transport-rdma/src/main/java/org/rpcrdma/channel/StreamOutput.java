@@ -7,11 +7,11 @@ import io.netty.channel.FileRegion;
 import java.io.IOException;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
-import org.rpcrdma.stream.StreamPrivateData;
+import org.rpcrdma.stream.PeerReceiveBufferTable;
 import org.rpcrdma.stream.SendCredits;
 import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.stream.StreamProtocolException;
-import org.rpcrdma.stream.PeerReceiveBufferTable;
 import org.rpcrdma.verbs.QueuePair;
 
 /**

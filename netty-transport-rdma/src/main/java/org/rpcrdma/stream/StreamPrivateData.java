@@ -36,7 +36,11 @@ public record StreamPrivateData(
 
     /** Of an end that reads its table in little-endian order. */
     public StreamPrivateData(
-            int credits, long tableOffset, int tableKey, int tableEntries, ReceiveBufferAddress buffer) {
+            int credits,
+            long tableOffset,
+            int tableKey,
+            int tableEntries,
+            ReceiveBufferAddress buffer) {
         this(credits, tableOffset, tableKey, tableEntries, false, buffer);
     }
 

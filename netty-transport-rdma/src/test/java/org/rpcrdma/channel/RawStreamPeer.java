@@ -13,9 +13,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
-import org.rpcrdma.stream.StreamPrivateData;
-import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.stream.ReceiveBufferAddress;
+import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
@@ -83,7 +83,10 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
         }
         tableKey =
                 fresh.expose(
-                        region, base, TABLE_ENTRIES * ReceiveBufferAddress.BYTES, QueuePair.REMOTE_WRITE);
+                        region,
+                        base,
+                        TABLE_ENTRIES * ReceiveBufferAddress.BYTES,
+                        QueuePair.REMOTE_WRITE);
         bufferKey = fresh.expose(region, base + BUFFERS, BYTES - BUFFERS, QueuePair.REMOTE_WRITE);
         return new StreamPrivateData(
                 CREDITS,
@@ -146,7 +149,8 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
     ReceiveBufferAddress ownEntry(int index, boolean isBigEndian) {
         int at = index * ReceiveBufferAddress.BYTES;
         return isBigEndian
-                ? new ReceiveBufferAddress(bytes.getLong(at), bytes.getInt(at + 8), bytes.getInt(at + 12))
+                ? new ReceiveBufferAddress(
+                        bytes.getLong(at), bytes.getInt(at + 8), bytes.getInt(at + 12))
                 : new ReceiveBufferAddress(
                         bytes.getLongLE(at), bytes.getIntLE(at + 8), bytes.getIntLE(at + 12));
     }
@@ -263,9 +267,13 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
     /** Publishes part of this end's memory in an entry of the peer's table. */
     void publish(int index, int start, int length, int limit) {
         int slot = slot();
-        ReceiveBufferAddress.put(bytes, slot, queuePair.exposedOffset(bufferKey) + start, bufferKey, length);
+        ReceiveBufferAddress.put(
+                bytes, slot, queuePair.exposedOffset(bufferKey) + start, bufferKey, length);
         queuePair.write(
-                SENT, 0, peer.tableOffset() + (long) index * ReceiveBufferAddress.BYTES, peer.tableKey());
+                SENT,
+                0,
+                peer.tableOffset() + (long) index * ReceiveBufferAddress.BYTES,
+                peer.tableKey());
         queuePair.gather(base + slot, ReceiveBufferAddress.BYTES, region.localKey());
         send(StreamMessage.sgl(limit));
     }

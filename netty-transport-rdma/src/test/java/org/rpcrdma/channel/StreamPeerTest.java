@@ -29,12 +29,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.channel.StreamPair.Collector;
-import org.rpcrdma.stream.StreamPrivateData;
+import org.rpcrdma.stream.PeerReceiveBufferTable;
+import org.rpcrdma.stream.ReceiveBufferAddress;
 import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.stream.StreamMessage.Kind;
+import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.stream.StreamProtocolException;
-import org.rpcrdma.stream.ReceiveBufferAddress;
-import org.rpcrdma.stream.PeerReceiveBufferTable;
 import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.ffm.SoftwareRoceProvider;
 
@@ -96,7 +96,8 @@ class StreamPeerTest {
         return bytes;
     }
 
-    private static void sendData(RawStreamPeer peer, ReceiveBufferAddress buffer, int at, byte... data) {
+    private static void sendData(
+            RawStreamPeer peer, ReceiveBufferAddress buffer, int at, byte... data) {
         peer.write(buffer.offset() + at, buffer.key(), data);
         peer.send(StreamMessage.data(data.length));
     }
@@ -441,7 +442,8 @@ class StreamPeerTest {
 
     @Test
     void whatIsNoRsocketIsRejected() throws Exception {
-        byte[] good = new StreamPrivateData(16, 0, 1, 2, new ReceiveBufferAddress(0, 2, 100)).encode();
+        byte[] good =
+                new StreamPrivateData(16, 0, 1, 2, new ReceiveBufferAddress(0, 2, 100)).encode();
         byte[][] bad = {
             {},
             Arrays.copyOf(good, 39),
@@ -533,7 +535,11 @@ class StreamPeerTest {
             int start = 334;
             for (int i = 0; i < lengths.length; i++) {
                 int end = start + lengths[i];
-                peer.publish(i % PeerReceiveBufferTable.ENTRIES, start, lengths[i], peer.messages.size() + 14);
+                peer.publish(
+                        i % PeerReceiveBufferTable.ENTRIES,
+                        start,
+                        lengths[i],
+                        peer.messages.size() + 14);
                 peer.await(() -> peer.dataReceived() == end);
                 start = end;
             }

@@ -15,7 +15,8 @@ import org.rpcrdma.stream.StreamMessage.Kind;
 /** What a peer may get wrong, and what a number may reach. */
 class StreamRulesTest {
 
-    private static final ReceiveBufferAddress BUFFER = new ReceiveBufferAddress(0xffff_ffff_ffff_0000L, 7, 100);
+    private static final ReceiveBufferAddress BUFFER =
+            new ReceiveBufferAddress(0xffff_ffff_ffff_0000L, 7, 100);
     private static final StreamPrivateData PEER = new StreamPrivateData(16, 0x1000, 9, 2, BUFFER);
 
     // ------------------------------------------------------------------ connection data
@@ -54,7 +55,8 @@ class StreamRulesTest {
     void aPeerThatTakesNothingIsRefused() {
         assertRefused(new StreamPrivateData(0, 0, 0, 2, BUFFER).encode(), "0 credits");
         assertRefused(
-                new StreamPrivateData(16, 0, 0, 2, new ReceiveBufferAddress(0, 0, 0)).encode(), "of 0 bytes");
+                new StreamPrivateData(16, 0, 0, 2, new ReceiveBufferAddress(0, 0, 0)).encode(),
+                "of 0 bytes");
     }
 
     private static byte[] with(int index, int value) {

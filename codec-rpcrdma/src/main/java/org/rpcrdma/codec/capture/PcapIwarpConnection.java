@@ -156,7 +156,10 @@ final class PcapIwarpConnection {
     private void fpdu(Way way, byte[] ulpdu) {
         int padded = (2 + ulpdu.length + 3) & ~3;
         ByteBuffer fpdu = ByteBuffer.allocate(padded + 4);
-        tcp.segment(way, PcapTcpConnection.PUSH, fpdu.putShort((short) ulpdu.length).put(ulpdu).array());
+        tcp.segment(
+                way,
+                PcapTcpConnection.PUSH,
+                fpdu.putShort((short) ulpdu.length).put(ulpdu).array());
     }
 
     private Stream stream(Way way) {

@@ -127,7 +127,8 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
     }
 
     /** Captures the data before the promise completes, because the codec may then release them. */
-    private ChannelPromise watched(PcapIwarpConnection shown, RdmaRead read, ChannelPromise promise) {
+    private ChannelPromise watched(
+            PcapIwarpConnection shown, RdmaRead read, ChannelPromise promise) {
         ByteBuf sink = read.content();
         int index = sink.readerIndex();
         int length = sink.readableBytes();

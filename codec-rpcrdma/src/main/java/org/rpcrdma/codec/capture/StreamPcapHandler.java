@@ -122,8 +122,8 @@ final class StreamPcapHandler extends ChannelDuplexHandler {
 
     private void show(Way way, ByteBuf bytes) {
         for (int done = 0; done < bytes.readableBytes(); ) {
-            byte[] part =
-                    new byte[Math.min(bytes.readableBytes() - done, PcapIwarpConnection.MOST_PAYLOAD)];
+            int left = bytes.readableBytes() - done;
+            byte[] part = new byte[Math.min(left, PcapIwarpConnection.MOST_PAYLOAD)];
             bytes.getBytes(bytes.readerIndex() + done, part);
             segment(way, PcapTcpConnection.PUSH, part);
             done += part.length;

@@ -52,7 +52,8 @@ final class ClientChannelConnector {
         this.settings = settings;
         this.backOff = backOff;
         addresses =
-                new ResponderAddressRotation(settings.responder(), loop, settings.connectTimeoutMillis());
+                new ResponderAddressRotation(
+                        settings.responder(), loop, settings.connectTimeoutMillis());
         bootstrap =
                 settings.bootstrap()
                         .clone(loop)

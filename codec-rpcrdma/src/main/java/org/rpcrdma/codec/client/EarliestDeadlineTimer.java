@@ -16,7 +16,8 @@ final class EarliestDeadlineTimer {
     /**
      * @param due runs at the deadline; the caller must arm the timer again
      */
-    EarliestDeadlineTimer(RequesterClockAndTimers clock, MovableRequesterEventLoop loop, Runnable due) {
+    EarliestDeadlineTimer(
+            RequesterClockAndTimers clock, MovableRequesterEventLoop loop, Runnable due) {
         this.clock = clock;
         this.loop = loop;
         this.due = due;

@@ -25,7 +25,8 @@ final class ErrChunkCallRetryQueue {
     /**
      * @param due runs when calls are due to be {@linkplain #poll repeated}
      */
-    ErrChunkCallRetryQueue(RequesterClockAndTimers clock, MovableRequesterEventLoop loop, Runnable due) {
+    ErrChunkCallRetryQueue(
+            RequesterClockAndTimers clock, MovableRequesterEventLoop loop, Runnable due) {
         this.clock = clock;
         timer = new EarliestDeadlineTimer(clock, loop, due);
     }

@@ -320,6 +320,8 @@ public final class RpcbindClient {
     /** The rpcbind that is asked. */
     @Override
     public String toString() {
-        return "rpcbind at " + new BlockingRpcbindExchange(rpcbind, timeout) + (isDatagram ? " (UDP)" : "");
+        return "rpcbind at "
+                + new BlockingRpcbindExchange(rpcbind, timeout)
+                + (isDatagram ? " (UDP)" : "");
     }
 }

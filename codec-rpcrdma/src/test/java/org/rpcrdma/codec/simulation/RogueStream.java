@@ -6,11 +6,11 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import org.rpcrdma.stream.StreamPrivateData;
-import org.rpcrdma.stream.StreamMessage;
-import org.rpcrdma.stream.StreamProtocolException;
-import org.rpcrdma.stream.ReceiveBufferAddress;
 import org.rpcrdma.stream.PeerReceiveBufferTable;
+import org.rpcrdma.stream.ReceiveBufferAddress;
+import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.StreamPrivateData;
+import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
@@ -107,7 +107,8 @@ final class RogueStream implements QueuePairHandler {
                                 fresh.exposedOffset(tableKey),
                                 tableKey,
                                 TABLE_ENTRIES,
-                                new ReceiveBufferAddress(fresh.exposedOffset(bufferKey), bufferKey, first))
+                                new ReceiveBufferAddress(
+                                        fresh.exposedOffset(bufferKey), bufferKey, first))
                         .encode();
         if (personality == RogueStreams.Personality.PRIVATE_DATA) {
             return spoiled(data);
@@ -342,7 +343,8 @@ final class RogueStream implements QueuePairHandler {
         int length = memory.getIntLE(at + 12);
         if (target.length() == used && length != 0) {
             fullKey = target.key();
-            target = new ReceiveBufferAddress(memory.getLongLE(at), memory.getIntLE(at + 8), length);
+            target =
+                    new ReceiveBufferAddress(memory.getLongLE(at), memory.getIntLE(at + 8), length);
             memory.setIntLE(at + 12, 0);
             nextEntry = (nextEntry + 1) % TABLE_ENTRIES;
             used = 0;

@@ -55,7 +55,8 @@ public interface IoHandlerPoller extends AutoCloseable {
     }
 
     /** As {@link Factory#opened}. */
-    static IoHandlerPoller open(VerbsProvider provider, PollMode mode, EventLoop eventLoop, Loop loop)
+    static IoHandlerPoller open(
+            VerbsProvider provider, PollMode mode, EventLoop eventLoop, Loop loop)
             throws IOException {
         return Factory.INSTANCE.opened(provider, mode, eventLoop, loop);
     }

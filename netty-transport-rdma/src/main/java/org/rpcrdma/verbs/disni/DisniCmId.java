@@ -14,8 +14,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.rpcrdma.verbs.hardware.CmEvent;
 import org.rpcrdma.verbs.hardware.CmEventHandler;
 import org.rpcrdma.verbs.hardware.ConnectionParameters;
-import org.rpcrdma.verbs.hardware.NativeDevice;
 import org.rpcrdma.verbs.hardware.NativeCmId;
+import org.rpcrdma.verbs.hardware.NativeDevice;
 import org.rpcrdma.verbs.hardware.NativeQueuePair;
 
 /**

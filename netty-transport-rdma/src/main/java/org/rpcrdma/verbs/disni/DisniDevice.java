@@ -19,8 +19,8 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.hardware.ConnectionErrorGuard;
-import org.rpcrdma.verbs.hardware.NativeDevice;
 import org.rpcrdma.verbs.hardware.NativeCmId;
+import org.rpcrdma.verbs.hardware.NativeDevice;
 import org.rpcrdma.verbs.hardware.NativeMemory;
 import org.rpcrdma.verbs.hardware.NativeRegion;
 

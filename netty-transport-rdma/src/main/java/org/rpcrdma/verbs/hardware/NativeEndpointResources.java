@@ -138,7 +138,8 @@ final class NativeEndpointResources {
     }
 
     /** Makes identifier and queue pair of an active end, which a connect is to follow. */
-    void open(InetSocketAddress peer, InetSocketAddress from, CmEventHandler target) throws IOException {
+    void open(InetSocketAddress peer, InetSocketAddress from, CmEventHandler target)
+            throws IOException {
         remote = peer;
         InetSocketAddress wanted = loop.device().connectFrom(from, peer);
         id = loop.device().newId();

@@ -106,8 +106,8 @@ public final class IwarpConfig {
     }
 
     /** Time that the first message may stay unanswered; zero for any time. */
-    Duration wakePeerAfter() {
-        return settings.wakePeerAfter;
+    Duration wakeAfter() {
+        return settings.wakeAfter;
     }
 
     /** {@return how long a peer may leave an FPDU incomplete without a byte; zero for any time} */
@@ -185,7 +185,7 @@ public final class IwarpConfig {
         private Duration responderTimeout = Duration.ofSeconds(5);
         private Duration initiatorTimeout = Duration.ofSeconds(10);
         private Duration drainTimeout = Duration.ofSeconds(2);
-        private Duration wakePeerAfter = Duration.ofSeconds(1);
+        private Duration wakeAfter = Duration.ofSeconds(1);
         private Duration frameTimeout = Duration.ofSeconds(30);
         private Duration messageTimeout = Duration.ofSeconds(30);
         private int maxHalfOpen = 128;
@@ -296,8 +296,8 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder maxPrivateData(int bytes) {
-            maxPrivateData =
-                    SettingChecks.range("maxPrivateData", bytes, 0, MpaStartupFrame.MAX_PRIVATE_DATA);
+            int most = MpaStartupFrame.MAX_PRIVATE_DATA;
+            maxPrivateData = SettingChecks.range("maxPrivateData", bytes, 0, most);
             return this;
         }
 
@@ -336,8 +336,8 @@ public final class IwarpConfig {
         }
 
         /** When {@link ZeroLengthWritePeerWakeup} begins, for tests; from zero, for never, to a day. */
-        Builder wakePeerAfter(Duration time) {
-            wakePeerAfter = time.isZero() ? time : SettingChecks.positive("wakePeerAfter", time);
+        Builder wakeAfter(Duration time) {
+            wakeAfter = time.isZero() ? time : SettingChecks.positive("wakeAfter", time);
             return this;
         }
 

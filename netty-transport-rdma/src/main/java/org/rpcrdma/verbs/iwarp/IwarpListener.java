@@ -13,8 +13,8 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
-import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 
 /** Accepts TCP connections, and reports those whose MPA Request is complete. */
 final class IwarpListener
@@ -46,7 +46,10 @@ final class IwarpListener
     private long resumeAt;
 
     IwarpListener(
-            IwarpContextResources loop, InetSocketAddress address, int backlog, ListenerHandler handler)
+            IwarpContextResources loop,
+            InetSocketAddress address,
+            int backlog,
+            ListenerHandler handler)
             throws IOException {
         this.loop = loop;
         this.handler = handler;

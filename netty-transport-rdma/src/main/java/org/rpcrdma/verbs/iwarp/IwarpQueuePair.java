@@ -14,8 +14,8 @@ import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
-import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupSettings;
 import org.rpcrdma.verbs.iwarp.rdmap.InboundReads;
 import org.rpcrdma.verbs.iwarp.rdmap.OutboundReads;
@@ -28,7 +28,8 @@ import org.rpcrdma.verbs.iwarp.rdmap.WorkRequestPayloadSource;
 import org.rpcrdma.verbs.iwarp.shared.SharedRingFile;
 
 /** The verbs face of a connection: its queues, its exposed memory, and how it begins and ends. */
-final class IwarpQueuePair implements QueuePair, MpaInitiatorStartup.Owner, StreamOwner, AutoCloseable {
+final class IwarpQueuePair
+        implements QueuePair, MpaInitiatorStartup.Owner, StreamOwner, AutoCloseable {
 
     static final int MAX_READ_DEPTH = 128;
 

@@ -14,8 +14,8 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 import org.rpcrdma.verbs.iwarp.rdmap.LocalAccessException;
-import org.rpcrdma.verbs.iwarp.rdmap.RdmapOpcodes;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapError;
+import org.rpcrdma.verbs.iwarp.rdmap.RdmapOpcodes;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapSender;
 import org.rpcrdma.verbs.iwarp.rdmap.ReadRequestHeader;
@@ -88,7 +88,7 @@ final class IwarpStream implements ByteTransportListener, RunQueueStream, Deadli
         carrier.carry(this);
         carrier.await(true, false);
         loop.add(this);
-        long wakeupNanos = loop.config.wakePeerAfter().toNanos();
+        long wakeupNanos = loop.config.wakeAfter().toNanos();
         if (maySend && wakeupNanos > 0) {
             wakeup = new ZeroLengthWritePeerWakeup(loop.timers, this::wakePeer, wakeupNanos);
         }

@@ -28,7 +28,8 @@ final class MpaRequestReceiver implements SelectionKeyHandler, DeadlineTask {
     private final MpaStartupFrameReader reader = new MpaStartupFrameReader(true);
     private final long deadline;
 
-    MpaRequestReceiver(IwarpContextResources loop, Owner owner, SocketChannel channel) throws IOException {
+    MpaRequestReceiver(IwarpContextResources loop, Owner owner, SocketChannel channel)
+            throws IOException {
         this.loop = loop;
         this.owner = owner;
         this.channel = channel;

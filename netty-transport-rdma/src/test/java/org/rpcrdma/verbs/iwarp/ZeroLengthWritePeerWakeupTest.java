@@ -36,7 +36,7 @@ class ZeroLengthWritePeerWakeupTest {
                 new IwarpContext(
                         IwarpConfig.builder()
                                 .peerToPeer(false)
-                                .wakePeerAfter(Duration.ofMillis(1))
+                                .wakeAfter(Duration.ofMillis(1))
                                 .build());
         endpoint = new Endpoint(context, 4096);
         try (ServerSocketChannel server = ServerSocketChannel.open()) {

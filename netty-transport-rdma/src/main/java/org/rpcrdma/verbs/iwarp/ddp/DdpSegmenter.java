@@ -64,7 +64,8 @@ public final class DdpSegmenter {
         boolean last = sent + bytes == length;
         ByteBuffer headers = out.begin(header + bytes);
         if (tagged) {
-            DdpSegmentHeader.encodeTagged(headers, last, ulpControl, stagOrWord, taggedOffset + sent);
+            DdpSegmentHeader.encodeTagged(
+                    headers, last, ulpControl, stagOrWord, taggedOffset + sent);
         } else {
             DdpSegmentHeader.encodeUntagged(
                     headers, last, ulpControl, stagOrWord, queue, messageNumber, (int) sent);

@@ -211,7 +211,9 @@ public final class FpduReceiver extends StagingBufferReceiver {
         crc.update(staging.limit(start + covered).position(start));
         staging.clear();
         FpduLayout.verifyCrc(
-                (int) crc.getValue(), staging.getInt(start + covered), covered + FpduLayout.CRC_BYTES);
+                (int) crc.getValue(),
+                staging.getInt(start + covered),
+                covered + FpduLayout.CRC_BYTES);
     }
 
     private boolean continueUlpdu() throws IOException {

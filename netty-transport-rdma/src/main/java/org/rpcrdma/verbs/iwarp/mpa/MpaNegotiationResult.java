@@ -136,7 +136,9 @@ public record MpaNegotiationResult(
 
     /** RFC 6581, 9.1: send no depth to a peer that does not negotiate one. */
     private static int answer(int asked, int agreed) {
-        return asked == MpaStartupFrame.DEPTH_NOT_NEGOTIATED ? MpaStartupFrame.DEPTH_NOT_NEGOTIATED : agreed;
+        return asked == MpaStartupFrame.DEPTH_NOT_NEGOTIATED
+                ? MpaStartupFrame.DEPTH_NOT_NEGOTIATED
+                : agreed;
     }
 
     /**

@@ -45,7 +45,9 @@ public final class MpaStartupFrameReader {
             }
             if (!headerSeen && !bytes.hasRemaining()) {
                 headerSeen = true;
-                bytes.limit(MpaStartupFrame.HEADER_BYTES + MpaStartupFrame.privateDataLength(bytes, request));
+                bytes.limit(
+                        MpaStartupFrame.HEADER_BYTES
+                                + MpaStartupFrame.privateDataLength(bytes, request));
             }
         }
         return MpaStartupFrame.decode(bytes, request);

@@ -128,7 +128,10 @@ public final class InboundReads implements PayloadSource {
             // reads, but they have the right CRC.
             out.changingPayload(exposure.region().borrow(address, bytes), exposure.region());
             exposure.queuedUntil(
-                    out.queuedPosition() + FpduLayout.LENGTH_BYTES + DdpSegmentHeader.TAGGED_BYTES + bytes);
+                    out.queuedPosition()
+                            + FpduLayout.LENGTH_BYTES
+                            + DdpSegmentHeader.TAGGED_BYTES
+                            + bytes);
         }
     }
 }

@@ -33,8 +33,10 @@ public final class RdmapReceiver implements UlpduHandler {
 
     private final DdpSegmentHeader segment = new DdpSegmentHeader();
     private final ReadRequestHeader request = new ReadRequestHeader();
-    private final InboundUntaggedSegmentSequence sendQueue = new InboundUntaggedSegmentSequence(RdmapOpcodes.QUEUE_SEND);
-    private final InboundUntaggedSegmentSequence readQueue = new InboundUntaggedSegmentSequence(RdmapOpcodes.QUEUE_READ);
+    private final InboundUntaggedSegmentSequence sendQueue =
+            new InboundUntaggedSegmentSequence(RdmapOpcodes.QUEUE_SEND);
+    private final InboundUntaggedSegmentSequence readQueue =
+            new InboundUntaggedSegmentSequence(RdmapOpcodes.QUEUE_READ);
 
     private int opcode;
     private int sendOpcode;

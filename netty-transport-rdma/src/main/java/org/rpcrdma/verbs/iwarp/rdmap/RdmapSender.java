@@ -19,7 +19,8 @@ public final class RdmapSender {
 
     private static final int RESPONSES_IN_A_ROW = 4;
 
-    private static final int READ_REQUEST_ULPDU = DdpSegmentHeader.UNTAGGED_BYTES + ReadRequestHeader.BYTES;
+    private static final int READ_REQUEST_ULPDU =
+            DdpSegmentHeader.UNTAGGED_BYTES + ReadRequestHeader.BYTES;
 
     /** The STag of a zero-length Write, which the peer ignores (RFC 5040, 5.1). */
     private static final int ANY_STAG = 1;
@@ -182,7 +183,10 @@ public final class RdmapSender {
                 work.made(out.queuedPosition());
                 break;
             default:
-                int solicited = work.isSolicited(position) ? RdmapOpcodes.SEND_SOLICITED - RdmapOpcodes.SEND : 0;
+                int solicited =
+                        work.isSolicited(position)
+                                ? RdmapOpcodes.SEND_SOLICITED - RdmapOpcodes.SEND
+                                : 0;
                 segmenter.startUntagged(
                         RdmapOpcodes.control(opcode + solicited),
                         work.remoteKey(position),
@@ -198,7 +202,8 @@ public final class RdmapSender {
         switch (readyToReceive) {
             case ZERO_LENGTH_WRITE -> {
                 ByteBuffer header = out.begin(DdpSegmentHeader.TAGGED_BYTES);
-                DdpSegmentHeader.encodeTagged(header, true, RdmapOpcodes.control(RdmapOpcodes.WRITE), ANY_STAG, 0);
+                DdpSegmentHeader.encodeTagged(
+                        header, true, RdmapOpcodes.control(RdmapOpcodes.WRITE), ANY_STAG, 0);
                 out.end();
             }
             case ZERO_LENGTH_READ ->

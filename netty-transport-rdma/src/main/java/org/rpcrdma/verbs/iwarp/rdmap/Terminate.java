@@ -31,7 +31,8 @@ public record Terminate(int layer, int type, int code, int opcode) {
      * @param cause the header of the segment at fault, or {@code null}
      * @param request the Read Request at fault, or {@code null}
      */
-    public static byte[] encode(StreamError error, DdpSegmentHeader cause, ReadRequestHeader request) {
+    public static byte[] encode(
+            StreamError error, DdpSegmentHeader cause, ReadRequestHeader request) {
         // RFC 5040, 4.8: errors of the LLP and local ones say nothing about a segment.
         boolean local =
                 error.layer() == StreamError.LAYER_LLP || error == RdmapError.LOCAL_CATASTROPHIC;
@@ -48,7 +49,13 @@ public record Terminate(int layer, int type, int code, int opcode) {
                                 + (withDdp ? 2 + cause.headerBytes() : 0)
                                 + (withRdmap ? ReadRequestHeader.BYTES : 0));
         DdpSegmentHeader.encodeUntagged(
-                out, true, RdmapOpcodes.control(RdmapOpcodes.TERMINATE), 0, RdmapOpcodes.QUEUE_TERMINATE, 1, 0);
+                out,
+                true,
+                RdmapOpcodes.control(RdmapOpcodes.TERMINATE),
+                0,
+                RdmapOpcodes.QUEUE_TERMINATE,
+                1,
+                0);
         out.put((byte) ((error.layer() << 4) | error.type())).put((byte) error.code());
         out.put(
                 (byte)

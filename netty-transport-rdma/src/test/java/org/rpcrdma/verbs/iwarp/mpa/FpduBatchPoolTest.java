@@ -113,12 +113,14 @@ class FpduBatchPoolTest {
         queue(view -> {});
         queue(view -> {});
         sender.write(new Taking(10));
-        assertThat(sender.dropFor(last).remaining()).isEqualTo(FpduLayout.length(ULPDU) - 10 + lastFpdu);
+        assertThat(sender.dropFor(last).remaining())
+                .isEqualTo(FpduLayout.length(ULPDU) - 10 + lastFpdu);
         queue(view -> {});
         queue(view -> {});
         sender.write(new Taking(FpduLayout.length(ULPDU) + 10));
         sender.detach();
-        assertThat(sender.dropFor(last).remaining()).isEqualTo(FpduLayout.length(ULPDU) - 10 + lastFpdu);
+        assertThat(sender.dropFor(last).remaining())
+                .isEqualTo(FpduLayout.length(ULPDU) - 10 + lastFpdu);
         assertThat(sender.isEmpty()).isTrue();
     }
 

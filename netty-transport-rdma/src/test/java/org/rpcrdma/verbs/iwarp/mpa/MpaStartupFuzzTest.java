@@ -159,7 +159,8 @@ class MpaStartupFuzzTest extends FuzzTarget {
     }
 
     private static void checkResponder(
-            MpaStartupFrame request, MpaStartupSettings options, int ird, int ord) throws IOException {
+            MpaStartupFrame request, MpaStartupSettings options, int ird, int ord)
+            throws IOException {
         String objection = MpaNegotiationResult.objection(request, options);
         assertThat(objection != null).isEqualTo(request.crc() && options.crc() == CrcPolicy.OFF);
         MpaStartupFrame rejection = again(MpaNegotiationResult.rejection(request, new byte[] {1}));

@@ -22,8 +22,8 @@ import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
-import org.rpcrdma.verbs.iwarp.mpa.FpduLayout;
 import org.rpcrdma.verbs.iwarp.mpa.FpduBatchPool;
+import org.rpcrdma.verbs.iwarp.mpa.FpduLayout;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MarkerStripper;
@@ -294,7 +294,8 @@ final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, 
             while (!last) {
                 int at = stream.position();
                 int length = stream.getShort(at) & 0xffff;
-                assertThat(RdmapOpcodes.opcode(stream.get(at + 3))).isEqualTo(RdmapOpcodes.READ_RESPONSE);
+                assertThat(RdmapOpcodes.opcode(stream.get(at + 3)))
+                        .isEqualTo(RdmapOpcodes.READ_RESPONSE);
                 assertThat(stream.getInt(at + 4)).isEqualTo(read.sinkStag);
                 assertThat(stream.getLong(at + 8)).isEqualTo(read.sinkOffset + done);
                 int bytes = length - DdpSegmentHeader.TAGGED_BYTES;

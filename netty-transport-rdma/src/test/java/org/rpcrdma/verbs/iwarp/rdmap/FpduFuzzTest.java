@@ -155,7 +155,11 @@ class FpduFuzzTest extends FuzzTarget {
                 int bytes = Math.min(1400, length - at);
                 ByteBuffer ulpdu = ByteBuffer.allocate(DdpSegmentHeader.TAGGED_BYTES + bytes);
                 DdpSegmentHeader.encodeTagged(
-                        ulpdu, at + bytes == length, RdmapOpcodes.control(RdmapOpcodes.READ_RESPONSE), stag, at);
+                        ulpdu,
+                        at + bytes == length,
+                        RdmapOpcodes.control(RdmapOpcodes.READ_RESPONSE),
+                        stag,
+                        at);
                 stream.writeBytes(FpduLayout.frame(ulpdu.array(), false).array());
             }
             stag++;

@@ -58,7 +58,8 @@ class GoldenVectorsTest {
     @MethodSource("frames")
     void startupFrame(Vector vector) throws IOException {
         MpaStartupFrame frame =
-                MpaStartupFrame.decode(ByteBuffer.wrap(vector.bytes), vector.kind.equals("request"));
+                MpaStartupFrame.decode(
+                        ByteBuffer.wrap(vector.bytes), vector.kind.equals("request"));
         assertThat(frame.markers()).isEqualTo(vector.flag("M"));
         assertThat(frame.crc()).isEqualTo(vector.flag("C"));
         assertThat(frame.rejected()).isEqualTo(vector.flag("R"));

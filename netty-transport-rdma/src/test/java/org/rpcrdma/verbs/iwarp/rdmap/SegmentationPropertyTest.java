@@ -41,7 +41,10 @@ class SegmentationPropertyTest {
     @Provide
     Arbitrary<List<Operation>> operations() {
         return Combinators.combine(
-                        Arbitraries.of(RdmapOpcodes.SEND, RdmapOpcodes.SEND_INVALIDATE, RdmapOpcodes.WRITE),
+                        Arbitraries.of(
+                                RdmapOpcodes.SEND,
+                                RdmapOpcodes.SEND_INVALIDATE,
+                                RdmapOpcodes.WRITE),
                         Arbitraries.oneOf(
                                 Arbitraries.integers().between(0, 80),
                                 Arbitraries.integers().between(0, ROOM)),

@@ -96,7 +96,8 @@ class TerminateFuzzTest extends FuzzTarget {
     }
 
     /** Whatever we have to complain about, a peer that reads like us understands it. */
-    private static void checkEncode(DdpSegmentHeader segment, ReadRequestHeader request, int which) {
+    private static void checkEncode(
+            DdpSegmentHeader segment, ReadRequestHeader request, int which) {
         StreamError error = ERRORS.get(which % ERRORS.size());
         byte[] ulpdu = Terminate.encode(error, segment, request);
         assertThat(ulpdu.length).isIn(22, 38, 42, 66, 70);
