@@ -7,8 +7,8 @@ import io.netty.util.AttributeKey;
 import org.rpcrdma.codec.internal.LogRateLimiter;
 
 /**
- * What all channels of one bootstrap remember of their peers from one connection to the next: versions and fatal calls.
- * A client that reconnects reaches the same listener, and so the same state. Any thread.
+ * Facts about peers that all channels of one bootstrap share and that outlive a connection: versions and fatal calls. A
+ * client that reconnects reaches the same listener, and so the same state. Any thread.
  */
 final class BootstrapPeerState {
 

@@ -4,8 +4,8 @@ package org.rpcrdma.codec.wire;
 import io.netty.buffer.ByteBuf;
 
 /**
- * Whether an inbound message is a call or a reply (RFC 5531, 9), and so which transaction it belongs to: an XID may be
- * in use in both directions (RFC 8167, 2.4 and 4.1).
+ * Type of an inbound message, call or reply (RFC 5531, 9), which tells the transaction that it belongs to: an XID may
+ * be in use in both directions (RFC 8167, 2.4 and 4.1).
  */
 public enum InboundRpcMessageType {
     CALL,
